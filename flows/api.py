@@ -1,7 +1,8 @@
 """Research from Python: chat messages in and out, or a string in and a string out.
 
 Both functions are for synchronous code. They set Prefect's API address unless PREFECT_API_URL does, so call them before
-you import Prefect. Inside an event loop, call `fathom.flows.server.ensure_api`, then await `fathom.flows.local.run`.
+you import Prefect. Inside an event loop, call `fathom.flows.server.ensure_api`, then await
+`fathom.flows.runs.local.run`.
 """
 
 from __future__ import annotations
@@ -12,10 +13,9 @@ from collections.abc import Sequence
 from fathom.config.settings import ResearchSettings
 from fathom.errors import InvalidInput
 from fathom.flows.preflight import Checked, check_request
-from fathom.flows.runs import read_report
 from fathom.flows.server import ensure_api
 from fathom.report.unanswered import render_unanswered
-from fathom.storage.store import ArtifactStore
+from fathom.storage.store import ArtifactStore, RunFolder
 
 Message = dict[str, str]
 
@@ -49,12 +49,13 @@ def research_simple(query: str, settings: ResearchSettings | None = None, run_ke
 
 
 async def _answer(checked: Checked, run_key: str | None) -> str:
-    from fathom.flows import local
+    from fathom.flows.runs import local
 
     result = await local.run(checked.query, checked.settings, run_key)
     if result.unanswered:
         return render_unanswered(checked.query, result.unanswered)
-    report = await read_report(ArtifactStore(checked.settings.artifacts or ""), result.artifacts)
+    store = ArtifactStore(checked.settings.artifacts or "")
+    report = await RunFolder(store, result.artifacts.removeprefix(store.address()).strip("/")).report_text()
     return report or f"There is no report: {result.reason or result.status.value}."
 
 

@@ -22,7 +22,7 @@ from fathom.config.secrets import Scrubber, guard_logs
 from fathom.config.settings import ResearchSettings
 from fathom.errors import InvalidInput, RunCancelled
 from fathom.flows.deep_research import RunKey
-from fathom.flows.flow_runs import BATCH
+from fathom.flows.runs.flow_runs import BATCH
 from fathom.flows.submitting import ON_DEMAND, Batch
 from fathom.models.batch import BatchQuestion, BatchResult
 from fathom.tasks.durable import current_run_id, current_run_key, run_store

@@ -19,7 +19,7 @@ from fathom.batch.folder import BATCHES, QUESTIONS
 from fathom.batch.questions import lines_of
 from fathom.flows.batch import research_batch
 from fathom.flows.deploying import POOL, ensure_pool
-from fathom.flows.local import address, new_run, run_here
+from fathom.flows.runs.local import address, new_run, run_here
 from fathom.flows.submitting import pool_of
 from fathom.flows.worker import HEARTBEAT_SECONDS, Worker, serving
 from fathom.flows.worker_process import is_dead

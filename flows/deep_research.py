@@ -20,11 +20,11 @@ from fathom.config.inputs import check_query
 from fathom.config.secrets import Scrubber, guard_logs
 from fathom.config.settings import Mode, ResearchSettings
 from fathom.errors import StoreError
-from fathom.flows import following
 from fathom.flows.agreeing import agree, write_accepted
-from fathom.flows.endings import ended, page, tell_failure, whereabouts
-from fathom.flows.flow_runs import FLOW
 from fathom.flows.rounds import research_rounds
+from fathom.flows.runs import following
+from fathom.flows.runs.endings import ended, page, tell_failure, whereabouts
+from fathom.flows.runs.flow_runs import FLOW
 from fathom.flows.since_last import compare_with_last
 from fathom.flows.writing import save_explanation, save_provenance, save_report
 from fathom.llm.model_checks import check_models, models_of
@@ -37,7 +37,7 @@ from fathom.run.engine import Engine, RunStart
 from fathom.run.metrics import measure
 from fathom.run.state import RunState
 from fathom.storage.lease import RESULTS
-from fathom.storage.store import ArtifactStore
+from fathom.storage.store import REPORT_TEXT, RESULT, ArtifactStore
 from fathom.tasks.auditing import log_event, quieten_tasks, session
 from fathom.tasks.durable import durable_run, run_logger, run_store
 from fathom.tasks.events import tell_end, tell_start
@@ -124,7 +124,7 @@ async def deep_research(
                         AuditType.session_completed, "system", status, reason=result.reason, metrics=metrics
                     )
                 result = result.model_copy(update={"audit_head": audit.head})
-                await engine.run_folder.save_json("result.json", result)
+                await engine.run_folder.save_json(RESULT, result)
                 if report:  # last, because it contains the hash of every other file
                     await save_provenance(engine, run, report)
                     await _name_in_parent(engine)
@@ -195,7 +195,7 @@ def _result(engine: Engine, run: RunState, report: Report | None, seconds: float
         status=status,
         plan_title=run.plan.plan_title,
         artifacts=engine.run_folder.url,
-        report=engine.run_folder.path_of("report.md") if report else None,
+        report=engine.run_folder.path_of(REPORT_TEXT) if report else None,
         answer=report.sections[0].markdown if report and engine.settings.mode is Mode.answer else None,
         confidence=report.confidence if report else None,
         sources=report.sources if report else list(run.sources.values()),

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 from fathom.config.environment import Environment
-from fathom.flows.following import name_follow_ups
+from fathom.flows.runs.following import name_follow_ups
 from fathom.models import Model
 from fathom.storage.cache import sweep
 from fathom.storage.corpus_pruning import OldUploads, prune_uploads

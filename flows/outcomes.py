@@ -5,9 +5,10 @@ from __future__ import annotations
 from prefect.client.schemas.objects import FlowRun, StateType
 
 from fathom.errors import FathomError
-from fathom.flows.flow_runs import ending_in, place
-from fathom.flows.local import result_of
-from fathom.flows.recovering import MOST_DEATHS
+from fathom.flows.runs.flow_runs import place
+from fathom.flows.runs.local import result_of
+from fathom.flows.runs.recovering import MOST_DEATHS
+from fathom.flows.runs.states import ending_in
 from fathom.models import RunResult
 from fathom.models.batch import BatchRow, RowStatus
 from fathom.storage.lease import died, read_lease

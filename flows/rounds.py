@@ -18,6 +18,7 @@ from fathom.run.convergence import decide
 from fathom.run.engine import Engine
 from fathom.run.reading import Reading, Useless
 from fathom.run.state import RunState
+from fathom.storage.store import NOTES, PLAN
 from fathom.tasks.durable import run_logger
 from fathom.tasks.reflection import reflect
 from fathom.tasks.research import research_step
@@ -151,7 +152,7 @@ def _show_plan(display: Display, run: RunState, now: Collection[str] = ()) -> No
 
 async def _keep(engine: Engine, run: RunState) -> None:
     """Save the plan, the notes and the briefs, so that they exist however the run ends."""
-    await engine.run_folder.save_json("plan.json", run.plan)
-    await engine.run_folder.save_json("notes.json", run.notes)
+    await engine.run_folder.save_json(PLAN, run.plan)
+    await engine.run_folder.save_json(NOTES, run.notes)
     if run.briefs:
         await engine.run_folder.save_json("briefs.json", run.briefs)

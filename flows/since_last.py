@@ -8,11 +8,12 @@ from fathom.changes.comparing import compare
 from fathom.changes.model import CHANGES, Changes
 from fathom.changes.sides import Side
 from fathom.errors import NoReport, StoreError
-from fathom.flows.comparing import Ended, runs_of, side_of
+from fathom.flows.runs.comparing import runs_of, side_of
 from fathom.models import Report
 from fathom.report.changes import render_changes, render_changes_html, summary_of
 from fathom.run.engine import Engine, RunStart
 from fathom.run.state import RunState
+from fathom.storage.runs import StoredRun
 from fathom.tasks.durable import run_logger
 from fathom.tasks.evidence import read_texts
 from fathom.telemetry.progress import phase
@@ -28,16 +29,16 @@ async def compare_with_last(engine: Engine, run: RunState, report: Report | None
     if not start.watch:
         return None
     phase("comparing with the run before")
-    earlier = [run for run in await runs_of(engine.store, start.watch) if is_before(run, start)]
-    reported = next((one for one in earlier if one.result.get("report")), None)
+    earlier = [ended for ended in await runs_of(engine.store, start.watch) if is_before(ended.run, start)]
+    reported = next((one for one in earlier if one.result and one.result.report), None)
     last = earlier[0] if earlier else None
     base = reported if report else last
-    if not base or not (report or base.result.get("report")):
+    if not base or not (report or base is reported):
         return None
     try:
-        before = await side_of(engine.store, base.manifest)
+        before = await side_of(base.run)
     except (StoreError, NoReport) as error:
-        run_logger().warning("Not compared with the run before (%s): %s", base.run_id[:8], error)
+        run_logger().warning("Not compared with the run before (%s): %s", base.run.run_id[:8], error)
         return None
     texts = await read_texts(engine, (call.result for call in run.all_calls)) if report else []
     after = Side(start.run_id, start.started, start.query, report, texts)
@@ -47,11 +48,10 @@ async def compare_with_last(engine: Engine, run: RunState, report: Report | None
     await folder.save_json(CHANGES, changes)
     await folder.save_text("changes.md", render_changes(changes))
     await folder.save_text("changes.html", render_changes_html(changes))
-    run_logger().info("Since the run before (%s): %s.", base.run_id[:8], summary_of(changes))
+    run_logger().info("Since the run before (%s): %s.", base.run.run_id[:8], summary_of(changes))
     return changes
 
 
-def is_before(run: Ended, start: RunStart) -> bool:
+def is_before(run: StoredRun, start: RunStart) -> bool:
     """Whether a run of the watch counts as an earlier one; a removed watch of this name had another question."""
-    asked = run.manifest.get("query") == start.query
-    return asked and run.run_id != start.run_id and run.started <= start.started
+    return run.query == start.query and run.run_id != start.run_id and run.started <= start.started

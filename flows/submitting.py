@@ -25,9 +25,9 @@ from fathom.config.settings import ResearchSettings
 from fathom.errors import BudgetExceeded, InvalidInput
 from fathom.flows.deep_research import deep_research
 from fathom.flows.deploying import deploy
-from fathom.flows.flow_runs import FLOW
 from fathom.flows.outcomes import failed, outcome
-from fathom.flows.recovering import recover_runs
+from fathom.flows.runs.flow_runs import FLOW
+from fathom.flows.runs.recovering import recover_runs
 from fathom.models.batch import BatchQuestion, BatchRow, RowStatus
 from fathom.storage.lease import RESULTS, result_key
 from fathom.storage.store import ArtifactStore

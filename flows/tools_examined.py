@@ -10,7 +10,7 @@ from fathom.config.environment import CONTACT, Environment
 from fathom.errors import UserError
 from fathom.flows.findings import Finding, checked
 from fathom.flows.preflight import artifact_root
-from fathom.flows.runs import known
+from fathom.flows.runs.index import RunIndex
 from fathom.storage.store import ArtifactStore
 from fathom.tools.base import Tool
 from fathom.tools.fetch.browser import find_browser
@@ -78,8 +78,8 @@ async def _offers(environment: Environment) -> tuple[list[Offer], dict[str, tupl
         await servers.aclose()
     if not offers:
         return [], {}
-    runs = sorted(await known(ArtifactStore(artifact_root())), key=lambda run: str(run.get("started", "")))
-    found = ((server, (str(run["run_id"]), hash_)) for run in runs for server, hash_ in run.get("mcp", {}).items())
+    runs = sorted(await RunIndex(ArtifactStore(artifact_root())).read(), key=lambda run: run.started)
+    found = ((server, (run.run_id, hash_)) for run in runs for server, hash_ in run.mcp.items())
     return offers, dict(found)
 
 

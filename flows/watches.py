@@ -34,8 +34,10 @@ from fathom.config.settings import ResearchSettings
 from fathom.errors import InvalidInput, RunBusy, WrongValue
 from fathom.flows.deep_research import deep_research
 from fathom.flows.deploying import POOL, deploy
-from fathom.flows.flow_runs import FLOW, UNDER_WAY, FlowRunRow, state_of
-from fathom.flows.local import create
+from fathom.flows.runs.flow_runs import FLOW, FlowRunRow
+from fathom.flows.runs.local import create
+from fathom.flows.runs.states import UNDER_WAY, state_of
+from fathom.models import RunState
 from fathom.storage.names import slug
 from fathom.text.counting import counted
 
@@ -202,7 +204,7 @@ async def under_way(name: str) -> str:
         )
     for run in (FlowRunRow.model_validate(run.model_dump(mode="json")) for run in found):
         taken = run.state_type != "PENDING" or run.infrastructure_pid
-        if run.parameters.get("watch") == name and taken and await state_of(run) != "interrupted":
+        if run.parameters.get("watch") == name and taken and await state_of(run) is not RunState.interrupted:
             return run.id
     return ""
 

@@ -34,8 +34,8 @@ from prefect.states import Cancelled, Pending, Scheduled
 
 from fathom.errors import FathomError, RunTerminated
 from fathom.flows.deploying import POOL, ensure_pool
-from fathom.flows.flow_runs import BATCH, FLOW
-from fathom.flows.recovering import recover
+from fathom.flows.runs.flow_runs import BATCH, FLOW
+from fathom.flows.runs.recovering import recover
 from fathom.flows.worker_process import own_name
 from fathom.tasks.watching import stop
 from fathom.text.counting import counted

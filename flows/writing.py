@@ -28,6 +28,7 @@ from fathom.run.state import RunState
 from fathom.sources.rules import usable
 from fathom.sources.scoring import trust
 from fathom.sources.warnings import report_warnings
+from fathom.storage.store import MANIFEST, REPORT, REPORT_PAGE, REPORT_TEXT
 from fathom.tasks.checking import Reviewer
 from fathom.tasks.evidence import read_texts, score_retrieved
 from fathom.tasks.planning import look_for_words
@@ -114,10 +115,10 @@ async def save_explanation(engine: Engine, run: RunState) -> Unanswered:
 async def save_report(engine: Engine, run: RunState, report: Report) -> None:
     """Save the report as Markdown, JSON and HTML."""
     phase("saving the report")
-    await engine.run_folder.save_text("report.md", render_markdown(report))
-    await engine.run_folder.save_json("report.json", report)
+    await engine.run_folder.save_text(REPORT_TEXT, render_markdown(report))
+    await engine.run_folder.save_json(REPORT, report)
     # The page shows what calls used, which a replay reads from their records; what the whole run used is not recorded.
-    await engine.run_folder.save_text("report.html", await asyncio.to_thread(render_html, report, phases_of(run)))
+    await engine.run_folder.save_text(REPORT_PAGE, await asyncio.to_thread(render_html, report, phases_of(run)))
 
 
 async def save_provenance(engine: Engine, run: RunState, report: Report) -> None:
@@ -128,7 +129,7 @@ async def save_provenance(engine: Engine, run: RunState, report: Report) -> None
     files = dict(zip(names, await asyncio.gather(*map(folder.load, names)), strict=True))
     record = await asyncio.to_thread(
         build,
-        manifest=RunManifest.model_validate_json(files["run.json"]),
+        manifest=RunManifest.model_validate_json(files[MANIFEST]),
         plan=run.plan,
         rounds=run.rounds,
         # In the order of the plan, as for the check of the claims: parallel steps finish in any order.

@@ -12,6 +12,7 @@ from fathom.config.environment import Environment
 from fathom.config.secrets import Scrubber
 from fathom.config.settings import ResearchSettings, resolve
 from fathom.config.templates import template_of
+from fathom.evidence.provenance import PROVENANCE
 from fathom.extractive.following import understood
 from fathom.llm.model_checks import settled_budget
 from fathom.llm.prompts import prompt_hashes
@@ -21,7 +22,7 @@ from fathom.report.unanswered import UNANSWERED
 from fathom.run.engine import Engine, Parent, RunStart
 from fathom.storage.corpora import Corpora
 from fathom.storage.pruning import PRUNED
-from fathom.storage.store import RunFolder
+from fathom.storage.store import MANIFEST, REPORT, REPORT_PAGE, REPORT_TEXT, RESULT, RunFolder, json_bytes
 from fathom.tasks.durable import (
     current_parameters,
     current_run_id,
@@ -147,9 +148,9 @@ async def claim_folder(
         template=start.template.model_dump(mode="json") if start.template else None,
     )
     folder = await RunFolder.claim(_engine.store, plan_title, run_id, start.run_key, manifest.model_dump(mode="json"))
-    if (await folder.load_json("run.json")).get("run_id") != run_id:
-        made = ("report.md", "report.html", "report.json", "provenance.json", "result.json", UNANSWERED, PRUNED)
+    if (await folder.load_json(MANIFEST)).get("run_id") != run_id:
+        made = (REPORT, REPORT_TEXT, REPORT_PAGE, PROVENANCE, RESULT, UNANSWERED, PRUNED)
         for name in (*made, *CHANGES_FILES):
             await _engine.store.remove(f"{folder.folder}/{name}")
-        await folder.save_json("run.json", manifest)
+        await folder.replace_manifest(json_bytes(manifest))
     return folder.folder

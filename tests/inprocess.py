@@ -16,7 +16,7 @@ from fathom.config.environment import Environment
 from fathom.config.settings import ResearchSettings, resolve
 from fathom.config.templates import template_of
 from fathom.flows.deep_research import deep_research, investigate
-from fathom.flows.endings import result_in
+from fathom.flows.runs.endings import result_in
 from fathom.models import RunResult
 from fathom.run.engine import Engine, RunStart
 from fathom.storage.lease import RESULTS

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from fathom.config.models import Role
 from fathom.errors import StoreError
-from fathom.models import AuditHead
+from fathom.models import AuditHead, Ending, Metrics, RunResult
 from fathom.storage.store import ArtifactStore
 from fathom.telemetry.audit_events import AuditEvent, AuditType, Break, ChainedEvent, check, events_in
 from fathom.telemetry.audit_log import AUDIT_FILE, AuditLog
@@ -281,13 +281,21 @@ def test_no_file_is_too_strange_to_check(lines: list[bytes]) -> None:
     events_in(data, AuditEvent)
 
 
+METRICS = {name: 1 for name, field in Metrics.model_fields.items() if field.is_required()}
+RESULT = RunResult(
+    run_id="abcd1234", status=Ending.complete, plan_title="Tides", artifacts="", report=None, sources=[],
+    metrics=Metrics.model_validate(METRICS),
+)  # fmt: skip
+
+
 def run_of(folder: Path, log: bytes | None, head: AuditHead | None = HEAD) -> None:
     folder.mkdir(parents=True)
     (folder / "run.json").write_text(json.dumps({"run_id": "abcd1234", "run_key": "k", "query": "Tides?"}))
     if log is not None:
         (folder / AUDIT_FILE).write_bytes(log)
     if head:
-        (folder / "result.json").write_text(json.dumps({"audit_head": head.model_dump()}))
+        result = RESULT.model_copy(update={"audit_head": head})
+        (folder / "result.json").write_text(result.model_dump_json())
 
 
 def test_the_command_shows_the_log_and_its_first_break(fathom_cli: FathomCLI, tmp_path: Path) -> None:

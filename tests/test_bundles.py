@@ -22,8 +22,9 @@ from fathom.changes.comparing import compare
 from fathom.changes.sides import Side
 from fathom.errors import FathomError, InvalidInput, NoReport, RunBusy
 from fathom.evidence.verify import verify_run
-from fathom.flows.replay import replay
-from fathom.flows.runs import files_of, find, known, load
+from fathom.flows.runs.index import RunIndex
+from fathom.flows.runs.replay import replay
+from fathom.flows.runs.stored import files_of, find, load
 from fathom.report.changes import render_changes_html
 from fathom.report.html import render_html
 from fathom.report.pages import unsafe
@@ -50,7 +51,7 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 
 async def _pack(store: ArtifactStore, name: str, target: io.BytesIO) -> None:
-    await pack(store, await find(store, name), target)
+    await pack(await find(store, name), target)
 
 
 @pytest.mark.usefixtures("home", "prefect_server")
@@ -63,10 +64,10 @@ async def test_a_run_moves_to_s3_and_verifies_and_replays_there(tmp_path: Path, 
     await _pack(ArtifactStore(str(tmp_path / "here")), result.run_id, target)
     shutil.rmtree(tmp_path / "here")
     store = await imported(target.getvalue(), tmp_path, ArtifactStore(moto_s3.url))
-    [manifest] = await known(store)
-    assert (await load(store, manifest)).result is not None
-    assert verify_run(await files_of(store, manifest)).ok
-    assert {file.state for file in await replay(store, manifest)} == {"same"}
+    [manifest] = await RunIndex(store).read()
+    assert (await load(manifest)).result is not None
+    assert verify_run(await files_of(manifest)).ok
+    assert {file.state for file in await replay(manifest)} == {"same"}
 
 
 def test_the_commands(tmp_path: Path, fathom_cli: FathomCLI) -> None:
@@ -109,7 +110,7 @@ async def test_a_title_that_is_taken_gives_another_folder(bundle: bytes, tmp_pat
     await imported(bundle, tmp_path, store)
     assert sorted(await store.list("research_artifacts")) == ["water_tanks_hold", "water_tanks_hold__df99f416"]
     assert (await other.load_json("run.json"))["query"] == "other"
-    assert verify_run(await files_of(store, await find(store, "df99f416"))).ok
+    assert verify_run(await files_of(await find(store, "df99f416"))).ok
 
 
 async def test_results_of_other_runs_with_the_key_stay(bundle: bytes, tmp_path: Path) -> None:
@@ -119,7 +120,7 @@ async def test_results_of_other_runs_with_the_key_stay(bundle: bytes, tmp_path: 
     held = await LeaseFile.take(store, "other", "water", {"query": "What?"})
     with pytest.raises(RunBusy):
         await unpack(store, file, unsafe)
-    assert await known(store) == [await find(store, "water")]
+    assert await RunIndex(store).read() == [await find(store, "water")]
     await held.release()
     assert not (await unpack(store, file, unsafe)).replayable
     assert await store.read(f".results/water/{RECORD.rpartition('/')[2]}") == b"theirs"
@@ -167,11 +168,11 @@ async def test_an_import_killed_anywhere_leaves_a_whole_run_or_nothing_to_see(bu
         except Killed:
             bury(root)
             store = ArtifactStore(str(root))
-            for manifest in await known(store):
-                assert verify_run(await files_of(store, manifest)).ok, at
-            if not await known(store):
+            for manifest in await RunIndex(store).read():
+                assert verify_run(await files_of(manifest)).ok, at
+            if not await RunIndex(store).read():
                 await imported(bundle, tmp_path, store)  # finishes it
-                assert verify_run(await files_of(store, await find(store, "water"))).ok, at
+                assert verify_run(await files_of(await find(store, "water"))).ok, at
                 assert await store.list("research_artifacts") == ["water_tanks_hold"]
         else:
             break
@@ -370,6 +371,6 @@ def test_any_damage_is_found_or_harmless(
         assert isinstance(error, InvalidInput), error
         assert every_file(ArtifactStore(str(folder / "store"))) == []
     else:
-        [manifest] = asyncio.run(known(store))
-        assert verify_run(asyncio.run(files_of(store, manifest))).ok
+        [manifest] = asyncio.run(RunIndex(store).read())
+        assert verify_run(asyncio.run(files_of(manifest))).ok
     shutil.rmtree(folder)

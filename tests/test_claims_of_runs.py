@@ -12,8 +12,8 @@ from fathom.config.groups import ReportSettings, SourceRules, Unsupported
 from fathom.errors import StoreError
 from fathom.evidence.claims import MARKS
 from fathom.evidence.words import CITES_NOTHING
-from fathom.flows.runs import find
-from fathom.flows.verifying import verified
+from fathom.flows.runs.stored import find
+from fathom.flows.runs.verifying import verified
 from fathom.models import Ending, Report, RunResult, Verdict
 from fathom.storage.store import ArtifactStore
 from tests.conftest import FathomCLI
@@ -184,7 +184,7 @@ async def test_a_run_is_verified_and_its_tampering_named(
         middle = len(data) // 2
         path.write_bytes(data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :])
         try:
-            found = str((await verified(store, run)).problems)
+            found = str((await verified(run)).problems)
         except StoreError as error:
             found = error.message
         assert path.name in found

@@ -425,7 +425,7 @@ def test_a_deployments_run_is_left_to_a_worker(fathom_cli: FathomCLI, prefect_se
         post(f"/flow_runs/{run['id']}/set_state", {"state": {"type": "CRASHED"}, "force": True})
         done = fathom_cli(["resume", run["id"], "--no-wait", "--json"], prefect_server.env)
         assert done.returncode == 0, done.stderr
-        assert json.loads(done.stdout) == {"run_id": run["id"], "status": "scheduled"}
+        assert json.loads(done.stdout) == {"run_id": run["id"], "status": "queued"}
         assert api.get(f"/flow_runs/{run['id']}").json()["state_type"] == "SCHEDULED"
         api.delete(f"/flow_runs/{run['id']}").raise_for_status()
 

@@ -24,8 +24,8 @@ from fathom.errors.serving import Conflict, NotAllowed, NotThere, TooLarge
 from fathom.evidence.verify import verify_run
 from fathom.flows.corpora import sorted_out
 from fathom.flows.keeping import prune
-from fathom.flows.replay import replay
-from fathom.flows.runs import files_of
+from fathom.flows.runs.replay import replay
+from fathom.flows.runs.stored import files_of
 from fathom.models import RunResult
 from fathom.serve.caller import Caller, Role
 from fathom.serve.corpora import CorpusDesk
@@ -36,7 +36,8 @@ from fathom.storage.corpora import Corpora
 from fathom.storage.corpus_limits import Limits
 from fathom.storage.corpus_pruning import prune_uploads
 from fathom.storage.editions import CORPORA
-from fathom.storage.store import ArtifactStore, RunFolder, runs
+from fathom.storage.runs import runs
+from fathom.storage.store import ArtifactStore, RunFolder
 from fathom.tools.documents.uploaded import UploadedCorpora
 from tests.conftest import FathomCLI, quiet_port
 from tests.inprocess import research
@@ -326,6 +327,6 @@ async def test_runs_keep_the_edition_that_they_began_with(tmp_path: Path) -> Non
     await corpora.remove(ANN, "handbook")
     assert (await prune_uploads(store, datetime.now(UTC), dry_run=False)).files
     shutil.rmtree(cache)
-    manifest = next(run for run in await runs(store) if run["run_id"] == changed.run_id)
-    assert {file.state for file in await replay(store, manifest)} == {"same"}
-    assert verify_run(await files_of(store, manifest)).ok
+    manifest = next(run for run in await runs(store) if run.run_id == changed.run_id)
+    assert {file.state for file in await replay(manifest)} == {"same"}
+    assert verify_run(await files_of(manifest)).ok

@@ -14,7 +14,7 @@ from prefect.states import Cancelled, Crashed, Running
 
 from fathom.flows import crash_reports
 from fathom.flows.deep_research import deep_research
-from fathom.flows.resuming import reschedule
+from fathom.flows.runs.resuming import reschedule
 
 FIRST = "Process exited with status code: -9. Process exited due to a SIGKILL signal."
 LAST = "Flow run infrastructure exited with non-zero status code -9."

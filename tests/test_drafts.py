@@ -208,7 +208,7 @@ async def test_a_listener_hears_a_note_then_a_growing_draft_then_the_section(
                     return event
         raise AssertionError("it ended")
 
-    async with showing(store, run.run_key):
+    async with showing(store, run.stored.run_key):
         await log.record(AuditType.note_created, Role.compressor, "Tides", summary="They rise.", source_ids=["S1a2b3c"])
         assert (await heard(EventType.note_created, "")).message == "A note from 1 source: Tides: They rise."
         for text in ("It rose.", "It rose. It fell."):

@@ -18,13 +18,14 @@ from prefect.states import Completed, Running
 from fathom.client.shapes import EventType, RunEvent
 from fathom.config.caps import Budget
 from fathom.errors import StoreError
+from fathom.flows.runs.finding import KnownRun
 from fathom.models import Account, Ending
 from fathom.serve.runs import feed as feeds
 from fathom.serve.runs.feed import Feeds
-from fathom.serve.runs.finding import Found
 from fathom.serve.runs.log_reader import LogReader
 from fathom.storage.lease import RESULTS
-from fathom.storage.store import ArtifactStore, RunFolder
+from fathom.storage.runs import StoredRun
+from fathom.storage.store import ArtifactStore
 from fathom.telemetry.audit_events import AuditType, ChainedEvent, events_in
 from fathom.telemetry.audit_log import AUDIT_FILE, PENDING_FILE, AuditLog
 from fathom.telemetry.live import live_path, read_live, showing
@@ -116,10 +117,10 @@ async def test_runs_that_share_a_key_have_events_of_their_own(tmp_path: Path) ->
     assert "of b" in pending["b"][1].message
 
 
-def found(store: ArtifactStore, state: Any) -> Found:
+def found(store: ArtifactStore, state: Any) -> KnownRun:
     run_id = str(uuid4())
     flow_run = FlowRun(id=run_id, flow_id=uuid4(), state=state, state_type=state.type)
-    return Found(run_id, run_id, flow_run, RunFolder(store, FOLDER), {})
+    return KnownRun(StoredRun(store, FOLDER, run_id, run_id), flow_run)
 
 
 async def test_a_slow_listener_holds_nobody_and_the_end_comes_last(

@@ -19,11 +19,11 @@ from fathom.evidence.followed import FollowUp, with_follow_ups, without_follow_u
 from fathom.evidence.verify import verify_run
 from fathom.extractive.following import understood
 from fathom.flows.deep_research import deep_research
-from fathom.flows.endings import result_in
-from fathom.flows.following import find_parent
 from fathom.flows.keeping import prune
-from fathom.flows.replay import replay
-from fathom.flows.runs import files_of, find
+from fathom.flows.runs.endings import result_in
+from fathom.flows.runs.following import find_parent
+from fathom.flows.runs.replay import replay
+from fathom.flows.runs.stored import files_of, find
 from fathom.models import Ending, RunResult, SourceText, ToolCall
 from fathom.report.pages import unsafe
 from fathom.storage.bundles import pack, unpack
@@ -124,19 +124,19 @@ async def test_it_asks_nothing_that_was_read_before(providers: Stubs, tmp_path: 
         assert all(f'href="../{name}/report.html"'.encode() in page for name in beside)
         assert not unsafe(page)
     for result in (first, second, third):
-        assert verify_run(await files_of(store, await find(store, result.run_id))).problems == []
-    assert {file.state for file in await replay(store, await find(store, second.run_id))} == {"same"}
+        assert verify_run(await files_of(await find(store, result.run_id))).problems == []
+    assert {file.state for file in await replay(await find(store, second.run_id))} == {"same"}
     listed = fathom_cli(["runs", "--artifacts", str(tmp_path)])
     assert f"(follows {first.run_id[:8]})" in listed.stdout
 
     # A follow-up has all that it is based on: in another store, and where the run before it is gone.
     bundle, elsewhere = tmp_path / "run.zip", ArtifactStore(str(tmp_path / "elsewhere"))
     with bundle.open("wb") as file:
-        await pack(store, await find(store, second.run_id), file)
+        await pack(await find(store, second.run_id), file)
     await unpack(elsewhere, bundle, unsafe)
-    assert verify_run(await files_of(elsewhere, await find(elsewhere, second.run_id))).problems == []
+    assert verify_run(await files_of(await find(elsewhere, second.run_id))).problems == []
     shutil.rmtree(first.artifacts)
-    assert verify_run(await files_of(store, await find(store, second.run_id))).problems == []
+    assert verify_run(await files_of(await find(store, second.run_id))).problems == []
     # What is removed is not named any longer.
     manifest = Path(third.artifacts, "run.json")
     manifest.write_text(manifest.read_text().replace(stored(third, "run.json")["started"], "2020-01-02T00:00:00+00:00"))

@@ -26,7 +26,7 @@ from fathom.config.inputs import check_query
 from fathom.config.models import RoleModel
 from fathom.config.settings import ResearchSettings, resolve
 from fathom.errors import AnswerInvalid, FathomError, InvalidInput, StoreError, ToolRejected
-from fathom.flows.runs import find, load
+from fathom.flows.runs.stored import find, load
 from fathom.llm.base import CutOff, InvalidAnswer, ModelCall
 from fathom.llm.parsing import accept
 from fathom.models import (
@@ -58,7 +58,8 @@ from fathom.roles import (
 )
 from fathom.storage.cache import TimedCache
 from fathom.storage.names import artifact_name, folder_name
-from fathom.storage.store import ArtifactStore, RunFolder, runs
+from fathom.storage.runs import runs
+from fathom.storage.store import ArtifactStore, RunFolder
 from fathom.text.urls import canonical_url, source_ids, urls_in
 from fathom.tools.artifacts import ArtifactGrepTool, ArtifactReadTool
 from fathom.tools.documents.layout import lay_out
@@ -361,8 +362,8 @@ def test_any_run_folder_is_listed_and_shown_or_said_to_be_damaged(
 
     async def show() -> None:
         [found] = await runs(store)
-        assert json.dumps(found, ensure_ascii=False).encode()
-        run = await load(store, await find(store, "tides"))
+        assert isinstance(found.query.encode(), bytes)
+        run = await load(await find(store, "tides"))
         assert run.model_dump_json().encode()
 
     try:
@@ -426,7 +427,7 @@ def test_damaged_runs_are_listed_beside_the_others_and_shown_with_what_to_do(
     states = {row["run_id"]: row["state"] for row in json.loads(listed.stdout) if row["run_id"] in {*left, ""}}
     assert states.keys() == {*left, ""} - {"surrogate"}
     assert [name for name, state in states.items() if state == "complete"] == ["whole"]
-    assert {name for name, state in states.items() if state == "unreadable"} == {"cut", "nested", "odd"}
+    assert {name for name, state in states.items() if state == "unreadable"} == {"cut", "nested", "odd", ""}
     for name in ("cut", "nested", "odd", "bytes"):
         shown = fathom_cli(["show", name])
         assert (shown.returncode, shown.stdout, shown.stderr.count("\n")) == (1, "", 1), name

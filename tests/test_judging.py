@@ -32,13 +32,14 @@ from fathom.evidence.passages import Search
 from fathom.evidence.stored import StoredText
 from fathom.evidence.verify import check_claims
 from fathom.evidence.words import check
-from fathom.flows.replay import replay
-from fathom.flows.runs import find
-from fathom.flows.verifying import verified
+from fathom.flows.runs.replay import replay
+from fathom.flows.runs.stored import find
+from fathom.flows.runs.verifying import verified
 from fathom.models import Ending, Report, ReportSection, RunResult, Source, Verdict
 from fathom.report.blocks import Table, blocks_of
 from fathom.roles.judge import JudgeAnswer, JudgeRequest, Opinion
-from fathom.storage.store import ArtifactStore, runs
+from fathom.storage.runs import runs
+from fathom.storage.store import ArtifactStore
 from fathom.text.urls import source_ids
 from tests.conftest import ROOT
 from tests.inprocess import investigated, research
@@ -569,7 +570,7 @@ async def test_a_judge_with_a_small_window_is_asked_in_smaller_batches_and_a_rep
     assert asked[0] == 1
     providers.settings.models = {**told, "data": [{"id": "stub", "max_model_len": 2 * SMALL_WINDOW}]}
     store = ArtifactStore(str(tmp_path))
-    files = await replay(store, (await runs(store))[0])
+    files = await replay((await runs(store))[0])
     assert {file.state for file in files} == {"same"}
     assert (len(providers.calls("models")), len(providers.requests)) == asked
 
@@ -592,6 +593,6 @@ async def test_what_the_judge_saw_and_said_is_verified_offline(providers: Stubs,
         changed = (folder / JUDGEMENTS).read_text()
         (folder / JUDGEMENTS).write_text(changed.replace(before, after, 1))
         store = ArtifactStore(str(tmp_path))
-        found = await verified(store, await find(store, result.run_id))
+        found = await verified(await find(store, result.run_id))
         assert any(problem in one.message for one in found.problems), [one.message for one in found.problems]
         (folder / JUDGEMENTS).write_text(changed)

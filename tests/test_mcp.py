@@ -24,8 +24,8 @@ from fathom.config.environment import Environment
 from fathom.config.settings import ResearchSettings, resolve
 from fathom.errors import InvalidInput, ToolError, ToolRejected, ToolTimeout, ToolUnavailable
 from fathom.flows.diagnosis import examine
-from fathom.flows.replay import replay
-from fathom.flows.runs import find
+from fathom.flows.runs.replay import replay
+from fathom.flows.runs.stored import find
 from fathom.models import Ending, ToolCall, ToolOutput
 from fathom.storage.store import ArtifactStore
 from fathom.tools.mcp.configuration import read_servers
@@ -401,7 +401,7 @@ async def test_a_resumed_run_repeats_no_call_and_refuses_a_server_that_has_chang
     with pytest.raises(InvalidInput, match="the MCP server harbour, which is not configured here"):
         await research(store, QUERY, "lindesund", model="extractive")
     kept = ArtifactStore(str(store))
-    replayed = await replay(kept, await find(kept, "lindesund"))
+    replayed = await replay(await find(kept, "lindesund"))
     assert {file.state for file in replayed} == {"same"}
     stored = b"".join(path.read_bytes() for path in store.rglob("*") if path.is_file())
     assert KEY.encode() not in stored

@@ -28,18 +28,19 @@ from fathom.config.caps import Budget
 from fathom.errors import InvalidInput, RunNotFound
 from fathom.extractive.clarifier import clarify
 from fathom.extractive.planner import plan
-from fathom.flows import answering, resuming
-from fathom.flows.answering import Waiting
 from fathom.flows.deep_research import deep_research
 from fathom.flows.deploying import deploy
-from fathom.flows.recovering import recover
-from fathom.flows.replay import replay
+from fathom.flows.runs import answering, resuming
+from fathom.flows.runs.answering import Waiting
+from fathom.flows.runs.recovering import recover
+from fathom.flows.runs.replay import replay
 from fathom.flows.worker import Worker, serving
 from fathom.models import Asked, Clarification, Document, Matter, OpenQuestion, Plan, PlanStep, Reply, RunResult
 from fathom.roles import ClarifyRequest, PlanRequest
 from fathom.run.editing import as_yaml, from_yaml
 from fathom.storage.pruning import survey
-from fathom.storage.store import ArtifactStore, runs
+from fathom.storage.runs import runs
+from fathom.storage.store import ArtifactStore
 from tests.conftest import FathomCLI, Forked, PrefectServer, base_env
 from tests.inprocess import investigated, research
 from tests.processes import asking, finish
@@ -247,7 +248,7 @@ async def test_the_first_answer_counts_and_a_replay_takes_it(
     assert [len(providers.calls(role)) for role in ("clarifier", "planner")] == [1, 2]
     asked = len(providers.requests)
     store = ArtifactStore(str(tmp_path))
-    assert {file.state for file in await replay(store, (await runs(store))[0])} == {"same"}
+    assert {file.state for file in await replay((await runs(store))[0])} == {"same"}
     assert len(providers.requests) == asked
 
 
@@ -329,12 +330,12 @@ async def test_what_waits_is_listed_shown_and_answered(
 
     running = asyncio.create_task(research(tmp_path, query, people={"clarify": "always", "approve": "plan"}, **QUICK))
     run = str((await waits(query, Matter.question)).run_id)[:8]
-    assert "waiting for you" in (await command("runs"))[1]
+    assert "  waiting  " in (await command("runs"))[1]
     code, shown = await command("answer", run, "--json")
     assert (code, json.loads(shown)["questions"][0]["question"]) == (0, "Which period?")
     for arguments, said in {
         ("answer", run, "--answer", "3=x"): "N from 1 to 2",
-        ("answer", "ffffffff", "--accept"): "does not know a run",
+        ("answer", "ffffffff", "--accept"): "is known",
     }.items():
         code, shown = await command(*arguments)
         assert (code, said in shown) == (2, True), shown

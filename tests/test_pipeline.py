@@ -12,7 +12,7 @@ import pytest
 from fathom.config.settings import ResearchSettings
 from fathom.evidence.support import spaced_words
 from fathom.flows.deep_research import deep_research
-from fathom.flows.endings import result_in
+from fathom.flows.runs.endings import result_in
 from fathom.models import Ending, RunResult
 from tests.conftest import OWN_FILES, Bucket
 from tests.inprocess import investigated

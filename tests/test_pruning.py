@@ -14,8 +14,9 @@ from fathom.config.inputs import period
 from fathom.errors import InvalidInput, NoReport, RunBusy
 from fathom.flows.housekeeping import housekeeping
 from fathom.flows.keeping import Pruned, prune
-from fathom.flows.listing import with_sizes
-from fathom.flows.runs import files_of, known, load
+from fathom.flows.runs.index import RunIndex
+from fathom.flows.runs.listing import with_sizes
+from fathom.flows.runs.stored import files_of, load
 from fathom.storage.lease import LeaseFile, read_lease
 from fathom.storage.pruning import PRUNED
 from fathom.storage.store import ArtifactStore, RunFolder
@@ -64,7 +65,7 @@ async def stored(store: ArtifactStore, run_id: str, days: float, key: str = "", 
 
 
 async def listed(store: ArtifactStore) -> set[str]:
-    return {str(run["run_id"]) for run in await known(store)}
+    return {run.run_id for run in await RunIndex(store).read()}
 
 
 def removed(done: Pruned) -> dict[str, str]:
@@ -219,17 +220,17 @@ async def test_reports_can_stay_when_their_evidence_goes(tmp_path: Path, fathom_
     assert done.returncode == 0, done.stderr
     assert [run["part"] for run in json.loads(done.stdout)["removed"]] == ["evidence"]
     assert await store.list(".results") == []
-    [manifest] = await known(store)
-    folder = RunFolder(store, manifest["folder"])
+    [manifest] = await RunIndex(store).read()
+    folder = manifest.files
     assert await folder.list() == []
     assert (await folder.load_json(PRUNED))["files"] == 1
-    assert "400 cubic metres" in ((await load(store, manifest)).report or "")
+    assert "400 cubic metres" in ((await load(manifest)).report or "")
     with pytest.raises(NoReport, match="evidence of the run was removed on 20"):
-        await files_of(store, manifest)
+        await files_of(manifest)
     assert fathom_cli(["verify", "water", "--artifacts", str(root)]).returncode == 3
     again = await prune(store, AGE, keep_reports=True)
     assert (again.removed, again.summary()) == ([], "nothing is that old")
-    assert removed(await prune(store, AGE)) == {manifest["run_id"]: "run"}
+    assert removed(await prune(store, AGE)) == {manifest.run_id: "run"}
     assert every_file(store) == []
 
 

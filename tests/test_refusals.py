@@ -21,10 +21,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from starlette.responses import StreamingResponse
 
-from fathom.client.shapes import RunState
 from fathom.config.secrets import without_credentials
 from fathom.errors import InvalidInput
 from fathom.errors.serving import NotSignedIn
+from fathom.models import RunState
 from fathom.serve.access import checks, guard
 from fathom.serve.access.gate import Gate
 from fathom.serve.access.sessions import COOKIE, Sessions

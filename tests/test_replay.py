@@ -10,9 +10,10 @@ import pytest
 
 from fathom.config.caps import Budget, Price
 from fathom.errors import ModelRejected, RecordMissing
-from fathom.flows.replay import replay
+from fathom.flows.runs.replay import replay
 from fathom.models import Plan, RunResult, StepStatus
-from fathom.storage.store import ArtifactStore, runs
+from fathom.storage.runs import runs
+from fathom.storage.store import ArtifactStore
 from tests.conftest import FathomCLI
 from tests.inprocess import research
 from tests.stubs import Stubs
@@ -54,7 +55,7 @@ async def test_a_replay_gives_the_same_bytes_and_asks_nobody(providers: Stubs, t
     asked = len(providers.requests)
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     store = ArtifactStore(str(tmp_path))
-    files = await replay(store, (await runs(store))[0])
+    files = await replay((await runs(store))[0])
     assert {file.name: file.state for file in files} == dict.fromkeys(left_behind(result), "same")
     assert len(providers.requests) == asked
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
@@ -69,7 +70,7 @@ async def test_a_run_that_did_not_ask_for_a_window_is_replayed_without_one(provi
     for window in windows:
         window.unlink()
     store = ArtifactStore(str(tmp_path))
-    files = await replay(store, (await runs(store))[0])
+    files = await replay((await runs(store))[0])
     assert {file.state for file in files} == {"same"}
 
 
@@ -99,7 +100,7 @@ async def test_a_missing_record_is_named(providers: Stubs, tmp_path: Path, fatho
     assert call in done.stderr
     store = ArtifactStore(str(tmp_path))
     with pytest.raises(RecordMissing, match="record of a tool"):
-        await replay(store, (await runs(store))[0])
+        await replay((await runs(store))[0])
 
 
 @pytest.mark.usefixtures("home", "prefect_server")
@@ -110,7 +111,7 @@ async def test_a_run_that_has_not_finished_is_to_be_resumed_first(
     with pytest.raises(ModelRejected):
         await research(tmp_path)
     [manifest] = await runs(ArtifactStore(str(tmp_path)))
-    done = fathom_cli(["replay", manifest["run_id"], "--artifacts", str(tmp_path)])
+    done = fathom_cli(["replay", manifest.run_id, "--artifacts", str(tmp_path)])
     assert done.returncode == 1
-    advice = f"fathom resume {manifest['run_id'][:8]} finishes it"
+    advice = f"fathom resume {manifest.run_id[:8]} finishes it"
     assert done.stderr == f"fathom: E5003 The run has not finished. ({advice})\n"

@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from fathom.flows.replay import replay
+from fathom.flows.runs.replay import replay
 from fathom.models import Ending, RunResult
-from fathom.storage.store import ArtifactStore, runs
+from fathom.storage.runs import runs
+from fathom.storage.store import ArtifactStore
 from fathom.tools import http
 from tests.inprocess import investigated, research
 from tests.lookup_cases import CASES
@@ -70,7 +71,7 @@ async def test_another_source_answers_and_a_replay_follows(services: Services, t
     assert "crossref took over" in Path(result.artifacts, "report.md").read_text()
     asked = services.asked.copy()
     store = ArtifactStore(str(tmp_path))
-    assert {file.state for file in await replay(store, (await runs(store))[0])} == {"same"}
+    assert {file.state for file in await replay((await runs(store))[0])} == {"same"}
     assert services.asked == asked
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from fathom.errors import InvalidInput
-from fathom.flows.steering import check_author, check_remark, say
+from fathom.flows.runs.steering import check_author, check_remark, say
 from fathom.models import Ending, RunResult
 from fathom.run.engine import Engine
 from fathom.storage.steering import Entry, Steer, Steering

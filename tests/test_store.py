@@ -20,7 +20,8 @@ from hypothesis import strategies as st
 from fathom.errors import InvalidInput, StoreError
 from fathom.models import Plan, PlanStep, Source, SourceText, ToolFailure, ToolOutput
 from fathom.storage.atomic import AtomicFiles
-from fathom.storage.store import ArtifactStore, RunFolder, runs
+from fathom.storage.runs import StoredRun, runs
+from fathom.storage.store import ArtifactStore, RunFolder
 from tests.conftest import Bucket
 
 SOURCE = Source(source_id="S1a2b3c", url="https://example.org/mro", title="Größe “MRO”", kind="web", score=0.5)
@@ -49,9 +50,10 @@ async def claim(store: ArtifactStore, run_id: str, run_key: str = "", title: str
 
 
 def every_file(store: ArtifactStore) -> list[str]:
-    """Names of all files below the root, also hidden ones, as the file system has them."""
+    """Names of all files below the root, also hidden ones, but not the index of runs."""
     fs, path = fsspec.core.url_to_fs(store.address(), use_listings_cache=False)
-    return sorted(str(file).removeprefix(f"{path}/") for file in fs.find(path))
+    names = (str(file).removeprefix(f"{path}/") for file in fs.find(path))
+    return sorted(name for name in names if not name.startswith(".runs/"))
 
 
 # -- bytes --------------------------------------------------------------------------------------------------------
@@ -266,7 +268,7 @@ def test_racing_runs_never_share_a_folder(root: str) -> None:
         folders = list(pool.map(race, range(racers)))
     assert len(set(folders)) == racers
     assert "research_artifacts/python_mro" in folders
-    owners = {run["folder"]: run["run_id"] for run in asyncio.run(runs(ArtifactStore(root)))}
+    owners = {run.folder: run.run_id for run in asyncio.run(runs(ArtifactStore(root)))}
     assert owners == {folder: f"01990000-0000-7000-8000-{n:012}" for n, folder in enumerate(folders)}
 
 
@@ -302,9 +304,7 @@ async def test_runs_are_listed_whatever_lies_beside_them(store: ArtifactStore) -
     await store.write("research_artifacts/broken/run.json", b'{"run_id":')
     await store.write("research_artifacts/odd/run.json", json.dumps([1]).encode())
     broken, odd, whole = await runs(store)
-    assert broken["folder"] == "research_artifacts/broken"
-    assert "damaged" in broken["warning"]
-    assert "not a manifest" in odd["warning"]
-    assert whole == {
-        "query": "What is the MRO?", "run_id": "11111111", "run_key": "11111111", "folder": run.folder
-    }  # fmt: skip
+    assert broken.folder == "research_artifacts/broken"
+    assert "damaged" in broken.damaged
+    assert "not a manifest" in odd.damaged
+    assert whole == StoredRun(store, run.folder, "11111111", "11111111", "What is the MRO?")

@@ -22,7 +22,8 @@ import pytest
 
 from fathom.errors import StoreError
 from fathom.models import SourceText, ToolOutput
-from fathom.storage.store import ArtifactStore, RunFolder, runs
+from fathom.storage.runs import runs
+from fathom.storage.store import ArtifactStore, RunFolder
 from tests.conftest import ROOT, Bucket, FathomCLI, Forked, PrefectServer, base_env
 from tests.processes import finish
 from tests.s3_proxy import Fault, Proxy, proxying
@@ -425,5 +426,5 @@ def test_runs_share_no_folder_where_writes_know_no_condition(rclone: str) -> Non
     with ThreadPoolExecutor(racers) as pool:
         folders = [folder.folder for folder in pool.map(lambda n: asyncio.run(run(n)), range(racers))]
     assert len(set(folders)) == racers
-    owners = {found["folder"]: found["n"] for found in asyncio.run(runs(ArtifactStore(f"{rclone}/prefix")))}
-    assert owners == {folder: n for n, folder in enumerate(folders)}
+    owners = {found.folder: found.run_key for found in asyncio.run(runs(ArtifactStore(f"{rclone}/prefix")))}
+    assert owners == {folder: f"key {n}" for n, folder in enumerate(folders)}

@@ -19,10 +19,11 @@ from fathom.config.templates import MOST_BYTES, shipped, template_of
 from fathom.errors import InvalidInput
 from fathom.extractive.sections import NOTHING_FOUND
 from fathom.flows.deep_research import deep_research
-from fathom.flows.local import execute, new_run
-from fathom.flows.replay import replay
+from fathom.flows.runs.local import execute, new_run
+from fathom.flows.runs.replay import replay
 from fathom.models import Ending
-from fathom.storage.store import ArtifactStore, runs
+from fathom.storage.runs import runs
+from fathom.storage.store import MANIFEST, ArtifactStore
 from tests.conftest import FathomCLI, PrefectServer
 from tests.inprocess import investigated
 from tests.stubs import Stubs
@@ -217,11 +218,12 @@ async def test_a_run_keeps_the_template_that_it_was_given(
     digest = hashlib.sha256(file.read_bytes()).hexdigest()
     file.unlink()
     store = ArtifactStore(str(root))
-    (manifest,) = await runs(store)
+    (run,) = await runs(store)
+    manifest = await run.files.load_json(MANIFEST)
     assert (manifest["settings"]["profile"], manifest["settings"]["max_results"]) == ("standard", 3)
     assert manifest["template"]["sha256"] == digest
     assert [section["title"] for section in manifest["template"]["sections"]] == ["Money", "Crew", "Owners"]
-    assert {file.state for file in await replay(store, manifest)} == {"same"}
+    assert {file.state for file in await replay(run)} == {"same"}
 
 
 @pytest.mark.usefixtures("prefect_server", "home")
@@ -230,7 +232,8 @@ async def test_the_form_takes_a_template_by_its_name(tmp_path: Path, docs: str) 
     boxes: dict[str, Any] = ResearchSettings().model_dump(mode="json")
     boxes |= {"template": "what-changed", "docs": [docs], "artifacts": str(tmp_path / "store"), "max_steps": 4}
     await execute(await new_run(deep_research, {"query": QUERY, "settings": boxes}))
-    (manifest,) = await runs(ArtifactStore(str(tmp_path / "store")))
+    (run,) = await runs(ArtifactStore(str(tmp_path / "store")))
+    manifest = await run.files.load_json(MANIFEST)
     settings = manifest["settings"]
     assert (settings["fresh"], settings["max_steps"]) == (True, 4), "of the template, and of the form"
     assert manifest["template"]["name"] == "what-changed"

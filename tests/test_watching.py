@@ -7,6 +7,7 @@ import json
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
@@ -23,12 +24,14 @@ from fathom.changes.model import Change, Changes, Compared, Difference, Place, S
 from fathom.config.settings import ResearchSettings
 from fathom.errors import InvalidInput, RunBusy
 from fathom.evidence.verify import verify_run
-from fathom.flows import local, notifying, resuming, watches
-from fathom.flows.comparing import Ended, runs_of
-from fathom.flows.runs import files_of
+from fathom.flows import notifying, watches
+from fathom.flows.runs import local, resuming
+from fathom.flows.runs.comparing import runs_of
+from fathom.flows.runs.stored import files_of
 from fathom.flows.since_last import is_before
 from fathom.models import Ending, RunResult
 from fathom.run.engine import RunStart
+from fathom.storage.runs import StoredRun
 from fathom.storage.store import ArtifactStore
 from fathom.tasks import events
 from tests.conftest import FathomCLI, PrefectServer
@@ -149,9 +152,9 @@ async def test_a_change_is_told_once_and_no_change_is_not(
     assert {"changes.json", "changes.md", "changes.html"} <= {path.name for path in folder.iterdir()}
     store = ArtifactStore(str(root))
     runs = await runs_of(store, "norden")
-    assert runs == sorted(runs, key=lambda one: one.started, reverse=True)  # to the second: two may be equal
-    assert {one.result["changes"] for one in runs} == {fourth.changes, third.changes, second.changes, ""}
-    assert verify_run(await files_of(store, runs[1].manifest)).ok
+    assert runs == sorted(runs, key=lambda one: one.run.started, reverse=True)  # to the second: two may be equal
+    assert {one.result.changes for one in runs if one.result} == {fourth.changes, third.changes, second.changes, ""}
+    assert verify_run(await files_of(runs[1].run)).ok
     of_watch = told(prefect_server, "norden")
     names = [event["event"] for event in of_watch]
     assert (names.count("fathom.run.started"), names.count("fathom.answer.changed")) == (5, 2)
@@ -246,9 +249,9 @@ def test_only_runs_of_the_same_question_are_compared() -> None:
     """A watch that was removed and made again under its name may ask something else."""
     own: dict[str, Any] = {"run_id": "2", "query": QUERY, "started": "2026-11-23T06:00:00+00:00"}
     start = RunStart.model_construct(**own)
-    earlier = {"run_id": "1", "query": QUERY, "started": "2026-11-22T06:00:00+00:00"}
-    assert is_before(Ended(earlier, {}), start)
-    assert not is_before(Ended({**earlier, "query": "Another question?"}, {}), start)
+    earlier = StoredRun(ArtifactStore("memory://x"), "", "1", "1", QUERY, "2026-11-22T06:00:00+00:00")
+    assert is_before(earlier, start)
+    assert not is_before(replace(earlier, query="Another question?"), start)
 
 
 def test_a_page_calls_no_channel_and_disguises_no_address() -> None:

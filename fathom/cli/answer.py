@@ -58,10 +58,11 @@ def answer(
 
     async def work() -> None:
         from fathom.cli.dialogue import Dialogue
-        from fathom.flows import answering
         from fathom.flows.forms import described
+        from fathom.flows.runs import answering
+        from fathom.flows.runs.finding import find_flow_run
 
-        waits = await answering.waiting(await answering.find(run))
+        waits = await answering.waiting((await find_flow_run(run.strip())).id)
         reply: Reply | None
         if given:
             reply = _reply(waits.asked, stop=stop, change=change, answers=answers or [], file=file)

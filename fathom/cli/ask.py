@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from fathom.cli.watch import Watch
     from fathom.models import RunResult
     from fathom.run.engine import Parent
-    from fathom.storage.store import ArtifactStore
+    from fathom.storage.runs import StoredRun
 
 
 def ask(
@@ -38,17 +38,18 @@ def ask(
     Example: fathom ask 1a2b3c4d "and in Europe?"
     """
     from fathom.errors import InvalidInput
-    from fathom.flows.following import parent_of
     from fathom.flows.preflight import artifact_root, check_request
-    from fathom.flows.runs import read_run
+    from fathom.flows.runs.following import parent_of
+    from fathom.flows.runs.stored import read_run
 
-    async def found(store: ArtifactStore, manifest: dict[str, Any]) -> tuple[Parent, str]:
+    async def found(stored: StoredRun) -> tuple[Parent, str]:
+        store = stored.store
         if store_given and store.address() != artifact_root(store_given):
             raise InvalidInput(
                 f"The run is stored in {store.address()}, and its follow-up must be stored there too.",
                 next_step="leave out --artifacts",
             )
-        return await parent_of(store, manifest), store.address()
+        return await parent_of(stored), store.address()
 
     usual = {"people": {"clarify": "auto"}} if is_terminal(quiet=quiet, as_json=as_json) else {}
     given = Given.of(context)
@@ -59,12 +60,12 @@ def ask(
     request = check_request(query, settings, follow_up=True)
 
     def start() -> Awaitable[FlowRun]:
-        from fathom.flows import local
+        from fathom.flows.runs import local
 
         return local.create(request.query, request.settings, parent=parent.run_id)
 
     def finish(flow_run: FlowRun, _watch: Watch) -> Awaitable[RunResult]:
-        from fathom.flows import local
+        from fathom.flows.runs import local
 
         return local.execute(flow_run)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -10,11 +10,9 @@ from fathom.cli.options import Json, Root, Run
 from fathom.cli.printing import line, one_line, output, row
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from fathom.flows.runs import Audit
+    from fathom.flows.runs.stored import Audit
     from fathom.serve.access.journal import Entry
-    from fathom.storage.store import ArtifactStore
+    from fathom.storage.runs import StoredRun
 
 _KINDS = {"llm_called": "role asked"}
 """What is shown for a type whose name is not true of every event: a role may answer without a model."""
@@ -29,11 +27,11 @@ def audit(run: Run, artifacts: Root = None, as_json: Json = False) -> None:
 
     Example: fathom audit 1a2b3c4d
     """
-    from fathom.flows.runs import read_audit, read_run
+    from fathom.flows.runs.stored import read_audit, read_run
     from fathom.serve.access.journal import Journal
 
-    async def both(store: ArtifactStore, manifest: Mapping[str, Any]) -> tuple[Audit, list[Entry]]:
-        return await read_audit(store, manifest), await Journal(store).of(str(manifest.get("run_id", "")))
+    async def both(stored: StoredRun) -> tuple[Audit, list[Entry]]:
+        return await read_audit(stored), await Journal(stored.store).of(stored.run_id)
 
     found, people = read_run(run, artifacts, both)
 

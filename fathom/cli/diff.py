@@ -34,8 +34,8 @@ def diff(
     Example: fathom diff 1a2b3c4d 5e6f7a8b
     """
     from fathom.changes.comparing import compare
-    from fathom.flows.comparing import side_of
-    from fathom.flows.runs import read_run
+    from fathom.flows.runs.comparing import side_of
+    from fathom.flows.runs.stored import read_run
 
     before, after = (read_run(run, artifacts, side_of) for run in (earlier, later))
     if before.query != after.query:

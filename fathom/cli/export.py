@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fathom.storage.bundles import Imported
+    from fathom.storage.runs import StoredRun
     from fathom.storage.store import ArtifactStore, RunFolder
 
 
@@ -45,7 +46,7 @@ def export(
     """
     from fathom.errors import InvalidInput, StoreError
     from fathom.flows.preflight import artifact_root
-    from fathom.flows.runs import folder_of, read_run
+    from fathom.flows.runs.stored import read_run
     from fathom.report.exporting import check_formats, files_for
     from fathom.report.exporting import export as render
     from fathom.storage.store import ArtifactStore
@@ -56,17 +57,17 @@ def export(
         if "://" in out:
             raise InvalidInput("A bundle is written to a local folder.", next_step="choose another --out")
         file = Path(out) / bundle
-        made = read_run(run, artifacts, lambda store, manifest: _bundle(store, manifest, file))
+        made = read_run(run, artifacts, lambda stored: _bundle(stored, file))
         output(made, lambda _made: typer.echo(made["bundle"]), as_json=as_json)
         return
     formats = check_formats(to or "")
 
     failed: dict[str, InvalidInput] = {}
 
-    async def exported(store: ArtifactStore, manifest: dict[str, Any]) -> dict[str, str]:
+    async def exported(stored: StoredRun) -> dict[str, str]:
         target = ArtifactStore(artifact_root(out))
-        _check_target(store, target.address())
-        folder = folder_of(store, manifest)
+        _check_target(stored.store, target.address())
+        folder = stored.files
         rendered, not_rendered = render(await _files(folder, files_for(formats)), formats)
         failed.update(not_rendered)
         names = {wanted: f"{folder.folder.rpartition('/')[2]}.{wanted}" for wanted in rendered}
@@ -86,16 +87,16 @@ def export(
     raise typer.Exit(2 if failed else 0)
 
 
-async def _bundle(store: ArtifactStore, manifest: dict[str, Any], file: Path) -> dict[str, str]:
+async def _bundle(run: StoredRun, file: Path) -> dict[str, str]:
     from fathom.errors import InvalidInput
     from fathom.storage.bundles import pack
 
-    _check_target(store, str(file.parent.resolve()))
+    _check_target(run.store, str(file.parent.resolve()))
     hidden = file.with_name(f".{file.name}.part")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         with hidden.open("wb") as target:
-            await pack(store, manifest, target)
+            await pack(run, target)
         hidden.replace(file)
     except OSError as error:
         raise InvalidInput(
@@ -118,7 +119,7 @@ def _check_target(store: ArtifactStore, folder: str) -> None:
 
 
 async def _files(folder: RunFolder, names: Sequence[str]) -> dict[str, bytes]:
-    from fathom.flows.runs import no_report
+    from fathom.flows.runs.stored import no_report
 
     files: dict[str, bytes] = {}
     for name in names:

@@ -31,16 +31,15 @@ def known_runs(context: typer.Context, incomplete: str) -> list[tuple[str, str]]
 
     from fathom.errors import FathomError
     from fathom.flows.preflight import artifact_root
-    from fathom.flows.runs import known
+    from fathom.flows.runs.index import RunIndex
     from fathom.storage.store import ArtifactStore
 
     try:
-        found = asyncio.run(known(ArtifactStore(artifact_root(context.params.get("artifacts")))))
+        found = asyncio.run(RunIndex(ArtifactStore(artifact_root(context.params.get("artifacts")))).read())
     except FathomError:  # a shell has no use for it
         return []
     digits = max(8, len(incomplete))
-    newest = sorted(found, key=lambda run: str(run.get("started", "")), reverse=True)
-    ids = [(str(run.get("run_id", ""))[:digits], str(run.get("query", ""))) for run in newest]
+    ids = [(run.run_id[:digits], run.query) for run in sorted(found, key=lambda run: run.started, reverse=True)]
     return [(run_id, query) for run_id, query in ids if run_id.startswith(incomplete)][:MOST_COMPLETIONS]
 
 

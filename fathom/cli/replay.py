@@ -11,7 +11,7 @@ from fathom.cli.options import Json, Root, Run
 from fathom.cli.printing import line, output
 
 if TYPE_CHECKING:
-    from fathom.flows.replay import ReplayedFile
+    from fathom.flows.runs.replay import ReplayedFile
 
 
 def replay(run: Run, artifacts: Root = None, as_json: Json = False) -> None:
@@ -24,8 +24,8 @@ def replay(run: Run, artifacts: Root = None, as_json: Json = False) -> None:
     from fathom.flows.server import quieten
 
     quieten()  # before Prefect is imported, which would print a notice
-    from fathom.flows.replay import replay as repeat
-    from fathom.flows.runs import read_run
+    from fathom.flows.runs.replay import replay as repeat
+    from fathom.flows.runs.stored import read_run
 
     files = read_run(run, artifacts, repeat)
     output(files, _show_replayed, as_json=as_json)

@@ -55,12 +55,12 @@ def research(
     request = check_request(query, settings)
 
     def start() -> Awaitable[FlowRun]:
-        from fathom.flows import local
+        from fathom.flows.runs import local
 
         return local.create(request.query, request.settings, run_key)
 
     def finish(flow_run: FlowRun, _watch: Watch) -> Awaitable[RunResult]:
-        from fathom.flows import local
+        from fathom.flows.runs import local
 
         return local.execute(flow_run)
 
@@ -86,12 +86,12 @@ def resume(
     """
 
     def start() -> Awaitable[FlowRun]:
-        from fathom.flows import resuming
+        from fathom.flows.runs import resuming
 
         return resuming.find(run, artifacts)
 
     def finish(flow_run: FlowRun, watch: Watch) -> Awaitable[RunResult | None]:
-        from fathom.flows import resuming
+        from fathom.flows.runs import resuming
 
         return resuming.finish(flow_run, watch.say, wait=not no_wait)
 
@@ -114,7 +114,7 @@ def follow(
     from fathom.cli.watch import Watch
     from fathom.errors import UserError
     from fathom.flows.preflight import artifact_root
-    from fathom.flows.runs import reference
+    from fathom.flows.runs.stored import reference
     from fathom.flows.server import ensure_api
     from fathom.telemetry.progress import listen
 
@@ -123,8 +123,8 @@ def follow(
     async def work(watch: Watch) -> RunResult | None:
         nonlocal run_id, address
         from fathom.cli.dialogue import Dialogue
-        from fathom.flows import local
         from fathom.flows.asking import in_terminal
+        from fathom.flows.runs import local
 
         flow_run = await start()
         run_id, address = str(flow_run.id), local.address(flow_run)
@@ -146,8 +146,8 @@ def follow(
             error.add_note(f"the run can be continued: fathom resume {run_id}")
         raise
     if result is None:
-        scheduled = json.dumps({"run_id": run_id, "status": "scheduled"})
-        typer.echo(scheduled if as_json else f"Scheduled for a worker: {address}")
+        queued = json.dumps({"run_id": run_id, "status": "queued"})
+        typer.echo(queued if as_json else f"Queued for a worker: {address}")
         return
     if quiet and not as_json:
         typer.echo(result.answer or result.report or result.reason, err=not result.report)

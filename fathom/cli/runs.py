@@ -14,8 +14,8 @@ from fathom.cli.printing import MARKS, line, one_line, open_page, output, printa
 from fathom.text.counting import counted, size
 
 if TYPE_CHECKING:
-    from fathom.flows.listing import RunRow
-    from fathom.flows.runs import StoredRun
+    from fathom.flows.runs.listing import RunRow
+    from fathom.flows.runs.stored import RunDetails
     from fathom.models import Plan
 
 
@@ -36,13 +36,14 @@ def runs(
     """
     import asyncio
 
-    from fathom.flows.listing import latest, with_sizes
     from fathom.flows.preflight import artifact_root
+    from fathom.flows.runs.listing import latest, with_sizes
+    from fathom.flows.runs.stored import on_stderr
     from fathom.storage.store import ArtifactStore
 
     async def listed() -> list[RunRow]:
         store = ArtifactStore(artifact_root(artifacts))
-        rows = await latest(store, limit)
+        rows = await latest(store, limit, on_stderr)
         return await with_sizes(store, rows) if sizes else rows
 
     output(asyncio.run(listed()), _show_rows, as_json=as_json)
@@ -79,7 +80,7 @@ def show(run: Run, open_it: Open = False, artifacts: Root = None, as_json: Json 
 
     Example: fathom show 1a2b3c4d > report.md
     """
-    from fathom.flows.runs import load, read_run
+    from fathom.flows.runs.stored import load, read_run
 
     found = read_run(run, artifacts, load)
     output(found, _show_run, as_json=as_json)
@@ -87,7 +88,7 @@ def show(run: Run, open_it: Open = False, artifacts: Root = None, as_json: Json 
         open_page(found.result)
 
 
-def _show_run(run: StoredRun) -> None:
+def _show_run(run: RunDetails) -> None:
     console = Console(highlight=False)
     if not console.is_terminal and run.report:
         console.file.write(run.report)

@@ -10,7 +10,7 @@ from fathom.cli.options import Json, Root, Run
 from fathom.cli.printing import line, one_line, output
 
 if TYPE_CHECKING:
-    from fathom.flows.steering import Steered
+    from fathom.flows.runs.steering import Steered
 
 As = Annotated[
     str | None, typer.Option("--as", metavar="NAME", help="Your name, also shown in the report (default: user@host).")
@@ -32,7 +32,7 @@ def tell(
 
     Example: fathom tell 1a2b3c4d "look at the 2025 figures too"
     """
-    from fathom.flows.steering import check_author, check_remark, say
+    from fathom.flows.runs.steering import check_author, check_remark, say
     from fathom.storage.steering import Steer
 
     said = say(run, Steer.tell, check_remark(text), check_author(name), artifacts)
@@ -47,7 +47,7 @@ def stop(run: Run, *, name: As = None, artifacts: Root = None, as_json: Json = F
 
     Example: fathom stop 1a2b3c4d
     """
-    from fathom.flows.steering import check_author, say
+    from fathom.flows.runs.steering import check_author, say
     from fathom.storage.steering import Steer
 
     said = say(run, Steer.stop, "", check_author(name), artifacts)

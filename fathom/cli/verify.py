@@ -58,8 +58,8 @@ def verify(
     if foreign.is_report(run):
         foreign.verify_report(run, wish, as_json=as_json)
     foreign.refuse(wish)
-    from fathom.flows.runs import read_run
-    from fathom.flows.verifying import verified
+    from fathom.flows.runs.stored import read_run
+    from fathom.flows.runs.verifying import verified
 
     found = read_run(run, artifacts, verified)
     output(found, _show_verification, as_json=as_json)
@@ -107,10 +107,10 @@ def trace(
 
     Example: fathom trace 1a2b3c4d 7
     """
-    from fathom.flows.runs import read_run
-    from fathom.flows.verifying import traced
+    from fathom.flows.runs.stored import read_run
+    from fathom.flows.runs.verifying import traced
 
-    found, wrong = read_run(run, artifacts, lambda store, manifest: traced(store, manifest, number))
+    found, wrong = read_run(run, artifacts, lambda stored: traced(stored, number))
     output(found, _show_trace, as_json=as_json)
     changed = sorted({f"{problem.file}: {problem.message}" for problem in wrong})
     for problem in changed:

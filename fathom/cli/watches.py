@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from prefect.client.schemas.objects import FlowRun
 
     from fathom.cli.watch import Watch as Progress
-    from fathom.flows.comparing import Ended
+    from fathom.flows.runs.comparing import Ended
     from fathom.flows.watches import Watch
     from fathom.models import RunResult
 
@@ -190,7 +190,7 @@ def run(name: Name, as_json: Json = False, quiet: Quiet = False) -> None:
         return watches.start(name)
 
     def finish(flow_run: FlowRun, _progress: Progress) -> Awaitable[RunResult]:
-        from fathom.flows import local
+        from fathom.flows.runs import local
 
         return local.execute(flow_run)
 
@@ -208,8 +208,8 @@ def history(name: Name, artifacts: Root = None, as_json: Json = False) -> None:
     import asyncio
 
     from fathom.errors import InvalidInput
-    from fathom.flows.comparing import runs_of
     from fathom.flows.preflight import artifact_root
+    from fathom.flows.runs.comparing import runs_of
     from fathom.storage.store import ArtifactStore
 
     store = ArtifactStore(artifact_root(artifacts))
@@ -221,13 +221,15 @@ def history(name: Name, artifacts: Root = None, as_json: Json = False) -> None:
 
 
 def _entry(one: Ended) -> dict[str, Any]:
-    result = one.result
+    from fathom.models import RunState
+
+    run, result = one
     return {
-        "run_id": one.run_id,
-        "started": one.started,
-        "ending": str(result.get("status", "unreadable")),
-        "changes": str(result.get("changes", "")),
-        "folder": str(one.manifest.get("folder", "")),
+        "run_id": run.run_id,
+        "started": run.started,
+        "ending": (result.status if result else RunState.unreadable).value,
+        "changes": result.changes if result else "",
+        "folder": run.folder,
     }
 
 

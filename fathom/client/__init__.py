@@ -3,7 +3,8 @@
 from fathom.client.client import AsyncFathom, Fathom
 from fathom.client.finished import FinishedRun
 from fathom.client.following import AsyncEvents, Events
-from fathom.client.shapes import EventType, Run, RunEvent, RunState, RunSummary
+from fathom.client.shapes import EventType, Run, RunEvent, RunSummary
+from fathom.models import RunState
 
 __all__ = [
     "AsyncEvents",

@@ -22,10 +22,9 @@ from fathom.client.shapes import (
     Run,
     RunList,
     RunRequest,
-    RunState,
     RunSummary,
 )
-from fathom.models import Plan
+from fathom.models import Plan, RunState
 
 LONGEST_LOOK = 5.0
 """Seconds between two looks at a run that is waited for, at most."""

@@ -8,28 +8,9 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, JsonValue
 
 from fathom.errors import WrongValue
-from fathom.models import Account, Asked, Draft, Model, Plan, RunResult, UnreadFile
+from fathom.models import Account, Asked, Draft, Model, Plan, RunResult, RunState, UnreadFile
 
 Text = Annotated[str, Field(min_length=1, max_length=10_000)]
-
-
-class RunState(StrEnum):
-    """Where a run stands."""
-
-    queued = "queued"  # it waits for a worker
-    running = "running"
-    waiting = "waiting"  # for a person's answer
-    interrupted = "interrupted"  # its process is gone
-    complete = "complete"
-    degraded = "degraded"  # a report, with something missing
-    insufficient_evidence = "insufficient_evidence"  # no report
-    failed = "failed"
-    cancelled = "cancelled"
-
-    @property
-    def ended(self) -> bool:
-        """Whether nothing more will happen to the run by itself."""
-        return self not in (RunState.queued, RunState.running, RunState.waiting, RunState.interrupted)
 
 
 class RunRequest(Model):

@@ -87,7 +87,7 @@ class ResearchSettings(TemplatedSettings):
         "no web search is configured: the Python language reference.",
         examples=[["/data/notes", "/data/contract.pdf"]],
     )
-    corpora: Annotated[list[str] | None, Setting("--corpus", "NAME", page="corpora", by_template=False)] = Field(
+    corpora: Annotated[list[str] | None, Setting("--corpus", "NAME", page="documents", by_template=False)] = Field(
         None,
         title="What to read: uploaded corpora",
         description="Names of uploaded corpora in the artifact store, researched in addition to the documents.",
@@ -97,7 +97,7 @@ class ResearchSettings(TemplatedSettings):
     )
     tools: Annotated[
         list[str] | None,
-        Setting("--tools", "NAME,...", empty="all configured tools that belong to no group", page="routing"),
+        Setting("--tools", "NAME,...", empty="all configured tools that belong to no group", page="searching"),
     ] = Field(
         None,
         title="What to read: tools",

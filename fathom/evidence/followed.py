@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from textwrap import shorten
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from fathom.storage.store import REPORT_PAGE
 from fathom.text.cleaning import clean_line
 
-PAGE = "report.html"
 ASKED_CHARS = 300
 _END = b"</header>\n"  # behind which the list stands; no text of a page can hold it
 _LIST = '<p class="question" dir="auto"><span class="label">Followed by</span> {links}</p>\n'
@@ -32,12 +32,6 @@ class FollowUp(NamedTuple):
 
     folder: str
     asked: str
-
-
-def parent_id(manifest: Mapping[str, Any]) -> str:
-    """Return the id of the run that a stored run follows up on; empty if it follows none."""
-    parent = manifest.get("parent")
-    return str(parent.get("run_id", "")) if isinstance(parent, dict) else ""
 
 
 def with_follow_ups(page: bytes, runs: Sequence[FollowUp]) -> bytes:
@@ -61,4 +55,4 @@ def without_follow_ups(page: bytes) -> bytes:
 
 def as_left(name: str, data: bytes) -> bytes:
     """Return the bytes of a file of a run as the run left them."""
-    return without_follow_ups(data) if name == PAGE else data
+    return without_follow_ups(data) if name == REPORT_PAGE else data

@@ -11,6 +11,7 @@ from fathom.errors import InvalidInput
 from fathom.evidence.provenance import CallRecord, Provenance, SourceRecord, results_of
 from fathom.evidence.stored import StoredText, read_quote, stored_texts
 from fathom.models import Claim, Model, Note, Quote, Report, Verdict
+from fathom.storage.store import NOTES, REPORT
 
 CONTEXT = 300  # characters of a quote's line on each side of it
 Part = Literal["cited", "corroborating", "contradicting"]
@@ -97,13 +98,13 @@ def _around(quote: Quote, data: bytes, texts: Sequence[StoredText]) -> tuple[int
 
 def _notes(files: Mapping[str, bytes]) -> list[Note]:
     try:
-        return TypeAdapter(list[Note]).validate_json(files.get("notes.json", b"[]"))
+        return TypeAdapter(list[Note]).validate_json(files.get(NOTES, b"[]"))
     except ValidationError:  # the file was changed; `verify` says so
         return []
 
 
 def _heading(files: Mapping[str, bytes], claim: Claim) -> str:
     try:
-        return Report.model_validate_json(files["report.json"]).sections[claim.section].heading
+        return Report.model_validate_json(files[REPORT]).sections[claim.section].heading
     except (KeyError, IndexError, ValidationError):
         return ""

@@ -20,6 +20,7 @@ from fathom.evidence.words import check
 from fathom.models import Claim, Model, Quote, Report, Verdict
 from fathom.models.claims import Problem
 from fathom.roles.judge import ShownPassage
+from fathom.storage.store import REPORT, REPORT_TEXT
 from fathom.text.citations import cited_ids, without_addresses
 
 MAX_QUOTES = 4
@@ -205,22 +206,22 @@ def _stands(passage: ShownPassage, files: Mapping[str, bytes]) -> bool:
 def _report(
     record: Provenance, files: Mapping[str, bytes], texts: Sequence[StoredText], judged: Mapping[Key, Settled]
 ) -> Iterator[Problem]:
-    if "report.json" not in files:
+    if REPORT not in files:
         if record.claims:
-            yield Problem(file="report.json", message="there are claims, but no report")
+            yield Problem(file=REPORT, message="there are claims, but no report")
         return
     try:
-        report = Report.model_validate_json(files["report.json"])
+        report = Report.model_validate_json(files[REPORT])
     except ValidationError as error:
-        yield Problem(file="report.json", message=f"it is not a report: {error.errors()[0]['msg']}")
+        yield Problem(file=REPORT, message=f"it is not a report: {error.errors()[0]['msg']}")
         return
-    rendered = comparable(files.get("report.md", b"").decode(errors="replace"))
+    rendered = comparable(files.get(REPORT_TEXT, b"").decode(errors="replace"))
     for recorded in record.claims:
         if comparable(recorded.sentence) not in rendered:
-            yield Problem(file="report.md", claim=recorded.number, message="its sentence is not in the report")
+            yield Problem(file=REPORT_TEXT, claim=recorded.number, message="its sentence is not in the report")
     known = {source.source_id for source in record.sources}
     for source_id in (i for section in report.sections for i in cited_ids(section.markdown) if i not in known):
-        yield Problem(file="report.json", message=f"it cites {source_id}, which was never retrieved")
+        yield Problem(file=REPORT, message=f"it cites {source_id}, which was never retrieved")
     if record.rules == RULES:
         yield from _verdicts(record, report, texts, judged)
 
@@ -231,7 +232,7 @@ def _verdicts(
     credibility = {key: quality.credibility for key, quality in record.qualities.items()}
     claims = check_claims(report, texts, credibility, judged)
     if len(claims) != len(record.claims):
-        yield Problem(file="report.json", message=f"it makes {len(claims)} claims, {len(record.claims)} are recorded")
+        yield Problem(file=REPORT, message=f"it makes {len(claims)} claims, {len(record.claims)} are recorded")
     for claim, recorded in zip(claims, record.claims, strict=False):
         for field in _COMPARED:
             if getattr(claim, field) != getattr(recorded, field):

@@ -59,6 +59,7 @@ from fathom.models.run import (
     ReportSection,
     RunManifest,
     RunResult,
+    RunState,
     StepCoverage,
 )
 from fathom.models.unanswered import AbsentWord, Catalogue, Holdings, NearPassage, Searched, Unanswered
@@ -107,6 +108,7 @@ __all__ = [
     "ReportSection",
     "RunManifest",
     "RunResult",
+    "RunState",
     "Searched",
     "Source",
     "SourceKind",

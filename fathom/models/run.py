@@ -123,6 +123,26 @@ class Ending(StrEnum):
         return {"complete": 0, "degraded": 0, "insufficient_evidence": 3, "failed": 1}[self.value]
 
 
+class RunState(StrEnum):
+    """Where a run stands; the same words in the terminal, in the API and on the page."""
+
+    queued = "queued"  # it waits for a worker
+    running = "running"
+    waiting = "waiting"  # for a person's answer
+    interrupted = "interrupted"  # its process is gone
+    complete = "complete"
+    degraded = "degraded"  # a report, with something missing
+    insufficient_evidence = "insufficient_evidence"  # no report
+    failed = "failed"
+    cancelled = "cancelled"
+    unreadable = "unreadable"  # its files are damaged
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing more will happen to the run by itself."""
+        return self not in (RunState.queued, RunState.running, RunState.waiting, RunState.interrupted)
+
+
 class Phase(Model):
     """What the calls of a role, a step or a service took; `cost_usd` is None when a price is not known."""
 

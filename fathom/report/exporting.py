@@ -12,19 +12,18 @@ from fathom.models import Report
 from fathom.report.bibliography import Reference, bibtex, references, ris
 from fathom.report.docx import render_docx
 from fathom.report.pdf import render_pdf
-
-_MARKDOWN, _PAGE, _DATA = "report.md", "report.html", "report.json"
+from fathom.storage.store import REPORT, REPORT_PAGE, REPORT_TEXT
 
 Files = Mapping[str, bytes]
 
 FORMATS: dict[str, tuple[list[str], Callable[[Files], bytes]]] = {
-    "md": ([_MARKDOWN], lambda files: files[_MARKDOWN]),
-    "html": ([_PAGE], lambda files: files[_PAGE]),
-    "json": ([_DATA], lambda files: files[_DATA]),
-    "docx": ([_DATA], lambda files: render_docx(_report(files))),
-    "pdf": ([_DATA], lambda files: render_pdf(_report(files))),
-    "bib": ([_DATA, PROVENANCE], lambda files: bibtex(_references(files)).encode()),
-    "ris": ([_DATA, PROVENANCE], lambda files: ris(_references(files)).encode()),
+    "md": ([REPORT_TEXT], lambda files: files[REPORT_TEXT]),
+    "html": ([REPORT_PAGE], lambda files: files[REPORT_PAGE]),
+    "json": ([REPORT], lambda files: files[REPORT]),
+    "docx": ([REPORT], lambda files: render_docx(_report(files))),
+    "pdf": ([REPORT], lambda files: render_pdf(_report(files))),
+    "bib": ([REPORT, PROVENANCE], lambda files: bibtex(_references(files)).encode()),
+    "ris": ([REPORT, PROVENANCE], lambda files: ris(_references(files)).encode()),
 }
 """The formats by file extension: which files of the run each is made from, and how."""
 
@@ -68,11 +67,11 @@ def export(files: Files, formats: Sequence[str]) -> tuple[dict[str, bytes], dict
 
 def _report(files: Files) -> Report:
     try:
-        return Report.model_validate_json(files[_DATA])
+        return Report.model_validate_json(files[REPORT])
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"]))
-        raise StoreError(f"{_DATA} is damaged: {place} {first['msg']}.", next_step="restore the file") from error
+        raise StoreError(f"{REPORT} is damaged: {place} {first['msg']}.", next_step="restore the file") from error
 
 
 def _references(files: Files) -> list[Reference]:

@@ -28,9 +28,10 @@ from fathom.errors import InvalidInput
 from fathom.errors.serving import NotAllowed, NotThere
 from fathom.flows.batch import research_batch
 from fathom.flows.deploying import deploy
-from fathom.flows.flow_runs import FLOW, FlowRunRow, state_of
 from fathom.flows.preflight import check_batch
-from fathom.models import Model
+from fathom.flows.runs.flow_runs import FLOW, row_of
+from fathom.flows.runs.states import state_of
+from fathom.models import Model, RunState
 from fathom.models.batch import BatchQuestion, BatchRow
 from fathom.serve.access.journal import Deed
 from fathom.serve.access.ownership import tags_of
@@ -265,5 +266,5 @@ async def _state(flow_run: FlowRun | None) -> State:
         # A batch in which a question failed is a failed flow run too; it has ended all the same.
         ended = kind == "failed" and ". Results: " in ((flow_run.state and flow_run.state.message) or "")
         return "ended" if ended else kind
-    told = await state_of(FlowRunRow.model_validate(flow_run.model_dump(mode="json")))
-    return "interrupted" if told == "interrupted" else "running"
+    gone = await state_of(row_of(flow_run)) is RunState.interrupted
+    return "interrupted" if gone else "running"

@@ -5,9 +5,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from datetime import UTC, datetime
-from typing import Any
-
-from pydantic import TypeAdapter, ValidationError
 
 from fathom.changes.model import CHANGES, Changes
 from fathom.client.found import (
@@ -21,17 +18,17 @@ from fathom.client.found import (
     SourceUse,
     what_is,
 )
-from fathom.errors import InvalidInput, StoreError
+from fathom.errors import InvalidInput
 from fathom.errors.serving import NotThere
 from fathom.evidence.provenance import PROVENANCE, read
 from fathom.evidence.trace import Trace
-from fathom.flows.runs import read_audit, read_json
-from fathom.flows.verifying import traced, verified
-from fathom.models import Note, Plan, Verdict
+from fathom.flows.runs.finding import KnownRun
+from fathom.flows.runs.stored import no_report, read_audit
+from fathom.flows.runs.verifying import traced, verified
+from fathom.models import Plan, Verdict
 from fathom.report.chapters import cited_sources
 from fathom.serve.caller import Caller, Role
 from fathom.serve.runs.desk import Desk
-from fathom.serve.runs.finding import Found
 from fathom.serve.runs.reading import API
 
 _TEXT = (".json", ".jsonl", ".md", ".html", ".txt")
@@ -96,12 +93,11 @@ async def notes(desk: Desk, caller: Caller, run_id: str) -> NoteList:
         RunNotFound: there is no such run, or the caller may not see it.
         NoReport: it has not finished.
     """
-    data = (await desk.files(caller, run_id, ["notes.json"]))["notes.json"]
-    try:
-        return NoteList(run_id=run_id, notes=TypeAdapter(list[Note]).validate_json(data))
-    except ValidationError as error:
-        wrong = error.errors()[0]["msg"]
-        raise StoreError(f"notes.json of the run is damaged: {wrong}.", next_step="restore the file") from error
+    found = await _finished(desk, caller, run_id)
+    made = await found.folder.notes() if found.folder else None
+    if made is None:
+        raise await no_report(found.stored.files)
+    return NoteList(run_id=run_id, notes=made)
 
 
 async def artifacts(desk: Desk, caller: Caller, run_id: str) -> ArtifactList:
@@ -143,7 +139,7 @@ async def audit(desk: Desk, caller: Caller, run_id: str) -> AuditTrail:
     found, _ = await desk.readable(caller, run_id)
     if not found.folder:
         raise NotThere("The run has no audit log yet.", next_step="wait for it")
-    log = await read_audit(desk.store, _manifest(found))
+    log = await read_audit(found.stored)
     trail = AuditTrail(run_id=run_id, whole=log.whole, broken=log.broken, events=log.events)
     if caller.role is Role.admin:
         return trail
@@ -159,7 +155,7 @@ async def check(desk: Desk, caller: Caller, run_id: str) -> Checkup:
         StoreError: its record is damaged.
     """
     found = await _finished(desk, caller, run_id)
-    result = await verified(desk.store, _manifest(found))
+    result = await verified(found.stored)
     wrong = {problem.claim for problem in result.problems}
     confirmed = sum(claim.number not in wrong for claim in result.claims)
     more = "" if result.ok or confirmed < len(result.claims) else ", but files were changed"
@@ -185,7 +181,7 @@ async def follow_claim(desk: Desk, caller: Caller, run_id: str, number: int) -> 
     """
     found = await _finished(desk, caller, run_id)
     try:
-        return (await traced(desk.store, _manifest(found), number))[0]
+        return (await traced(found.stored, number))[0]
     except InvalidInput as error:
         raise NotThere(error.message, next_step=error.next_step) from None
 
@@ -198,10 +194,10 @@ async def changes(desk: Desk, caller: Caller, run_id: str) -> Changes:
         NotThere: it was not compared with another.
     """
     found, _ = await desk.readable(caller, run_id)
-    data = await read_json(found.folder, CHANGES) if found.folder else None
-    if data is None:
+    compared = await found.folder.stored(Changes, CHANGES) if found.folder else None
+    if compared is None:
         raise NotThere("The run was not compared with another run: only the later runs of a watch are compared.")
-    return Changes.model_validate(data)
+    return compared
 
 
 async def stem(desk: Desk, caller: Caller, run_id: str) -> str:
@@ -219,21 +215,17 @@ def hidden(data: bytes, root: str) -> bytes:
     return data.replace(json.dumps(root, ensure_ascii=False)[1:-1].encode(), b"").replace(root.encode(), b"")
 
 
-async def _finished(desk: Desk, caller: Caller, run_id: str) -> Found:
+async def _finished(desk: Desk, caller: Caller, run_id: str) -> KnownRun:
     found, _ = await desk.readable(caller, run_id)
     if not found.folder:
         await desk.report_data(caller, run_id)  # says why there is none
     return found
 
 
-async def _sizes(found: Found) -> dict[str, int]:
+async def _sizes(found: KnownRun) -> dict[str, int]:
     """Return the size of each file of a run, by its name; those of parts being written are left out."""
     if not found.folder:
         return {}
     folder = f"{found.folder.folder}/"
     sizes = {path.removeprefix(folder): size for path, size in (await found.folder.store.sizes(folder[:-1])).items()}
     return {name: size for name, size in sizes.items() if "/" not in name and not name.startswith(".")}
-
-
-def _manifest(found: Found) -> dict[str, Any]:
-    return {**found.manifest, "folder": found.folder.folder if found.folder else "", "run_key": found.run_key}

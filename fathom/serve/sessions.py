@@ -28,10 +28,10 @@ from fathom.client.sessions import (
     SessionState,
     SessionStep,
 )
-from fathom.client.shapes import EventType, Run, RunEvent, RunRequest, RunState
+from fathom.client.shapes import EventType, Run, RunEvent, RunRequest
 from fathom.errors import NoReport
 from fathom.errors.serving import Conflict, NotThere
-from fathom.models import Model, Plan, StepStatus
+from fathom.models import Model, Plan, RunState, StepStatus
 from fathom.serve.caller import Caller, Ownership, Role
 from fathom.serve.runs.desk import Desk
 from fathom.serve.runs.sse import PULSE, PULSE_SECONDS

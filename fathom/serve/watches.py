@@ -12,8 +12,8 @@ from fathom.client.standing import Watch, WatchChange, WatchHistory, WatchList, 
 from fathom.errors import InvalidInput, RunBusy, WrongValue
 from fathom.errors.serving import Conflict, NotAllowed, NotThere
 from fathom.flows import notifying, watches
-from fathom.flows.comparing import runs_of
 from fathom.flows.preflight import artifact_root, check_request
+from fathom.flows.runs.comparing import runs_of
 from fathom.serve.access.ownership import OWNER_TAG, tags_of
 from fathom.serve.caller import Caller, Ownership, Role
 from fathom.serve.outages import asking_patiently
@@ -119,7 +119,8 @@ async def history(desk: Desk, caller: Caller, name: str, limit: int) -> WatchHis
     """
     found = await _find(desk, caller, name)
     listed = (await desk.latest(caller, Wanted(watch=found.name), limit=limit)).runs
-    changes = {ended.run_id: str(ended.result.get("changes", "")) for ended in await runs_of(desk.store, found.name)}
+    ended = await runs_of(desk.store, found.name)
+    changes = {run.run_id: result.changes if result else "" for run, result in ended}
     runs = [WatchRun(**one.model_dump(), changes=changes.get(one.id, "")) for one in listed]
     return WatchHistory(name=found.name, runs=runs)
 

@@ -44,6 +44,8 @@ class AtomicFiles:
         self.failures: tuple[type[Exception], ...] = (OSError,)
         self._unanswered: tuple[type[Exception], ...] = () if self.local else (ConnectionError, TimeoutError)
         self._seconds: float | None = None
+        # Of a file that it may read in pieces, s3fs asks the length first: two requests for each.
+        self._at_once = {"max_concurrency": 1} if s3 else {}
         if s3:
             from botocore.exceptions import BotoCoreError
             from s3fs.core import S3_RETRYABLE_ERRORS
@@ -66,7 +68,7 @@ class AtomicFiles:
 
     def read(self, path: str) -> bytes:
         """Return the bytes of a file."""
-        return bytes(self._call(self._fs.cat_file, path))
+        return bytes(self._call(self._fs.cat_file, path, **self._at_once))
 
     def read_from(self, path: str, offset: int) -> bytes:
         """Return the bytes of a file from an offset on, which is at most its length."""

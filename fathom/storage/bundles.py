@@ -30,12 +30,12 @@ from fathom.storage.lease import RESULTS, LeaseFile
 from fathom.storage.names import folder_names
 from fathom.storage.pruning import partial
 from fathom.storage.records import checked
-from fathom.storage.store import MANIFEST, PARTIAL, RUNS, ArtifactStore, json_bytes, runs
+from fathom.storage.runs import StoredRun, runs
+from fathom.storage.store import MANIFEST, PARTIAL, RESULT, RUNS, ArtifactStore, RunFolder, json_bytes
 
 FORMAT = 1
 _INDEX = "bundle.json"
 _RUN, _RESULTS = "run/", "results/"
-_RESULT = "result.json"  # of a run that has finished
 _RECORD = re.compile(r"(?!told-)[a-z0-9_]+-[0-9a-f]{24}")  # name of a stored result, not of an event that was told
 _NAME = re.compile(r"(run|results)(/[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}){1,4}")
 _MOST_FILES = 50_000
@@ -72,14 +72,14 @@ class Imported(Model):
     replayable: bool
 
 
-async def pack(store: ArtifactStore, manifest: Mapping[str, Any], target: BinaryIO) -> Bundle:
+async def pack(run: StoredRun, target: BinaryIO) -> Bundle:
     """Write a finished run as a zip file.
 
     Raises:
         NoReport: the run has not finished.
     """
-    folder, key = str(manifest["folder"]), str(manifest.get("run_key", ""))
-    if not folder or not await store.exists(f"{folder}/{_RESULT}"):
+    store, folder, key = run.store, run.folder, run.run_key
+    if not folder or not await store.exists(f"{folder}/{RESULT}"):
         raise NoReport("The run has not finished.", next_step="fathom resume RUN finishes it")
     files: dict[str, BundledFile] = {}
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as archive:
@@ -87,7 +87,7 @@ async def pack(store: ArtifactStore, manifest: Mapping[str, Any], target: Binary
             data = await store.read(path)
             files[name] = BundledFile(bytes=len(data), sha256=hashlib.sha256(data).hexdigest())
             archive.writestr(name, data)
-        bundle = Bundle(format=FORMAT, run_id=str(manifest["run_id"]), run_key=key, files=files)
+        bundle = Bundle(format=FORMAT, run_id=run.run_id, run_key=key, files=files)
         archive.writestr(_INDEX, json_bytes(bundle))
     return bundle
 
@@ -114,9 +114,9 @@ async def unpack(store: ArtifactStore, file: Path, check_page: Callable[[bytes],
         for name in bundle.files:
             if name.lower().endswith(".html") and (why := check_page(_read(archive, name))):
                 raise _refused(f"{name} {why}")
-        if present := [found for found in await runs(store) if found.get("run_id") == bundle.run_id]:
+        if present := [found for found in await runs(store) if found.run_id == bundle.run_id]:
             raise InvalidInput(
-                f"The store has the run {bundle.run_id[:8]}: {store.address(str(present[0]['folder']))}.",
+                f"The store has the run {bundle.run_id[:8]}: {store.address(present[0].folder)}.",
                 next_step="remove that folder first if the bundle is to replace it, and "
                 + store.address(f"{RESULTS}/{bundle.run_key}"),
             )
@@ -149,7 +149,7 @@ async def _write(
         else:
             await store.write(f"{folder}/{name.removeprefix(_RUN)}", data)
     own = _RUN + MANIFEST
-    await store.write(f"{folder}/{MANIFEST}", _data(archive, own, bundle.files[own]))
+    await RunFolder(store, folder).replace_manifest(_data(archive, own, bundle.files[own]))
     return Imported(
         run_id=bundle.run_id,
         query=str(run.get("query", "")),
@@ -164,7 +164,7 @@ async def _claim(store: ArtifactStore, bundle: Bundle, plan_title: str) -> str:
     """Take a folder that no run has, or that an import of this run has left, and empty it."""
     for name in folder_names(plan_title, bundle.run_id):
         folder = f"{RUNS}/{name}"
-        if await store.create(f"{folder}/{MANIFEST}", partial(bundle.run_id, bundle.run_key)):
+        if await RunFolder(store, folder).create_manifest(partial(bundle.run_id, bundle.run_key)):
             await store.remove_all([path for path in await store.sizes(folder) if path != f"{folder}/{MANIFEST}"])
             return folder
     raise StoreError(f"The folders for {plan_title!r} belong to other runs.", next_step="choose another --artifacts")
@@ -226,7 +226,7 @@ def _check_run(bundle: Bundle, run: object) -> None:
     of_run = [bundle.run_id, bundle.run_key]
     if not isinstance(run, dict) or [run.get("run_id"), run.get("run_key")] != of_run or not run.get("plan_title"):
         raise _refused(f"its {MANIFEST} belongs to another run")
-    if PARTIAL in run or _RUN + _RESULT not in bundle.files:
+    if PARTIAL in run or _RUN + RESULT not in bundle.files:
         raise _refused("its run is incomplete")
     if not re.fullmatch(r"[0-9a-f-]{8,40}", bundle.run_id) or not re.fullmatch(r"[a-z0-9_-]{1,100}", bundle.run_key):
         raise _refused("its run id or run key is invalid")

@@ -14,7 +14,8 @@ from fathom.models import Model
 from fathom.storage.corpora import Corpora
 from fathom.storage.editions import CORPORA, Edition, edition_path, folder_of
 from fathom.storage.lease import RESULTS, read_lease
-from fathom.storage.store import REMOVED_AT_ONCE, ArtifactStore, runs
+from fathom.storage.runs import runs
+from fathom.storage.store import REMOVED_AT_ONCE, RESULT, ArtifactStore
 
 
 class OldUploads(Model):
@@ -64,11 +65,10 @@ def _files(folder: str, edition: Edition) -> list[str]:
 
 async def _read_by_unfinished(store: ArtifactStore) -> set[str]:
     """Return the folders of the corpora that runs read which have not finished; a few may have no folder yet."""
-    manifests = await runs(store, partial=True)
-    ends = await asyncio.gather(*(store.exists(f"{run['folder']}/result.json") for run in manifests))
-    finished = {str(run.get("run_key")) for run, ended in zip(manifests, ends, strict=True) if ended}
-    open_runs = [run for run, ended in zip(manifests, ends, strict=True) if not ended]
-    names = [str(name) for run in open_runs for name in run.get("corpora") or {}]
+    found = await runs(store, partial=True)
+    ends = await asyncio.gather(*(store.exists(f"{run.folder}/{RESULT}") for run in found))
+    finished = {run.run_key for run, ended in zip(found, ends, strict=True) if ended}
+    names = [name for run, ended in zip(found, ends, strict=True) if not ended for name in run.corpora]
     for key in await store.list(RESULTS):
         if key not in finished and (lease := await read_lease(store, key)):
             settings = lease.parameters.get("settings")

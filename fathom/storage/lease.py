@@ -21,7 +21,7 @@ from fathom.errors import OtherLayout, RunBusy, StoreError
 from fathom.models import Model
 from fathom.models.run import LAYOUT
 from fathom.storage.names import slug
-from fathom.storage.store import ArtifactStore
+from fathom.storage.store import ArtifactStore, note_change
 
 RESULTS = ".results"
 LEASE_SECONDS = 45.0
@@ -108,6 +108,7 @@ class LeaseFile:
         number, last = await _latest(store, run_key)
         if last:
             last.check_free()
+        await note_change(store, f"{RESULTS}/{run_key}")
         return await cls._create(store, number + 1, _own(run_id, run_key, parameters, seconds))
 
     @classmethod

@@ -14,18 +14,26 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from itertools import chain
-from typing import Any, Literal
+from typing import Literal
 
 from fathom.errors import FathomError, RunBusy, StoreError
 from fathom.models import Model
 from fathom.storage.lease import RESULTS, Lease, LeaseFile, last_attempt, read_lease
-from fathom.storage.store import MANIFEST, PARTIAL, REMOVED_AT_ONCE, ArtifactStore, RunFolder, json_bytes, runs
+from fathom.storage.runs import StoredRun, read_manifest, runs
+from fathom.storage.store import MANIFEST, PARTIAL, REMOVED_AT_ONCE, RESULT, ArtifactStore, RunFolder, json_bytes
 
 PRUNED = "pruned.json"
 """Says of a run that its tool outputs and stored results were removed, when, and how many bytes."""
-_RESULT = "result.json"
 _RAW = "__step"  # in the name of every tool output
 _AT_ONCE = 8  # keys that are worked on at once
+
+
+class PrunedEvidence(Model):
+    """`pruned.json`."""
+
+    removed: str  # ISO 8601, UTC
+    files: int = 0
+    bytes: int = 0
 
 
 class OldRun(Model):
@@ -92,10 +100,10 @@ async def survey(
     stay without `unfinished`; those that never had a folder go all the same, unless they wait for a person.
     """
     search = _Search(store, before, keep_reports, unfinished)
-    by_key: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for manifest in await runs(store, partial=True):
-        by_key[str(manifest.get("run_key") or manifest.get(PARTIAL) or "")].append(manifest)
-    damaged = [Kept(run_id="", query="", reason=_why_damaged(store, manifest)) for manifest in by_key.pop("", [])]
+    by_key: dict[str, list[StoredRun]] = defaultdict(list)
+    for run in await runs(store, partial=True):
+        by_key[run.run_key].append(run)
+    damaged = [Kept(run_id="", query="", reason=_why_damaged(run)) for run in by_key.pop("", [])]
     # Any of the results may be those of a run that cannot be read now.
     search.spares_results = bool(damaged)
     keys = sorted({*by_key, *(() if damaged else await store.list(RESULTS))})
@@ -120,28 +128,28 @@ class _Search:
         self.before = before.astimezone(UTC).isoformat(timespec="seconds")
         self.kept: list[Kept] = []
 
-    async def of_key(self, key: str, manifests: Sequence[dict[str, Any]]) -> OldKey | None:
+    async def of_key(self, key: str, runs: Sequence[StoredRun]) -> OldKey | None:
         """Return what is old of the runs with a key and of their results."""
-        started = [manifest for manifest in manifests if PARTIAL in manifest or self._is_old(manifest)]
-        if manifests and not started:
+        started = [run for run in runs if not run.whole or (run.started and run.started < self.before)]
+        if runs and not started:
             return None
         try:
             lease = await read_lease(self._store, key)
             attempt = await last_attempt(self._store, key)
-            if not manifests and (lease is None or (attempt and attempt.renewed >= self.before)):
+            if not runs and (lease is None or (attempt and attempt.renewed >= self.before)):
                 return None
             if lease and lease.alive:
-                for manifest in started:
-                    self._keep(manifest, str(lease.busy().message))
+                for run in started:
+                    self._keep(run.run_id, run.query, str(lease.busy().message))
                 return None
-            chosen = [run for manifest in started if (run := await self._old_run(key, manifest, attempt))]
-            if not manifests and lease:
+            chosen = [old for run in started if (old := await self._old_run(run, attempt))]
+            if not runs and lease:
                 chosen = self._leftovers(lease, attempt)
-            last = bool(chosen) and len(chosen) == len(manifests or chosen) and not self.spares_results
+            last = bool(chosen) and len(chosen) == len(runs or chosen) and not self.spares_results
             results = await self._store.sizes(f"{RESULTS}/{key}") if last else {}
         except FathomError as error:
-            for manifest in started:
-                self._keep(manifest, error.message, failed=True)
+            for run in started:
+                self._keep(run.run_id, run.query, error.message, failed=True)
             return None
         # Of a run that kept its report only, nothing may be left to remove.
         if not results and all(run.part == "evidence" and not run.files for run in chosen):
@@ -150,39 +158,38 @@ class _Search:
 
     def _leftovers(self, lease: Lease, attempt: Lease | None) -> list[OldRun]:
         """Return the run without a folder whose results are to be removed; none if it waits for a person."""
-        own = {"query": str(lease.parameters.get("query", "")), **lease.model_dump(include={"run_id", "started"})}
+        query = str(lease.parameters.get("query", ""))
         if attempt and attempt.waiting and not self._unfinished:
-            self._keep(own, "it waits for an answer; --unfinished removes it too")
+            self._keep(lease.run_id, query, "it waits for an answer; --unfinished removes it too")
             return []
-        return [OldRun(part="leftovers", run_key=lease.run_key, **own)]
+        started = lease.started
+        return [OldRun(part="leftovers", run_id=lease.run_id, run_key=lease.run_key, query=query, started=started)]
 
-    async def _old_run(self, key: str, manifest: dict[str, Any], attempt: Lease | None) -> OldRun | None:
+    async def _old_run(self, run: StoredRun, attempt: Lease | None) -> OldRun | None:
         """Return what is to be removed of a run that started long ago."""
-        if _was_worked_on(manifest, attempt, self.before):
+        if _was_worked_on(run, attempt, self.before):
             return None
-        sizes = await self._store.sizes(manifest["folder"])
-        finished, begun = f"{manifest['folder']}/{_RESULT}" in sizes, PARTIAL in manifest
+        sizes = await self._store.sizes(run.folder)
+        finished, begun = f"{run.folder}/{RESULT}" in sizes, not run.whole
         if not finished and not begun and not self._unfinished:
-            self._keep(manifest, "it has not finished; --unfinished removes it too")
+            self._keep(run.run_id, run.query, "it has not finished; --unfinished removes it too")
             return None
         part: Literal["run", "evidence"] = "evidence" if self._keep_reports and finished and not begun else "run"
         if part == "evidence":
             sizes = {path: size for path, size in sizes.items() if _is_raw(path)}
         return OldRun(
             part=part,
-            run_key=key,
-            folder=manifest["folder"],
+            run_id=run.run_id,
+            run_key=run.run_key,
+            query=run.query,
+            started=run.started,
+            folder=run.folder,
             files=len(sizes),
             bytes=sum(sizes.values()),
-            parent=str(parent.get("folder", "")) if isinstance(parent := manifest.get("parent"), dict) else "",
-            **{name: str(manifest.get(name, "")) for name in ("run_id", "query", "started")},
+            parent=run.parent_folder,
         )
 
-    def _is_old(self, manifest: dict[str, Any]) -> bool:
-        return bool(manifest.get("started")) and str(manifest["started"]) < self.before
-
-    def _keep(self, manifest: dict[str, Any], reason: str, *, failed: bool = False) -> None:
-        run_id, query = (str(manifest.get(name, "")) for name in ("run_id", "query"))
+    def _keep(self, run_id: str, query: str, reason: str, *, failed: bool = False) -> None:
         self.kept.append(Kept(run_id=run_id, query=query, reason=reason, failed=failed))
 
 
@@ -232,22 +239,18 @@ class _Removal:
         """Remove a run's folder or its evidence; return whether it was still as the survey found it."""
         if run.part == "leftovers":
             return True
-        folder = RunFolder(self._store, run.folder)
-        try:
-            manifest = await folder.load_json(MANIFEST)
-        except FileNotFoundError:
+        if (found := await read_manifest(self._store, run.folder)) is None:
             return True  # another removal was quicker
-        same = isinstance(manifest, dict) and str(manifest.get("run_id")) == run.run_id
-        if not same or _was_worked_on(manifest, attempt, before):
+        if found.run_id != run.run_id or _was_worked_on(found, attempt, before):
             return False
         now = datetime.now(UTC).isoformat(timespec="seconds")
         if run.part == "evidence":
-            removed = {"removed": now, "files": run.files, "bytes": run.bytes}
+            removed = PrunedEvidence(removed=now, files=run.files, bytes=run.bytes)
             await self._store.create(f"{run.folder}/{PRUNED}", json_bytes(removed))  # unless an earlier removal did
             await self._all(run.folder, [path for path in await self._store.sizes(run.folder) if _is_raw(path)])
             return True
         own = f"{run.folder}/{MANIFEST}"
-        await self._store.write(own, partial(run.run_id, run.run_key))
+        await RunFolder(self._store, run.folder).replace_manifest(partial(run.run_id, run.run_key))
         await self._all(run.folder, [path for path in await self._store.sizes(run.folder) if path != own])
         await self._store.remove_all([own])
         return True
@@ -276,13 +279,13 @@ def partial(run_id: str, run_key: str) -> bytes:
     return json_bytes({"run_id": run_id, PARTIAL: run_key})
 
 
-def _was_worked_on(manifest: dict[str, Any], attempt: Lease | None, before: str) -> bool:
+def _was_worked_on(run: StoredRun, attempt: Lease | None, before: str) -> bool:
     """Whether a run that started long ago, or another with its run key, was worked on since a time."""
-    return attempt is not None and PARTIAL not in manifest and attempt.renewed >= before
+    return attempt is not None and run.whole and attempt.renewed >= before
 
 
-def _why_damaged(store: ArtifactStore, manifest: dict[str, Any]) -> str:
-    return str(manifest.get("warning") or f"{store.address(manifest['folder'])}/{MANIFEST} names no run key")
+def _why_damaged(run: StoredRun) -> str:
+    return run.damaged or f"{run.files.path_of(MANIFEST)} names no run key"
 
 
 def _is_raw(path: str) -> bool:

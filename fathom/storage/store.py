@@ -10,21 +10,28 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from time import time
 from typing import Any, TypeVar
 
+from pydantic import TypeAdapter, ValidationError
 from pydantic_core import from_json, to_jsonable_python
 
 from fathom.config.secrets import without_credentials
 from fathom.errors import InvalidInput, StoreError
-from fathom.models import Source, ToolOutput
+from fathom.models import Note, Plan, Report, RunManifest, RunResult, Source, ToolOutput
 from fathom.storage.atomic import AtomicFiles
 from fathom.storage.names import folder_names
 from fathom.storage.outages import Outages
 from fathom.text.urls import source_ids
 
 RUNS = "research_artifacts"
-MANIFEST = "run.json"
+CHANGED = ".runs/changed"  # who changes which runs a store has leaves a note there, for the index of runs
+MANIFEST, PLAN, NOTES, RESULT = "run.json", "plan.json", "notes.json", "result.json"
+REPORT, REPORT_TEXT, REPORT_PAGE = "report.json", "report.md", "report.html"
+"""The files in a run's folder, beside its tool outputs."""
 PARTIAL = "partial"  # in the manifest of a run that is being removed or imported, instead of `run_key`
+NOTED = "%Y%m%dT%H%M%S"  # when, in the name of a note
 REMOVED_AT_ONCE = 1_000  # files, the most that S3 takes in one request
 
 T = TypeVar("T")
@@ -187,7 +194,7 @@ class RunFolder:
         raise StoreError(f"{first.url} and its variants belong to other runs.", next_step="choose another --artifacts")
 
     async def _take(self, record: bytes, run_key: str) -> bool:
-        return await self.store.create(self._path(MANIFEST), record) or await self._owner() == run_key
+        return await self.create_manifest(record) or await self._owner() == run_key
 
     async def _owner(self) -> str | None:
         """Return the run key of the folder's run; None when it is unknown."""
@@ -196,6 +203,16 @@ class RunFolder:
         except (FileNotFoundError, StoreError):
             return None
         return manifest.get("run_key") if isinstance(manifest, dict) else None
+
+    async def create_manifest(self, data: bytes) -> bool:
+        """Take the folder for a run by writing its manifest; return whether nobody else had it."""
+        await note_change(self.store, self.folder)
+        return await self.store.create(self._path(MANIFEST), data)
+
+    async def replace_manifest(self, data: bytes) -> None:
+        """Make the folder another run's, or one of a run that is not whole or is whole now."""
+        await note_change(self.store, self.folder)
+        await self.store.write(self._path(MANIFEST), data)
 
     @property
     def url(self) -> str:
@@ -241,6 +258,55 @@ class RunFolder:
         """
         return await self.store.read(self._path(name))
 
+    async def manifest(self) -> RunManifest | None:
+        """Return what the run was started with; None before its plan has a title."""
+        return await self.stored(RunManifest, MANIFEST)
+
+    async def plan(self) -> Plan | None:
+        """Return the plan with the status of its steps; None if there is none yet."""
+        return await self.stored(Plan, PLAN)
+
+    async def notes(self) -> list[Note] | None:
+        """Return the notes; None before the first round."""
+        return await self.stored(list[Note], NOTES)
+
+    async def result(self) -> RunResult | None:
+        """Return how the run ended, with the places where its files are now; None until it has."""
+        if (found := await self.stored(RunResult, RESULT)) is None:
+            return None
+        report = self.path_of(REPORT_TEXT) if found.report else None
+        return found.model_copy(update={"artifacts": self.url, "report": report})
+
+    async def report(self) -> Report | None:
+        """Return the report as data; None if there is none."""
+        return await self.stored(Report, REPORT)
+
+    async def report_text(self) -> str | None:
+        """Return the report in Markdown; None if there is none."""
+        try:
+            return (await self.load(REPORT_TEXT)).decode()
+        except FileNotFoundError:
+            return None
+        except UnicodeError as error:
+            raise self._damaged(REPORT_TEXT, error) from error
+
+    async def stored(self, kind: type[T], name: str) -> T | None:
+        """Return the data of one of the run's JSON files; None if it does not exist.
+
+        Raises:
+            StoreError: it cannot be read, or is of another kind or version.
+        """
+        try:
+            return TypeAdapter(kind).validate_json(await self.load(name))
+        except FileNotFoundError:
+            return None
+        except ValidationError as error:
+            wrong = error.errors()[0]["msg"]
+            raise StoreError(
+                f"{self.path_of(name)} is damaged, or not of this version: {wrong}.",
+                next_step="restore the file, or run again",
+            ) from error
+
     async def list(self) -> list[str]:
         """Return the sorted file names of the run's raw tool outputs."""
         return [name for name in await self.store.list(self.folder) if "__step" in name]
@@ -273,26 +339,14 @@ class RunFolder:
         return StoreError(f"{self.path_of(name)} is damaged: {error}.", next_step="restore the file, or run again")
 
 
-async def runs(store: ArtifactStore, *, partial: bool = False) -> list[dict[str, Any]]:
-    """Return the manifest of every run in a store with its `folder`; for an unreadable one `folder` and `warning`.
+async def note_change(store: ArtifactStore, place: str) -> None:
+    """Leave a note that a run is about to begin, to get another manifest, or to go, at a path in a store."""
+    await store.write(note_path(place, time()), b"")
 
-    With `partial` also those of runs that are not whole, because they are being removed or imported, or were when a
-    process was killed.
-    """
-    found: list[dict[str, Any]] = []
-    for name in await store.list(RUNS):
-        run = RunFolder(store, f"{RUNS}/{name}")
-        try:
-            manifest = await run.load_json(MANIFEST)
-        except FileNotFoundError:
-            continue  # not a run's folder
-        except StoreError as error:
-            manifest = {"warning": str(error)}
-        if not isinstance(manifest, dict):
-            manifest = {"warning": f"{run.path_of(MANIFEST)} is not a manifest"}
-        if partial or PARTIAL not in manifest:
-            found.append({**manifest, "folder": run.folder})
-    return found
+
+def note_path(place: str, at: float) -> str:
+    """Return the path of the note that a place has changed, at a time in seconds since the epoch."""
+    return f"{CHANGED}/{datetime.fromtimestamp(int(at), UTC):{NOTED}}~{place.replace('/', '~')}"
 
 
 def json_bytes(data: object, indent: int = 2) -> bytes:

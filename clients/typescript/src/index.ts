@@ -32,7 +32,7 @@ export interface ResearchOptions extends Partial<Omit<RunRequest, "question">> {
 /** A run that has ended, with its report in Markdown; empty if there is none. */
 export type FinishedRun = Run & { report: string };
 
-const ENDED = new Set(["complete", "degraded", "insufficient_evidence", "failed", "cancelled"]);
+const ENDED = new Set(["complete", "degraded", "insufficient_evidence", "failed", "cancelled", "unreadable"]);
 const IDEMPOTENT = new Set(["GET", "PUT", "DELETE"]);
 const LONGEST_WAIT = 60;
 

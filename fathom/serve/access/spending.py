@@ -23,7 +23,7 @@ from fathom.budget.ledger import Ledger
 from fathom.budget.purse import Account
 from fathom.config.caps import Budget
 from fathom.errors.serving import TooManyRequests
-from fathom.flows.flow_runs import place
+from fathom.flows.runs.flow_runs import place
 from fathom.serve.caller import Caller
 from fathom.storage.lease import RESULTS
 from fathom.storage.store import ArtifactStore, json_bytes

@@ -19,6 +19,7 @@ from fathom.serve import reports
 from fathom.serve.api.parts import RunId
 from fathom.serve.negotiation import preferred
 from fathom.serve.state import TheCaller, TheDesk
+from fathom.storage.store import REPORT_PAGE
 
 router = APIRouter(prefix="/api/v1/runs/{run_id}", tags=["reports"])
 _BYTES: dict[str, Any] = {"schema": {"type": "string", "format": "binary"}}
@@ -143,7 +144,7 @@ async def read_artifact(
 ) -> Response:
     """Return a file of the run as plain text; `report.html` as a page."""
     data = await reports.artifact(desk, caller, run_id, name)
-    if name == "report.html":
+    if name == REPORT_PAGE:
         return Response(data, media_type="text/html", headers=_guarded(data))
     headers = {
         "Content-Disposition": f'attachment; filename="{name.encode("ascii", "replace").decode()}"',

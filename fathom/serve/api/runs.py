@@ -8,15 +8,8 @@ from typing import Annotated
 from fastapi import APIRouter, Header, Query, Response
 from fastapi.responses import StreamingResponse
 
-from fathom.client.shapes import (
-    AnswerRequest,
-    FollowUpRequest,
-    RemarkRequest,
-    Run,
-    RunList,
-    RunRequest,
-    RunState,
-)
+from fathom.client.shapes import AnswerRequest, FollowUpRequest, RemarkRequest, Run, RunList, RunRequest
+from fathom.models import RunState
 from fathom.serve.api.parts import JSON_ONLY, Cursor, Key, Limit, RunId
 from fathom.serve.runs.listing import Wanted, time_of
 from fathom.serve.runs.resuming import resume

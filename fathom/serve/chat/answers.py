@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fathom.client.shapes import RunState
-from fathom.models import Asked, Matter
+from fathom.models import Asked, Matter, RunState
 from fathom.report.chapters import title_of
 from fathom.report.escaping import escaped
 from fathom.report.markdown import render_cited

@@ -12,10 +12,10 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from fathom.client.shapes import AnswerRequest, FollowUpRequest, Run, RunRequest, RunState
+from fathom.client.shapes import AnswerRequest, FollowUpRequest, Run, RunRequest
 from fathom.config.given import wrong_in
 from fathom.errors import InvalidInput, NoReport, RunNotFound
-from fathom.models import Matter
+from fathom.models import Matter, RunState
 from fathom.serve.caller import Caller
 from fathom.serve.chat.conversation import Conversation
 from fathom.serve.chat.models import settings_of

@@ -10,8 +10,9 @@ from uuid import UUID, uuid4
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
 
-from fathom.client.shapes import Run, RunState
+from fathom.client.shapes import Run
 from fathom.errors import FathomError, RunNotFound
+from fathom.models import RunState
 from fathom.serve import problems
 from fathom.serve.caller import Caller
 from fathom.serve.chat import chores, conversation

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from difflib import SequenceMatcher
 
-from fathom.client.shapes import Run, RunState
+from fathom.client.shapes import Run
 from fathom.errors import InvalidInput, NoReport
 from fathom.evidence.claims import Statement, comparable
 from fathom.evidence.passages import Search
@@ -15,7 +15,7 @@ from fathom.evidence.stored import stored_texts
 from fathom.evidence.surroundings import Surroundings
 from fathom.evidence.verify import misquotations
 from fathom.evidence.words import check
-from fathom.models import Claim, Report
+from fathom.models import Claim, Report, RunState
 from fathom.report.chapters import chapters, cited_sources, title_of
 from fathom.report.unanswered import render_unanswered
 from fathom.serve.caller import Caller

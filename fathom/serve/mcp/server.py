@@ -21,10 +21,11 @@ from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
 from mcp.types import ToolAnnotations
 from pydantic import Field
 
-from fathom.client.shapes import FollowUpRequest, Run, RunRequest, RunState
+from fathom.client.shapes import FollowUpRequest, Run, RunRequest
 from fathom.config import profiles
 from fathom.config.settings import SETTINGS
 from fathom.errors import FathomError, NoReport, RunNotFound
+from fathom.models import RunState
 from fathom.serve import problems
 from fathom.serve.caller import Caller
 from fathom.serve.mcp.reading import answer_of, check_claim, section_of, why_no_report

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from fathom.client.shapes import RunState
-from fathom.models import Model, Verdict
+from fathom.models import Model, RunState, Verdict
 
 
 class Started(Model):

@@ -14,7 +14,7 @@ from fastapi import APIRouter, Request
 from pydantic import ValidationError
 from starlette.responses import RedirectResponse, Response
 
-from fathom.client.shapes import RunState, RunSummary
+from fathom.client.shapes import RunSummary
 from fathom.config.environment import Environment
 from fathom.config.form import limits_of
 from fathom.config.given import settings_from
@@ -23,6 +23,7 @@ from fathom.config.settings import SETTINGS, ResearchSettings
 from fathom.config.templates import shipped, template_of
 from fathom.errors import UserError
 from fathom.flows.preflight import estimated
+from fathom.models import RunState
 from fathom.run.estimate import PhaseEstimate
 from fathom.serve.caller import Caller, Role
 from fathom.serve.page.forms import Given, Wrong, run_request, text

@@ -13,17 +13,18 @@ from fathom.changes.model import CHANGES_FILES
 from fathom.client.shapes import MEDIA_TYPES, Form
 from fathom.errors import RunNotFound, UserError
 from fathom.errors.serving import NotThere
-from fathom.flows.runs import find as find_stored
+from fathom.flows.runs.finding import find_run
+from fathom.flows.runs.stored import find as find_stored
 from fathom.report.html import render_html
 from fathom.report.pages import unsafe
 from fathom.serve.caller import Caller
 from fathom.serve.runs.desk import Desk
-from fathom.serve.runs.finding import find_run
 from fathom.serve.state import TheCaller, TheDesk
 from fathom.storage.names import slug
+from fathom.storage.store import REPORT_PAGE
 
 router = APIRouter(prefix="/runs/{run_id}", include_in_schema=False)
-_PAGES = ("report.html", CHANGES_FILES[-1])
+_PAGES = (REPORT_PAGE, CHANGES_FILES[-1])
 _SANDBOX = "sandbox allow-scripts allow-popups allow-popups-to-escape-sandbox allow-downloads; frame-ancestors 'self'"
 """Added to the policy that a report has in itself: by itself, too, it cannot act for whoever reads it."""
 _NAME = Annotated[str, Path(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,250}$")]
@@ -36,7 +37,7 @@ _BESIDE = ((b'<a href="./', b'<a target="_blank" href="./'), (b'<a href="../', b
 @router.get("/report")
 async def report(run_id: str, desk: TheDesk, caller: TheCaller, framed: str = "") -> Response:
     """Return the stored report as it is, with its own policy."""
-    return await _page(desk, caller, run_id, "report.html", framed=bool(framed))
+    return await _page(desk, caller, run_id, REPORT_PAGE, framed=bool(framed))
 
 
 @router.get("/export/{form}")
@@ -70,8 +71,7 @@ async def file(run_id: str, name: _NAME, desk: TheDesk, caller: TheCaller) -> Re
 async def _in_folder(desk: Desk, caller: Caller, name: str) -> str:
     """Return the id of the run in a folder, which the report of a follow-up names; empty if there is none to see."""
     try:
-        manifest = await find_stored(desk.store, name)
-        found, _ = await desk.readable(caller, str(manifest.get("run_id")))
+        found, _ = await desk.readable(caller, (await find_stored(desk.store, name)).run_id)
     except UserError:
         return ""
     return found.run_id
@@ -80,7 +80,7 @@ async def _in_folder(desk: Desk, caller: Caller, name: str) -> str:
 async def _page(desk: Desk, caller: Caller, run_id: str, name: str, *, framed: bool) -> Response:
     data = (await desk.files(caller, run_id, [name]))[name]
     if why := unsafe(data):
-        if name != "report.html":
+        if name != REPORT_PAGE:
             raise NotThere(f"The stored page {why}, so it is not shown.")
         data = render_html(await desk.report_data(caller, run_id)).encode()  # of another version, or from elsewhere
     if framed:

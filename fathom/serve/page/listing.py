@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from fathom.client.shapes import RunState
+from fathom.models import RunState
 from fathom.serve.caller import Role
 from fathom.serve.page.rendering import page
 from fathom.serve.runs.listing import Wanted

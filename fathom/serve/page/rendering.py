@@ -12,7 +12,7 @@ from fastapi import Request
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.responses import HTMLResponse
 
-from fathom.client.shapes import RunState
+from fathom.models import RunState
 from fathom.report.prose import draft_html
 from fathom.serve.page.assets import address_of
 from fathom.serve.page.forms import csrf_field, csrf_query
@@ -40,6 +40,7 @@ STATES: dict[RunState, tuple[str, str]] = {
     RunState.insufficient_evidence: ("nothing reliable found", "fair"),
     RunState.failed: ("failed", "bad"),
     RunState.cancelled: ("cancelled", "plain"),
+    RunState.unreadable: ("unreadable", "bad"),
 }
 """How the page names each state, and its colour."""
 _MINUTE, _HOUR = 60, 3_600

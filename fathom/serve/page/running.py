@@ -11,9 +11,10 @@ from pydantic import ValidationError
 from starlette.responses import RedirectResponse, Response
 
 from fathom.client.found import Checkup
-from fathom.client.shapes import FollowUpRequest, RemarkRequest, Run, RunList, RunState, ShareLink
+from fathom.client.shapes import FollowUpRequest, RemarkRequest, Run, RunList, ShareLink
 from fathom.errors import UserError
-from fathom.models import Report
+from fathom.flows.runs.finding import find_run
+from fathom.models import Report, RunState
 from fathom.run.editing import MOST_STEPS
 from fathom.serve.caller import Caller, Role
 from fathom.serve.page.forms import Given, Wrong, answer_request, text
@@ -21,7 +22,6 @@ from fathom.serve.page.rendering import page
 from fathom.serve.page.story import read_story
 from fathom.serve.reports import check as check_report
 from fathom.serve.runs.desk import Desk
-from fathom.serve.runs.finding import find_run
 from fathom.serve.runs.listing import Wanted
 from fathom.serve.runs.resuming import resume
 from fathom.serve.state import TheCaller, TheDesk

@@ -10,9 +10,9 @@ from typing import Any
 from pydantic import ValidationError
 
 from fathom.client.shapes import EventType, RunEvent
+from fathom.flows.runs.finding import KnownRun
 from fathom.models import Draft, Plan
 from fathom.models.plan import StepStatus
-from fathom.serve.runs.finding import Found
 from fathom.serve.runs.log_reader import LogReader
 from fathom.storage.store import ArtifactStore
 from fathom.text.citations import without_citations
@@ -57,14 +57,14 @@ class Story:
         return plan.model_copy(update={"steps": now})
 
 
-async def read_story(store: ArtifactStore, found: Found) -> Story:
+async def read_story(store: ArtifactStore, found: KnownRun) -> Story:
     """Return what has happened in a run.
 
     Raises:
         StoreError: the store fails.
     """
     folder = found.folder.folder if found.folder else ""
-    return story_of(await LogReader(store, found.run_id, found.run_key, folder).new())
+    return story_of(await LogReader(store, found.run_id, found.stored.run_key, folder).new())
 
 
 def story_of(events: Sequence[RunEvent]) -> Story:

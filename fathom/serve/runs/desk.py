@@ -16,10 +16,11 @@ from fathom.config.given import settings_from
 from fathom.config.settings import SETTINGS, ResearchSettings
 from fathom.errors import InvalidInput, NoReport
 from fathom.errors.serving import NotInstalled
-from fathom.flows import answering, following
 from fathom.flows.preflight import check_request
-from fathom.flows.runs import no_report
-from fathom.flows.steering import check_author, check_remark, steer
+from fathom.flows.runs import answering, following
+from fathom.flows.runs.finding import KnownRun
+from fathom.flows.runs.steering import check_author, check_remark, steer
+from fathom.flows.runs.stored import no_report
 from fathom.models import Matter, Reply, Report
 from fathom.report.exporting import export, files_for
 from fathom.serve.access.journal import Deed
@@ -31,7 +32,6 @@ from fathom.serve.options import Options
 from fathom.serve.outages import asking_patiently
 from fathom.serve.runs.cancelling import cancel_flow_run
 from fathom.serve.runs.feed import Feeds
-from fathom.serve.runs.finding import Found
 from fathom.serve.runs.listing import EVERYTHING, MOST, Listing, Wanted
 from fathom.serve.runs.readiness import Readiness
 from fathom.serve.runs.reading import read_run
@@ -104,7 +104,7 @@ class Desk:
         found, ownership = await self.readable(caller, run_id)
         if not found.folder:
             raise _no_report_yet(run_id)
-        parent = await following.parent_of(self.store, {**found.manifest, "folder": found.folder.folder})
+        parent = await following.parent_of(found.stored)
         given = self.settings_for(caller, request.settings).model_dump(mode="json", exclude_unset=True)
         earlier = parent.settings_with(given)
         if "corpora" in given:
@@ -229,7 +229,12 @@ class Desk:
             RunNotFound: there is no such run, or the caller may not see it.
             NoReport: it has no report, or none yet.
         """
-        return Report.model_validate_json((await self.files(caller, run_id, ["report.json"]))["report.json"])
+        found, _ = await self.readable(caller, run_id)
+        if not found.folder:
+            raise _no_report_yet(run_id)
+        if (report := await found.folder.report()) is None:
+            raise await no_report(found.folder)
+        return report
 
     async def files(self, caller: Caller, run_id: str, names: list[str]) -> Mapping[str, bytes]:
         """Return files of a run by name.
@@ -246,7 +251,7 @@ class Desk:
         except FileNotFoundError:
             raise await no_report(found.folder) from None
 
-    async def readable(self, caller: Caller, run_id: str) -> tuple[Found, Ownership]:
+    async def readable(self, caller: Caller, run_id: str) -> tuple[KnownRun, Ownership]:
         """Return a run, and whose it is.
 
         Raises:
@@ -281,8 +286,7 @@ class Desk:
     async def _steer(self, caller: Caller, run_id: str, kind: Steer, text: str) -> None:
         found, ownership = await self.readable(caller, run_id)
         ownership.check_write(caller, run_id)
-        manifest = {"run_id": run_id, "run_key": found.run_key, "folder": found.folder.folder if found.folder else ""}
-        await steer(self.store, manifest, kind, text, check_author(caller.name))
+        await steer(found.stored, kind, text, check_author(caller.name))
         deed = Deed.told if kind is Steer.tell else Deed.stopped
         await self.sharing.journal.note(run_id, caller, deed, text)
 

@@ -22,11 +22,11 @@ from prefect.exceptions import PrefectException, PrefectHTTPStatusError
 
 from fathom.client.shapes import RunEvent
 from fathom.errors import StoreError
-from fathom.flows.runs import read_json
-from fathom.models import RunResult
-from fathom.serve.runs.finding import Found, find_run
+from fathom.flows.runs.finding import KnownRun, find_run
+from fathom.flows.runs.flow_runs import row_of
+from fathom.flows.runs.states import state_of
+from fathom.models import RunState
 from fathom.serve.runs.log_reader import LogReader
-from fathom.serve.runs.reading import state_in
 from fathom.serve.runs.telling import told_end, told_now
 from fathom.storage.store import ArtifactStore
 from fathom.telemetry.live import read_live
@@ -53,7 +53,7 @@ class Feeds:
         self.closing = asyncio.Event()
 
     async def follow(
-        self, found: Found, after: int = 0, pulse: float | None = None
+        self, found: KnownRun, after: int = 0, pulse: float | None = None
     ) -> AsyncGenerator[RunEvent | None, None]:
         """Yield the events of a run after the one of an id, as they come; the last one says how the run ended.
 
@@ -129,7 +129,7 @@ class Feeds:
 class _Feed:
     """One run: the events that were read so far, what it does now, and its end."""
 
-    def __init__(self, store: ArtifactStore, found: Found) -> None:
+    def __init__(self, store: ArtifactStore, found: KnownRun) -> None:
         self.run_id = found.run_id
         self.flow_run = found.flow_run
         self.events: list[RunEvent] = []
@@ -141,8 +141,8 @@ class _Feed:
         self.left = 0.0  # when the last one has gone
         self.news = asyncio.Event()  # set, and replaced, when there is any
         self._store = store
-        self._run_key = found.run_key
-        self._log = LogReader(store, found.run_id, found.run_key, found.folder.folder if found.folder else "")
+        self._run_key = found.stored.run_key
+        self._log = LogReader(store, found.run_id, found.stored.run_key, found.folder.folder if found.folder else "")
         self._seconds = LOCAL_SECONDS if store.local else REMOTE_SECONDS
 
     def next(self, after: int) -> RunEvent | None:
@@ -192,15 +192,16 @@ class _Feed:
     async def _ending(self, flow_run: FlowRun | None) -> RunEvent:
         state = flow_run.state if flow_run else None
         at = state.timestamp if state else datetime.now(UTC)
-        reached = await state_in(flow_run, None if flow_run else await self._result())
+        reached = await self._state(flow_run)
         said = (state.message or "").partition("\n")[0] if state else ""
         said = said.replace(f"{self._store.address()}/", "")  # not everybody may know where the store is
         return told_end(reached, at.isoformat(timespec="milliseconds"), said)
 
-    async def _result(self) -> RunResult | None:
+    async def _state(self, flow_run: FlowRun | None) -> RunState:
+        if flow_run:
+            return await state_of(row_of(flow_run))
         found = await find_run(self._store, self.run_id)
-        stored = await read_json(found.folder, "result.json") if found.folder else None
-        return RunResult.model_validate(stored) if isinstance(stored, dict) else None
+        return await state_of(None, found.stored, await found.stored.files.result())
 
 
 def _is_over(flow_run: FlowRun | None) -> bool:

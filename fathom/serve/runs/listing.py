@@ -15,19 +15,20 @@ from datetime import UTC, datetime
 from time import monotonic
 
 import httpx
-from pydantic import ValidationError
 
-from fathom.client.shapes import RunList, RunState, RunSummary
+from fathom.client.shapes import RunList, RunSummary
 from fathom.errors import InvalidInput, StoreError
-from fathom.flows.runs import read_json
-from fathom.models import RunResult
+from fathom.flows.runs.finding import KnownRun, stamp
+from fathom.flows.runs.flow_runs import row_of
+from fathom.flows.runs.index import RunIndex
+from fathom.flows.runs.states import state_of
+from fathom.models import Ending, RunResult, RunState
 from fathom.serve.access.ownership import Owners
 from fathom.serve.caller import Caller, Ownership
-from fathom.serve.runs.known import PrefectRuns, StoredRuns
-from fathom.serve.runs.lines import Line
-from fathom.serve.runs.reading import state_in
+from fathom.serve.runs.known import PrefectRuns
 from fathom.storage.atomic import READERS
-from fathom.storage.store import ArtifactStore, RunFolder
+from fathom.storage.runs import StoredRun
+from fathom.storage.store import ArtifactStore
 
 MOST = 200  # runs of a page
 OWNER_SECONDS = 20.0  # for which another's run that was not shared is taken for one that still is not
@@ -56,15 +57,15 @@ class Wanted:
     parent: str = ""
     watch: str = ""
 
-    def takes(self, line: Line) -> bool:
+    def takes(self, line: KnownRun) -> bool:
         """Whether a line may be listed, by all but its owner and its state."""
         created = datetime.fromisoformat(line.created) if self.since or self.until else None
         return not (
-            (self.parent and line.parent != self.parent)
-            or (self.watch and line.watch != self.watch)
+            (self.parent and line.stored.parent != self.parent)
+            or (self.watch and line.stored.watch != self.watch)
             or (created and self.since and created < self.since)
             or (created and self.until and created >= self.until)
-            or not _has(line.question, self.words)
+            or not _has(line.stored.query, self.words)
         )
 
 
@@ -77,10 +78,10 @@ class Listing:
     def __init__(self, store: ArtifactStore, owners: Owners) -> None:
         self._store = store
         self._owners = owners
-        self._stored = StoredRuns(store)
+        self._index = RunIndex(store)
         self._prefect = PrefectRuns(store)
         self._ownership: dict[str, tuple[Ownership, float]] = {}
-        self._results: dict[str, RunResult] = {}
+        self._results: dict[str, Ending] = {}
         self._lock = asyncio.Lock()
         self._outage: tuple[float, httpx.HTTPError] | None = None
         self._readers = asyncio.Semaphore(READERS)
@@ -97,7 +98,7 @@ class Listing:
         if wanted.states:
             lines = [line for line in lines if self._ended_as(line) in {None, *wanted.states}]
         lines.sort(key=lambda line: line.order, reverse=True)
-        found: list[tuple[Line, RunSummary]] = []
+        found: list[tuple[KnownRun, RunSummary]] = []
         more = False
         at = 0
         while at < len(lines) and not more:
@@ -116,7 +117,7 @@ class Listing:
                 found.append((line, summary))
         return RunList(runs=[summary for _, summary in found], next=to_cursor(found[-1][0]) if more else None)
 
-    async def _refresh(self) -> tuple[dict[str, Line], dict[str, Line]]:
+    async def _refresh(self) -> tuple[dict[str, KnownRun], dict[str, StoredRun]]:
         """Return what Prefect and the store know. Requests at the same time share what is read, and an outage."""
         asked = monotonic()
         async with self._lock:
@@ -127,9 +128,10 @@ class Listing:
             except httpx.HTTPError as error:
                 self._outage = monotonic(), error
                 raise
-            return known, await self._stored.refresh({line.run_key for line in known.values()})
+            stored = {run.run_id: run for run in await self._index.read() if run.run_id and not run.damaged}
+            return known, stored
 
-    async def _visible(self, caller: Caller, wanted: Wanted, lines: Sequence[Line]) -> list[Line]:
+    async def _visible(self, caller: Caller, wanted: Wanted, lines: Sequence[KnownRun]) -> list[KnownRun]:
         owned = await asyncio.gather(*(self._owner(line) for line in lines))
         return [
             line
@@ -137,7 +139,7 @@ class Listing:
             if own.readable_by(caller) and wanted.owner in (None, own.owner)
         ]
 
-    async def _owner(self, line: Line) -> Ownership:
+    async def _owner(self, line: KnownRun) -> Ownership:
         """Return whose a run is, as it was known some seconds ago."""
         own, at = self._ownership.get(line.run_id, (None, 0.0))
         if own is None or monotonic() - at > OWNER_SECONDS:
@@ -146,47 +148,57 @@ class Listing:
             self._ownership[line.run_id] = own, monotonic()
         return own
 
-    async def _summary(self, line: Line, caller: Caller) -> RunSummary | None:
+    async def _summary(self, line: KnownRun, caller: Caller) -> RunSummary | None:
         """Return a line as it is now; None if it is not there any more, or not to be seen any more."""
         async with self._readers:
             own = await self._owners.of(line.run_id, list(line.tags))
-            if not own.readable_by(caller) or not await self._stored.confirm(line):
+            if not own.readable_by(caller):
                 return None
-            result = await self._result(line)
+            state, result = await self._state(line)
+            only_stored = line.flow_run is None and line.state is None
+            if not result and only_stored and await self._index.now(line.stored) is None:
+                return None
         return RunSummary(
             id=line.run_id,
-            question=line.question,
-            state=line.state or await state_in(line.flow_run, result),
+            question=line.stored.query,
+            state=state,
             created=line.created,
             ended=line.ended,
             owner=own.owner,
             shared=own.shared,
-            parent=line.parent or None,
-            watch=line.watch or None,
+            parent=line.stored.parent or None,
+            watch=line.stored.watch or None,
             cost_usd=result.metrics.cost_usd if result else None,
         )
 
-    def _ended_as(self, line: Line) -> RunState | None:
+    async def _state(self, line: KnownRun) -> tuple[RunState, RunResult | None]:
+        try:
+            result = await self._result(line)
+            flow_run = row_of(line.flow_run) if line.flow_run else None
+            return line.state or await state_of(flow_run, line.stored, result), result
+        except StoreError:  # one damaged run must not hide the others
+            return line.state or RunState.unreadable, None
+
+    def _ended_as(self, line: KnownRun) -> RunState | None:
         """Return how a run ended, if that is known without looking."""
         if line.flow_run or line.state:
             return line.state
         result = self._results.get(line.run_id)
-        return RunState(result.status.value) if result else None
+        return RunState(result.value) if result else None
 
-    async def _result(self, line: Line) -> RunResult | None:
-        if line.run_id in self._results or not line.folder:
-            return self._results.get(line.run_id)
-        try:
-            data = await read_json(RunFolder(self._store, line.folder), "result.json")
-            result = RunResult.model_validate(data) if data is not None else None
-        except (StoreError, ValidationError):  # one damaged run must not hide the others
+    async def _result(self, line: KnownRun) -> RunResult | None:
+        if not line.folder:
             return None
-        if result and (line.flow_run is None or line.state is not None):
-            self._results[line.run_id] = result
+        result = await line.folder.result()
+        if result is None or result.run_id != line.run_id:
+            self._results.pop(line.run_id, None)
+            return None
+        if line.flow_run is None or line.state is not None:
+            self._results[line.run_id] = result.status
         return result
 
 
-def to_cursor(line: Line) -> str:
+def to_cursor(line: KnownRun) -> str:
     """Return what names a place in the list."""
     return urlsafe_b64encode("|".join(line.order).encode()).decode().rstrip("=")
 
@@ -209,13 +221,20 @@ def read_cursor(cursor: str) -> tuple[str, str] | None:
     return created, run_id
 
 
-def _merged(known: dict[str, Line], stored: dict[str, Line]) -> list[Line]:
-    """Return the runs of Prefect and of the store, each once; a run has its folder from the store."""
-    lines = dict(stored)
+def _merged(known: dict[str, KnownRun], stored: dict[str, StoredRun]) -> list[KnownRun]:
+    """Return the runs of Prefect and of the store, each once; a run has its files from the store."""
+    lines = {run_id: KnownRun(run, created=_began(run)) for run_id, run in stored.items()}
     for run_id, line in known.items():
         own = stored.get(run_id)
-        lines[run_id] = line.with_folder(own.folder) if own else line
+        lines[run_id] = line.with_files(own) if own else line
     return [*lines.values()]
+
+
+def _began(run: StoredRun) -> str:
+    try:
+        return stamp(datetime.fromisoformat(run.started))
+    except ValueError:
+        return stamp(datetime.fromtimestamp(0, UTC))
 
 
 def _has(question: str, words: str) -> bool:

@@ -11,8 +11,8 @@ from typing import TypeVar
 
 import httpx
 
-from fathom.client.shapes import EventType, Run, RunEvent, RunState
-from fathom.models import Asked
+from fathom.client.shapes import EventType, Run, RunEvent
+from fathom.models import Asked, RunState
 from fathom.serve.caller import Caller
 from fathom.serve.runs.desk import Desk
 

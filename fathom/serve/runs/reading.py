@@ -10,60 +10,62 @@ from prefect.client.orchestration import get_client
 from prefect.client.schemas.objects import FlowRun, StateType
 from prefect.utilities.urls import url_for
 
-from fathom.client.shapes import Links, Run, RunState
-from fathom.flows.answering import ASKED, key_of, read_input
-from fathom.flows.flow_runs import WAITING, FlowRunRow, ending_in, state_of
-from fathom.flows.runs import load
-from fathom.models import Plan, RunResult
+from fathom.client.shapes import Links, Run
+from fathom.flows.runs.answering import ASKED, key_of, read_input
+from fathom.flows.runs.finding import KnownRun
+from fathom.flows.runs.flow_runs import row_of
+from fathom.flows.runs.states import state_of
+from fathom.models import RunManifest, RunResult, RunState
 from fathom.serve.caller import Ownership
 from fathom.serve.options import is_own
-from fathom.serve.runs.finding import Found
 from fathom.serve.runs.workers import living, waiting_in
 from fathom.storage.store import ArtifactStore
 from fathom.telemetry.live import read_live
 from fathom.text.counting import counted
 
 API = "/api/v1"
-_STATES = {"completed": RunState.complete, "interrupted": RunState.interrupted, WAITING: RunState.waiting}
 
 
-async def read_run(store: ArtifactStore, found: Found, ownership: Ownership) -> Run:
+async def read_run(store: ArtifactStore, found: KnownRun, ownership: Ownership) -> Run:
     """Return all that is known of a run.
 
     Raises:
         StoreError: its files cannot be read.
     """
     flow_run = found.flow_run
-    plan, result = await _files(store, found)
+    files, stored = found.folder, found.stored
+    plan, result, manifest = (
+        (await files.plan(), await files.result(), await files.manifest()) if files else (None, None, None)
+    )
     asked, complaint = None, ""
     if flow_run and (key := key_of(flow_run.state)):
         async with get_client() as client:
             kept = await read_input(client, flow_run.id, f"{key}{ASKED}")
         asked, complaint = (kept["asked"], kept["complaint"]) if kept else (None, "")
-    state = await state_in(flow_run, result)
-    known = None if result else await read_live(store, found.run_key)
+    state = await state_of(row_of(flow_run) if flow_run else None, stored, result)
+    known = None if result else await read_live(store, found.stored.run_key)
     live = known if state in (RunState.running, RunState.waiting) else None
-    given = flow_run.parameters if flow_run else {"settings": found.manifest.get("settings") or {}}
+    given = flow_run.parameters if flow_run else {"settings": manifest.settings if manifest else {}}
     ended = flow_run.end_time.isoformat() if flow_run and flow_run.end_time else None
     base = f"{API}/runs/{found.run_id}"
     return Run.model_validate(
         {
             "id": found.run_id,
-            "question": found.question,
+            "question": stored.query,
             "state": state,
-            "created": _created(flow_run) or found.manifest.get("started"),
+            "created": _created(flow_run) or stored.started,
             "ended": ended,
             "owner": ownership.owner,
             "shared": ownership.shared,
-            "parent": (found.manifest.get("parent") or {}).get("run_id") or given.get("parent") or None,
-            "watch": found.manifest.get("watch") or given.get("watch") or None,
+            "parent": stored.parent or None,
+            "watch": stored.watch or None,
             "cost_usd": result.metrics.cost_usd if result else None,
             "settings": _settings(given),
             "phase": await _queued(flow_run) if state is RunState.queued else live.phase if live else "",
             "now": live.now if live else [],
             "drafts": live.drafts if live else [],
             "spent": known.spent if known else result.metrics.account if result else None,
-            "caps": known.caps if known else _caps(found.manifest),
+            "caps": known.caps if known else _caps(manifest),
             "plan": plan,
             "asked": asked,
             "complaint": complaint,
@@ -79,33 +81,10 @@ async def read_run(store: ArtifactStore, found: Found, ownership: Ownership) -> 
     )
 
 
-async def state_in(flow_run: FlowRun | None, result: RunResult | None) -> RunState:
-    """Return where a run stands, by what Prefect knows and by its result."""
-    if flow_run is None or flow_run.state is None:
-        return RunState(result.status.value) if result else RunState.interrupted
-    if ending := ending_in(flow_run.state.message) if flow_run.state.is_final() else None:
-        return RunState(ending.value)
-    if flow_run.state_type in (StateType.SCHEDULED, StateType.PENDING):
-        return RunState.queued
-    if flow_run.state_type in (StateType.CANCELLED, StateType.CANCELLING):
-        return RunState.cancelled
-    if flow_run.state_type is StateType.FAILED:
-        return RunState.failed
-    told = await state_of(FlowRunRow.model_validate(flow_run.model_dump(mode="json")))
-    return _STATES.get(told, RunState.waiting if told == "suspended" else RunState.running)
-
-
 def linked(result: RunResult, base: str) -> RunResult:
     """Return a result with addresses of the API in place of where the server stores it; `base` is that of the run."""
     report = f"{base}/report" if result.report else None
     return result.model_copy(update={"artifacts": f"{base}/artifacts", "report": report})
-
-
-async def _files(store: ArtifactStore, found: Found) -> tuple[Plan | None, RunResult | None]:
-    if not found.folder:
-        return None, None
-    stored = await load(store, {**found.manifest, "folder": found.folder.folder})
-    return stored.plan, stored.result
 
 
 def _settings(given: dict[str, Any]) -> dict[str, Any]:
@@ -119,10 +98,11 @@ def _created(flow_run: FlowRun | None) -> str:
     return flow_run.created.isoformat() if flow_run and flow_run.created else ""
 
 
-def _caps(manifest: dict[str, Any]) -> dict[str, float]:
+def _caps(manifest: RunManifest | None) -> dict[str, float]:
     """Return the budget of a run that has a manifest."""
-    budget = (manifest.get("settings") or {}).get("budget") or {}
-    return {name: cap for name, cap in budget.items() if name.startswith("max_") and cap is not None}
+    budget = manifest.settings.get("budget") if manifest else None
+    caps = budget if isinstance(budget, dict) else {}
+    return {name: cap for name, cap in caps.items() if name.startswith("max_") and cap is not None}
 
 
 async def _queued(flow_run: FlowRun | None) -> str:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 
-from fathom.client.shapes import Run, RunState
+from fathom.client.shapes import Run
 from fathom.config.settings import ResearchSettings
 from fathom.errors.serving import Conflict
-from fathom.flows.resuming import reschedule
+from fathom.flows.runs.resuming import reschedule
+from fathom.models import RunState
 from fathom.serve.access.permitted import capped, most_usd
 from fathom.serve.caller import Caller
 from fathom.serve.runs.desk import Desk

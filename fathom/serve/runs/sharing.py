@@ -9,11 +9,11 @@ from typing import TypeVar
 
 from fathom.client.shapes import DeedEntry, ShareLink
 from fathom.errors import RunNotFound
+from fathom.flows.runs.finding import Finder, KnownRun, find_run
 from fathom.serve.access.journal import Deed, Journal
 from fathom.serve.access.links import ShareLinks
 from fathom.serve.access.ownership import Owners
 from fathom.serve.caller import Caller, Ownership, Role
-from fathom.serve.runs.finding import Finder, Found, find_run
 from fathom.storage.store import ArtifactStore
 
 LOOK_SECONDS = 2.0  # between two looks at whether somebody who follows a run still may
@@ -30,7 +30,7 @@ class Sharing:
         self._links = ShareLinks(store)
         self._finder = Finder(store)
 
-    async def readable(self, caller: Caller, run_id: str) -> tuple[Found, Ownership]:
+    async def readable(self, caller: Caller, run_id: str) -> tuple[KnownRun, Ownership]:
         """Return a run and whose it is.
 
         Raises:
@@ -39,7 +39,7 @@ class Sharing:
         found = await find_run(self._store, run_id)
         return found, await self._checked(caller, found)
 
-    async def followed(self, caller: Caller, run_id: str) -> Found:
+    async def followed(self, caller: Caller, run_id: str) -> KnownRun:
         """Return a run to follow; many who come at the same moment share what was found.
 
         Raises:
@@ -50,7 +50,7 @@ class Sharing:
         return found
 
     async def while_readable(
-        self, caller: Caller, found: Found, events: AsyncGenerator[_EventT, None]
+        self, caller: Caller, found: KnownRun, events: AsyncGenerator[_EventT, None]
     ) -> AsyncGenerator[_EventT, None]:
         """Yield the events of a run until the caller may no longer see it."""
         looked = monotonic()
@@ -64,9 +64,9 @@ class Sharing:
                         return
                 yield event
 
-    async def _checked(self, caller: Caller, found: Found) -> Ownership:
+    async def _checked(self, caller: Caller, found: KnownRun) -> Ownership:
         run_id = found.run_id
-        ownership = await self.owners.of(run_id, found.tags)
+        ownership = await self.owners.of(run_id, list(found.tags))
         if not ownership.readable_by(caller) and await self._links.let_in(run_id, caller):
             ownership = ownership.model_copy(update={"guest": caller.name})
         ownership.check_read(caller, run_id)

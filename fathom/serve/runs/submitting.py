@@ -12,7 +12,7 @@ from fathom.config.settings import ResearchSettings
 from fathom.errors.serving import Conflict
 from fathom.flows.deep_research import deep_research
 from fathom.flows.deploying import deploy
-from fathom.flows.flow_runs import FLOW
+from fathom.flows.runs.flow_runs import FLOW
 from fathom.serve.access.journal import Deed
 from fathom.serve.access.ownership import tags_of
 from fathom.serve.access.permitted import capped, check_most, most_usd

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from fathom.client.shapes import EventType, RunEvent, RunState
-from fathom.models import StepStatus
+from fathom.client.shapes import EventType, RunEvent
+from fathom.models import RunState, StepStatus
 from fathom.tasks.sentences import sentence_of
 from fathom.telemetry.audit_events import AuditEvent, AuditType
 from fathom.telemetry.live import Live

@@ -5,20 +5,20 @@ from __future__ import annotations
 import asyncio
 import getpass
 import socket
-from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Literal
 
 from fathom.config.environment import Environment
 from fathom.config.secrets import Scrubber
 from fathom.errors import InvalidInput, RunNotFound
-from fathom.flows.flow_runs import place, recent
 from fathom.flows.preflight import artifact_root
-from fathom.flows.runs import LATEST, find, folder_of, is_prefix, locate, read_json
+from fathom.flows.runs.flow_runs import place, recent
+from fathom.flows.runs.stored import LATEST, find, is_prefix, locate
 from fathom.flows.server import find_api
 from fathom.models import Model
 from fathom.storage.lease import read_lease
+from fathom.storage.runs import StoredRun
 from fathom.storage.steering import Entry, Steer, Steering
 from fathom.storage.store import ArtifactStore
 from fathom.text.cleaning import clean_line
@@ -80,30 +80,29 @@ def say(name: str, kind: Steer, text: str, author: str, artifacts: str | None) -
     """
 
     async def said() -> Steered:
-        store, manifest = await _found(name, artifacts)
-        return await steer(store, manifest, kind, text, author)
+        return await steer(await _found(name, artifacts), kind, text, author)
 
     return asyncio.run(said())
 
 
-async def steer(store: ArtifactStore, manifest: Mapping[str, Any], kind: Steer, text: str, author: str) -> Steered:
-    """Tell a run of a store something, or stop its research; the manifest has its id, its run key and its folder.
+async def steer(run: StoredRun, kind: Steer, text: str, author: str) -> Steered:
+    """Tell a run of a store something, or stop its research.
 
     Raises:
         InvalidInput: it is too late.
     """
-    run_id, run_key = str(manifest["run_id"]), str(manifest["run_key"])
-    result = await read_json(folder_of(store, manifest), "result.json")
-    if isinstance(result, dict) and result.get("run_id") == run_id:
+    run_id = run.run_id
+    result = await run.files.result()
+    if result and result.run_id == run_id:
         raise InvalidInput(f"The run {run_id[:8]} has finished.", next_step=f"fathom show {run_id[:8]}, or {AGAIN}")
     now = datetime.now(UTC).isoformat(timespec="seconds")
     entry = Entry(kind=kind, run_id=run_id, author=author, at=now, text=text)
-    steering = Steering(store, run_key, run_id)
+    steering = Steering(run.store, run.run_key, run_id)
     while True:
         _check_open(await steering.entries(), kind, run_id[:8])
         if await steering.add(entry):
             break
-    lease = await read_lease(store, run_key)
+    lease = await read_lease(run.store, run.run_key)
     return Steered(
         run_id=run_id,
         kind="stop" if kind is Steer.stop else "tell",
@@ -131,15 +130,14 @@ def _check_open(entries: list[Entry], kind: Steer, run: str) -> None:
         )
 
 
-async def _found(name: str, artifacts: str | None) -> tuple[ArtifactStore, Mapping[str, Any]]:
-    """Return the store of a run and its manifest; of a run that waits for a worker, what the server knows."""
+async def _found(name: str, artifacts: str | None) -> StoredRun:
+    """Return a run; of one that waits for a worker, what the server knows."""
     root, folder = locate(name, artifact_root(artifacts))
-    store = ArtifactStore(root)
     try:
-        return store, await find(store, folder)
+        return await find(ArtifactStore(root), folder)
     except RunNotFound:
         for run in await recent(LATEST) if find_api() else ():
             if is_prefix(folder, run.id):
                 own, run_key = place(run.id, run.parameters)
-                return own, {"run_id": run.id, "run_key": run_key, "folder": ""}
+                return StoredRun(own, "", run.id, run_key)
         raise

@@ -13,26 +13,23 @@ from uuid import UUID
 
 import httpx
 from prefect.client.orchestration import PrefectClient, get_client
-from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterState, FlowRunFilterStateType
-from prefect.client.schemas.objects import FlowRun, State, StateType
+from prefect.client.schemas.objects import FlowRun, State
 from prefect.client.schemas.responses import SetStateStatus
-from prefect.client.schemas.sorting import FlowRunSort
 from prefect.exceptions import ObjectNotFound, PrefectHTTPStatusError
 
 from fathom.config.environment import Environment
 from fathom.config.secrets import Scrubber
 from fathom.errors import InvalidInput, RunNotFound
-from fathom.flows.flow_runs import WAITING, FlowRunRow, state_of
 from fathom.flows.forms import reply_of, values_of
-from fathom.flows.runs import is_prefix
-from fathom.models import Asked, Reply
+from fathom.flows.runs.flow_runs import row_of
+from fathom.flows.runs.states import state_of
+from fathom.models import Asked, Reply, RunState
 
 RESPONSE = "-response"
 ASKED = "-asked"
 """The ends of the names under which the server keeps an answer and, beside Prefect's own schema, what is asked."""
 
 
-_PAGE = 200  # the most that the server returns at once
 _NEXT = "fathom runs lists the runs, and which of them wait"
 
 
@@ -66,28 +63,6 @@ async def read_input(client: PrefectClient, run_id: UUID, name: str) -> Any:
         return None
 
 
-async def find(name: str) -> UUID:
-    """Return the id of the run that an id, the beginning of one, or a flow run's name stands for.
-
-    Raises:
-        RunNotFound: there is none.
-        InvalidInput: several wait that it may stand for.
-    """
-    name = name.strip()
-    paused = FlowRunFilter(state=FlowRunFilterState(type=FlowRunFilterStateType(any_=[StateType.PAUSED])))
-    async with get_client() as client:
-        waits = await client.read_flow_runs(flow_run_filter=paused, limit=_PAGE)
-        latest = await client.read_flow_runs(sort=FlowRunSort.EXPECTED_START_TIME_DESC, limit=_PAGE)
-    for known in (waits, latest):
-        found = [run for run in known if is_prefix(name, str(run.id)) or run.name == name]
-        if len(found) > 1:
-            ids = ", ".join(str(run.id) for run in found[:5])
-            raise InvalidInput(f"{name!r} matches {len(found)} runs.", next_step=f"choose one by its id: {ids}")
-        if found:
-            return found[0].id
-    raise RunNotFound(f"The Prefect server does not know a run {name!r}.", next_step=_NEXT)
-
-
 async def waiting(run_id: UUID) -> Waiting:
     """Return what a run asks.
 
@@ -107,8 +82,9 @@ async def waiting(run_id: UUID) -> Waiting:
             f"The run {str(run_id)[:8]} was paused by somebody, and not to ask something.",
             next_step="resume it in the Prefect UI",
         )
-    row = FlowRunRow.model_validate(flow_run.model_dump(mode="json"))
-    gone = await state_of(row) != WAITING and not flow_run.deployment_id  # else a worker takes it up
+    gone = (
+        await state_of(row_of(flow_run)) is not RunState.waiting and not flow_run.deployment_id
+    )  # else a worker takes it up
     return Waiting(run_id, key, Asked.model_validate(kept["asked"]), kept["complaint"], gone)
 
 

@@ -26,7 +26,8 @@ from prefect.logging import get_logger
 from prefect.states import Crashed, Scheduled
 
 from fathom.errors import FathomError
-from fathom.flows.flow_runs import FLOWS, has_begun, place
+from fathom.flows.runs.flow_runs import FLOWS, place
+from fathom.flows.runs.states import has_begun
 from fathom.storage.lease import died, read_lease
 from fathom.telemetry.progress import Event, publish
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, cast
 
 from pydantic import ValidationError
@@ -12,12 +12,14 @@ from fathom.config.models import Role
 from fathom.config.profiles import PROFILES
 from fathom.config.settings import ResearchSettings
 from fathom.errors import InvalidInput, NoReport, StoreError
-from fathom.evidence.followed import PAGE, FollowUp, parent_id, with_follow_ups
+from fathom.evidence.followed import FollowUp, with_follow_ups
 from fathom.evidence.provenance import PROVENANCE
-from fathom.flows.runs import check_evidence, find, folder_of, locate, read_json
-from fathom.models import Report, RunManifest
+from fathom.flows.runs.index import RunIndex
+from fathom.flows.runs.stored import check_evidence, find, locate
+from fathom.models import RunManifest
 from fathom.run.engine import Parent
-from fathom.storage.store import ArtifactStore, runs
+from fathom.storage.runs import StoredRun
+from fathom.storage.store import MANIFEST, REPORT, REPORT_PAGE, ArtifactStore
 from fathom.text.citations import without_citations
 from fathom.tools.earlier_run import EarlierRunTool
 from fathom.tools.mcp.configuration import PREFIX
@@ -26,7 +28,6 @@ from fathom.tools.registry import REGISTRY, configured_tools
 
 ANSWER_CHARS = 4_000  # of the earlier report's answer, that the planner is told
 MOST_GAPS = 10
-_RESULT = "result.json"
 _OWN = ("artifacts", "fetch_allow_hosts", "people", "template")
 """Settings that are not taken over: a run from elsewhere does not say which private hosts may be read, whoever asks now
 may sit elsewhere, and a follow-up asks for what is missing, not for all that a template asks for."""
@@ -45,37 +46,35 @@ async def find_parent(store: ArtifactStore, reference: str) -> Parent:
             f"The run {reference!r} is not in the store {store.address()}, where its follow-up would be.",
             next_step="leave out --artifacts, or take the run over: fathom export --bundle, fathom import",
         )
-    return await parent_of(store, await find(store, name))
+    return await parent_of(await find(store, name))
 
 
-async def parent_of(store: ArtifactStore, manifest: Mapping[str, Any]) -> Parent:
+async def parent_of(found: StoredRun) -> Parent:
     """Return a finished run as its follow-ups see it.
 
     Raises:
         NoReport: it has not finished, has no report, or its evidence was removed.
         StoreError: its files are missing or damaged.
     """
-    folder, run_id = folder_of(store, manifest), str(manifest.get("run_id", ""))
-    result = await read_json(folder, _RESULT)
-    if not isinstance(result, dict):
+    folder, run_id = found.files, found.run_id
+    result = await folder.result()
+    if result is None:
         raise NoReport(
             f"The run {run_id[:8]} has not finished, so nothing can follow it yet.",
             next_step=f"fathom resume {run_id[:8]} finishes it",
         )
-    if not result.get("report"):
+    if not result.report:
         raise NoReport(
             f"The run {run_id[:8]} ended without a report, so there is nothing to follow up on.",
             next_step="ask the question by itself: fathom research",
         )
     await check_evidence(folder)
+    run, report = await folder.manifest(), await folder.report()
+    if run is None or report is None or not await folder.store.exists(f"{folder.folder}/{PROVENANCE}"):
+        names = f"{MANIFEST}, {REPORT} or {PROVENANCE}"
+        raise StoreError(f"{folder.url} has no {names}.", next_step="restore the file, or run again")
     try:
-        run = RunManifest.model_validate({name: value for name, value in manifest.items() if name != "folder"})
-        report = Report.model_validate(await folder.load_json("report.json"))
-        if not await store.exists(f"{folder.folder}/{PROVENANCE}"):
-            raise FileNotFoundError(folder.path_of(PROVENANCE))
         settings = taken_over(run)
-    except FileNotFoundError as error:
-        raise StoreError(f"{error} is missing.", next_step="restore the file, or run again") from None
     except ValidationError as error:
         wrong = error.errors()[0]["msg"]
         message = f"{folder.url} is not a run of this version: {wrong}."
@@ -131,22 +130,21 @@ async def name_follow_ups(store: ArtifactStore, folder: str) -> None:
     """
     named: list[FollowUp] | None = None
     while True:  # two that end together would each know of the other only now
-        stored = await runs(store)
-        if not (run_id := next((str(run.get("run_id", "")) for run in stored if run["folder"] == folder), "")):
+        stored = await RunIndex(store).read()
+        if not (run_id := next((run.run_id for run in stored if run.folder == folder), "")):
             return  # it was removed
-        children = await _with_reports(store, [run for run in stored if parent_id(run) == run_id])
+        children = await _with_reports(store, [run for run in stored if run.parent == run_id])
         if children == named:
             return
         try:
-            page = await store.read(f"{folder}/{PAGE}")
+            page = await store.read(f"{folder}/{REPORT_PAGE}")
         except FileNotFoundError:
             return
         if (changed := with_follow_ups(page, children)) != page:
-            await store.write(f"{folder}/{PAGE}", changed)
+            await store.write(f"{folder}/{REPORT_PAGE}", changed)
         named = children
 
 
-async def _with_reports(store: ArtifactStore, found: Sequence[Mapping[str, Any]]) -> list[FollowUp]:
-    finished = [run for run in found if await store.exists(f"{run['folder']}/{PROVENANCE}")]
-    finished.sort(key=lambda run: str(run.get("started", "")))
-    return [FollowUp(str(run["folder"]).rpartition("/")[2], str(run.get("query", ""))) for run in finished]
+async def _with_reports(store: ArtifactStore, found: Sequence[StoredRun]) -> list[FollowUp]:
+    finished = [run for run in found if await store.exists(f"{run.folder}/{PROVENANCE}")]
+    return [FollowUp(run.name, run.query) for run in sorted(finished, key=lambda run: run.started)]

@@ -12,7 +12,8 @@ from prefect import Flow
 from prefect.client.schemas.objects import FlowRun, State
 from prefect.states import Completed, Failed
 
-from fathom.flows.flow_runs import ending_in, place
+from fathom.flows.runs.flow_runs import place
+from fathom.flows.runs.states import ending_in
 from fathom.models import Ending, RunResult
 from fathom.tasks import events
 

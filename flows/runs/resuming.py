@@ -9,22 +9,20 @@ import asyncio
 import os
 import socket
 from collections.abc import Callable
-from uuid import UUID
 
 from prefect.client.orchestration import get_client
-from prefect.client.schemas.filters import FlowFilter, FlowFilterName
 from prefect.client.schemas.objects import FlowRun, StateType
-from prefect.client.schemas.sorting import FlowRunSort
-from prefect.exceptions import ObjectNotFound
 from prefect.states import Crashed, Scheduled
 
 from fathom.config.settings import ResearchSettings
-from fathom.errors import FathomError, InvalidInput, RunBusy, RunCancelled, RunNotFound
+from fathom.errors import FathomError, RunBusy, RunCancelled, RunNotFound
 from fathom.flows.crash_reports import all_told
-from fathom.flows.flow_runs import FLOW, UNDER_WAY, WAITING, has_begun, place
-from fathom.flows.local import address, create, execute, result_of
 from fathom.flows.preflight import artifact_root
-from fathom.flows.runs import is_prefix, known, locate, matching
+from fathom.flows.runs.finding import find_flow_run, several
+from fathom.flows.runs.flow_runs import place
+from fathom.flows.runs.local import address, create, execute, result_of
+from fathom.flows.runs.states import UNDER_WAY, has_begun
+from fathom.flows.runs.stored import find_all, locate
 from fathom.models import RunResult
 from fathom.storage.lease import is_gone, read_lease
 from fathom.storage.store import ArtifactStore
@@ -49,7 +47,7 @@ async def finish(
     flow_run = await reschedule(flow_run)
     if flow_run.deployment_id is None:
         return await execute(flow_run)
-    say("Scheduled again; a worker of its work pool takes it up.")
+    say("Queued again; a worker of its work pool takes it up.")
     return await _ended(flow_run, say) if wait else None
 
 
@@ -67,46 +65,15 @@ async def find(name: str, root: str | None = None) -> FlowRun:
     """
     root, name = locate(name.strip(), artifact_root(root))
     store = ArtifactStore(root)
-    stored = matching(name, await known(store))
-    ids = [str(manifest.get("run_id")) for manifest in stored]
-    async with get_client() as client:
-        latest = await client.read_flow_runs(
-            flow_filter=FlowFilter(name=FlowFilterName(any_=[FLOW])),
-            sort=FlowRunSort.EXPECTED_START_TIME_DESC,
-            limit=200,
-        )
-    again = [run for run in latest if str(run.id) in ids or run.parameters.get("run_key") in ids]
-    chosen = (
-        [run for run in latest if is_prefix(name, str(run.id))]
-        or [run for run in latest if run.name == name]
-        or (again[:1] if len(stored) == 1 else again)  # of one that was started again, the last time
-    )
-    if len(chosen) > 1:
-        raise _several(name, [str(run.id) for run in chosen])
-    if chosen:
-        return chosen[0]
-    async with get_client() as client:
-        for run_id in [name, *ids]:  # older than the latest ones
-            try:
-                found = await client.read_flow_run(UUID(run_id))
-            except (ValueError, ObjectNotFound):
-                continue
-            if (flow := await client.read_flow(found.flow_id)).name != FLOW:
-                how = "the same `fathom batch` command with its --run-key, or Retry in the UI"
-                raise InvalidInput(f"{run_id} is a run of {flow.name}, not of a question.", next_step=how)
-            return found
-    if len(stored) > 1:
-        raise _several(name, ids)
-    if stored:
-        return await _again(store, str(stored[0].get("run_key")))
-    raise RunNotFound(
-        f"No run {name!r} is known.", next_step="fathom runs lists the runs; --artifacts sets where to look"
-    )
-
-
-def _several(name: str, ids: list[str]) -> InvalidInput:
-    choice = ", ".join(ids[:5])
-    return InvalidInput(f"{name!r} matches {len(ids)} runs.", next_step=f"choose one by its id: {choice}")
+    stored = await find_all(store, name)
+    try:
+        return await find_flow_run(name, stored)
+    except RunNotFound:
+        if len(stored) > 1:
+            raise several(name, [run.run_id for run in stored]) from None
+        if stored:
+            return await _again(store, stored[0].run_key)
+        raise
 
 
 async def _again(store: ArtifactStore, key: str) -> FlowRun:
@@ -157,7 +124,7 @@ async def _ended(flow_run: FlowRun, say: Callable[[str], object]) -> RunResult:
             if flow_run.state_name and flow_run.state_name != told:
                 told = flow_run.state_name
                 waits = flow_run.state_type is StateType.PAUSED
-                say(f"{WAITING}: fathom answer {str(flow_run.id)[:8]}" if waits else told)
+                say(f"waiting for your answer: fathom answer {str(flow_run.id)[:8]}" if waits else told)
             if flow_run.state_type in (StateType.COMPLETED, StateType.FAILED, StateType.CRASHED, StateType.CANCELLED):
                 break
             await asyncio.sleep(POLL_SECONDS)

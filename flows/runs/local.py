@@ -23,10 +23,10 @@ from prefect.utilities.urls import url_for
 from fathom.config.settings import ResearchSettings
 from fathom.errors import FathomError, ServerLost
 from fathom.flows.deep_research import deep_research
-from fathom.flows.endings import ending_of, result_in
-from fathom.flows.flow_runs import place
-from fathom.flows.runs import load
+from fathom.flows.runs.endings import ending_of, result_in
+from fathom.flows.runs.flow_runs import place
 from fathom.models import RunResult
+from fathom.storage.store import RunFolder
 from fathom.tasks.durable import recorded_folders
 
 
@@ -92,9 +92,7 @@ async def result_of(flow_run: FlowRun) -> RunResult | None:
     if flow_run.state_type is not StateType.COMPLETED and ending_of(flow_run.state) is None:
         return None
     store, key = place(str(flow_run.id), flow_run.parameters)
-    results = [
-        (await load(store, {"folder": folder, "run_key": key})).result for folder in await recorded_folders(store, key)
-    ]
+    results = [await RunFolder(store, folder).result() for folder in await recorded_folders(store, key)]
     own = [result for result in results if result and result.run_id == str(flow_run.id)]
     return next(iter(own or results), None)
 

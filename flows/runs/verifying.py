@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
-from typing import Any
 
 from fathom.evidence.trace import Trace, trace
 from fathom.evidence.verify import Verification, misquotations, verify_run
-from fathom.flows.runs import files_of, recorded
+from fathom.flows.runs.stored import files_of, recorded
 from fathom.models.claims import Problem
-from fathom.storage.store import ArtifactStore
+from fathom.storage.runs import StoredRun
 
 
-async def verified(store: ArtifactStore, manifest: Mapping[str, Any]) -> Verification:
+async def verified(run: StoredRun) -> Verification:
     """Check every file, quote and verdict of a run again.
 
     Raises:
         NoReport: it has no report, or its evidence was removed.
         StoreError: its record is damaged.
     """
-    return await asyncio.to_thread(verify_run, await files_of(store, manifest))
+    return await asyncio.to_thread(verify_run, await files_of(run))
 
 
-async def traced(store: ArtifactStore, manifest: Mapping[str, Any], number: int) -> tuple[Trace, list[Problem]]:
+async def traced(run: StoredRun, number: int) -> tuple[Trace, list[Problem]]:
     """Return a claim with the way to each of its quotes, and the quotes that the stored bytes do not contain any more.
 
     Raises:
@@ -31,6 +29,6 @@ async def traced(store: ArtifactStore, manifest: Mapping[str, Any], number: int)
         NoReport: the run has no report, or its evidence was removed.
         StoreError: its record is damaged.
     """
-    files = await files_of(store, manifest)
+    files = await files_of(run)
     found = await asyncio.to_thread(trace, recorded(files), files, number)
     return found, list(misquotations(found.claim, files))

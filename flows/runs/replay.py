@@ -9,18 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 from fathom.budget.ledger import Ledger
 from fathom.config.environment import Environment
 from fathom.errors import RecordMissing, RunNotFound, StoreError
 from fathom.evidence.followed import as_left
-from fathom.evidence.provenance import PROVENANCE, digest_of
+from fathom.evidence.provenance import PROVENANCE, digest_of, read
 from fathom.flows.deep_research import investigate
-from fathom.flows.runs import check_evidence, folder_of, read_json
+from fathom.flows.runs.stored import check_evidence
 from fathom.llm.prompts import prompt_hashes
 from fathom.run.engine import Engine
 from fathom.storage.lease import RESULTS, check_layout
+from fathom.storage.runs import StoredRun
 from fathom.storage.store import ArtifactStore, RunFolder, json_bytes
 from fathom.tasks.durable import outside_prefect, recorded_start, results_of
 from fathom.tasks.ui import Display
@@ -64,8 +65,8 @@ class _ReplayEngine(Engine):
         self.folder = _Copy(self.store, folder)
 
 
-async def replay(store: ArtifactStore, manifest: dict[str, Any]) -> list[ReplayedFile]:
-    """Replay the run of a manifest and compare every file it writes.
+async def replay(run: StoredRun) -> list[ReplayedFile]:
+    """Replay a run and compare every file it writes.
 
     Raises:
         NoReport: its records were removed.
@@ -73,10 +74,11 @@ async def replay(store: ArtifactStore, manifest: dict[str, Any]) -> list[Replaye
         RecordMissing: the run has not finished, or a call was not recorded; the message says which.
         RunNotFound: the store has no records of the run.
     """
-    run_key, run_id, environment = str(manifest["run_key"]), str(manifest["run_id"]), Environment.read({})
-    check_layout(run_id, manifest.get("layout", 1))
-    await check_evidence(folder_of(store, manifest))
-    if await read_json(folder_of(store, manifest), "result.json") is None:
+    store, run_key, run_id = run.store, run.run_key, run.run_id
+    environment = Environment.read({})
+    check_layout(run_id, run.layout)
+    await check_evidence(run.files)
+    if await run.files.result() is None:
         raise RecordMissing("The run has not finished.", next_step=f"fathom resume {run_id[:8]} finishes it")
     start = await recorded_start(store, run_key, run_id)
     if start is None:
@@ -91,7 +93,8 @@ async def replay(store: ArtifactStore, manifest: dict[str, Any]) -> list[Replaye
         with outside_prefect(results_of(store, run_key)):
             await investigate(engine, Display(shown=False))
     except RecordMissing as error:
-        now, then = prompt_hashes(), manifest.get("prompts") or {}
+        manifest = await run.files.manifest()
+        now, then = prompt_hashes(), manifest.prompts if manifest else {}
         if changed := sorted(name for name in now.keys() | then.keys() if now.get(name) != then.get(name)):
             error.next_step = f"these prompts have changed since the run: {', '.join(changed)}"
         elif engine.folder and (changed := await _changed(engine.folder)):
@@ -111,7 +114,7 @@ async def replay(store: ArtifactStore, manifest: dict[str, Any]) -> list[Replaye
 async def _changed(folder: RunFolder) -> list[str]:
     """Return the stored tool outputs that are not as the run's provenance has them."""
     try:
-        recorded = (await folder.load_json(PROVENANCE))["files"]
-    except (FileNotFoundError, StoreError, KeyError, TypeError):
+        recorded = read(await folder.load(PROVENANCE))[0].files
+    except (FileNotFoundError, StoreError):
         return []
     return [name for name in await folder.list() if digest_of(await folder.load(name)) != recorded.get(name)]

@@ -1,0 +1,102 @@
+"""The runs of a store, as their manifests say."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from fathom.errors import StoreError
+from fathom.storage.atomic import READERS
+from fathom.storage.lease import RESULTS
+from fathom.storage.store import MANIFEST, PARTIAL, RUNS, ArtifactStore, RunFolder
+
+
+@dataclass(frozen=True)
+class StoredRun:
+    """A run of a store: what its `run.json` says of it, of a run without a folder what its lease says.
+
+    Nothing here is checked: a damaged run is listed, too. What is missing is empty. `files` reads the rest.
+    """
+
+    store: ArtifactStore = field(repr=False, compare=False)
+    folder: str  # its path in the store; empty before its plan has a title
+    run_id: str = ""
+    run_key: str = ""
+    query: str = ""
+    started: str = ""  # ISO 8601, UTC
+    plan_title: str = ""
+    layout: int = 1
+    watch: str = ""
+    parent: str = ""  # id of the run that it follows up on
+    parent_folder: str = ""  # path of that run in the store
+    corpora: tuple[str, ...] = ()  # uploaded corpora that it reads
+    mcp: Mapping[str, str] = field(default_factory=dict)  # MCP server -> hash of what it offered
+    whole: bool = True  # else it is being removed or imported, or was when a process was killed
+    damaged: str = ""  # why its manifest cannot be read
+
+    @classmethod
+    def of(cls, store: ArtifactStore, folder: str, manifest: object) -> StoredRun:
+        """Return the run in a folder by the data in its manifest."""
+        if not isinstance(manifest, dict):
+            return cls(store, folder, damaged=f"{store.address(folder)}/{MANIFEST} is not a manifest")
+        parent, corpora, mcp, layout = (manifest.get(name) for name in ("parent", "corpora", "mcp", "layout"))
+        above = parent if isinstance(parent, dict) else {}
+        return cls(
+            store,
+            folder,
+            run_id=_text(manifest, "run_id"),
+            run_key=_text(manifest, "run_key") or _text(manifest, PARTIAL),
+            query=_text(manifest, "query"),
+            started=_text(manifest, "started"),
+            plan_title=_text(manifest, "plan_title"),
+            layout=layout if isinstance(layout, int) else 1,
+            watch=_text(manifest, "watch"),
+            parent=_text(above, "run_id"),
+            parent_folder=_text(above, "folder"),
+            corpora=tuple(map(str, corpora)) if isinstance(corpora, dict) else (),
+            mcp={str(server): str(hash_) for server, hash_ in mcp.items()} if isinstance(mcp, dict) else {},
+            whole=PARTIAL not in manifest,
+        )
+
+    @property
+    def files(self) -> RunFolder:
+        """Where its files are; before its plan has a title, only its results are stored."""
+        return RunFolder(self.store, self.folder or f"{RESULTS}/{self.run_key}")
+
+    @property
+    def name(self) -> str:
+        """The name of its folder."""
+        return self.folder.rpartition("/")[2]
+
+
+async def read_manifest(store: ArtifactStore, folder: str) -> StoredRun | None:
+    """Return the run in a folder; None if it is not a run's folder."""
+    try:
+        return StoredRun.of(store, folder, await RunFolder(store, folder).load_json(MANIFEST))
+    except FileNotFoundError:
+        return None
+    except StoreError as error:  # one damaged run must not hide the others
+        return StoredRun(store, folder, damaged=str(error))
+
+
+async def read_manifests(store: ArtifactStore, folders: Sequence[str]) -> list[StoredRun]:
+    """Return the runs in folders, some read at once; without what is not a run's folder."""
+    limit = asyncio.Semaphore(READERS)
+
+    async def read(folder: str) -> StoredRun | None:
+        async with limit:
+            return await read_manifest(store, folder)
+
+    return [run for run in await asyncio.gather(*map(read, folders)) if run]
+
+
+async def runs(store: ArtifactStore, *, partial: bool = False) -> list[StoredRun]:
+    """Return every run in a store that has a folder, read afresh; with `partial` also runs that are not whole."""
+    found = await read_manifests(store, [f"{RUNS}/{name}" for name in await store.list(RUNS)])
+    return [run for run in found if partial or run.whole]
+
+
+def _text(data: dict[str, Any], name: str) -> str:
+    return str(data[name]) if data.get(name) else ""

@@ -1,0 +1,204 @@
+"""The index of a store's runs: what their manifests say, read once and then as far as it is new.
+
+It is no second truth. `.runs/index.json.gz` holds what `run.json` of each run said and when that was read. Whatever
+changes which runs a store has leaves a note in `.runs/changed` first, and what was noted since is read again. On a
+local disk the folders are listed each time. In an object store a list of 10,000 folders is 20 requests, so that is
+done every `LISTED_SECONDS`, and when a run is not found: other programs may have copied or removed folders. Who shows
+a run reads its own files (`RunIndex.now`). Without the index, or with a damaged one, all manifests are read again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import zlib
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime
+from time import time
+from typing import Literal, NamedTuple
+
+from pydantic import BaseModel
+
+from fathom.errors import StoreError
+from fathom.storage.atomic import READERS
+from fathom.storage.lease import RESULTS, read_lease
+from fathom.storage.runs import StoredRun, read_manifest
+from fathom.storage.store import CHANGED, NOTED, REMOVED_AT_ONCE, RUNS, ArtifactStore, note_path
+
+INDEX = ".runs/index.json.gz"
+LISTED_SECONDS = 900.0
+"""How old the list of folders in an object store may be."""
+SETTLED_SECONDS = 120.0
+"""After a note, its change is made, and the clocks of machines differ by less: what was read before is read again."""
+KEPT_SECONDS = 3_600.0
+"""How long notes are kept: longer than anybody takes to read and write the index."""
+WORTH_SAVING = 8  # runs that were read anew
+_WORTH_A_WORD = 200
+
+
+class _Row(NamedTuple):
+    """A place in the store, when it was read, and the run there; without a question it is no run, but a batch."""
+
+    place: str
+    read: float  # seconds since the epoch; 0: always again
+    run_id: str = ""
+    run_key: str = ""
+    query: str = ""
+    started: str = ""
+    plan_title: str = ""
+    layout: int = 1
+    watch: str = ""
+    parent: str = ""
+    parent_folder: str = ""
+    corpora: tuple[str, ...] = ()
+    mcp: dict[str, str] = {}
+
+
+class _Stored(BaseModel):
+    version: Literal[1] = 1
+    listed: float
+    rows: list[_Row]
+
+
+class RunIndex:
+    """The runs of one store. `say` is told why reading takes long."""
+
+    def __init__(self, store: ArtifactStore, say: Callable[[str], object] = lambda line: None) -> None:
+        self._store = store
+        self._say = say
+        self._runs: dict[str, StoredRun] = {}  # by their place: the path of their folder, else of their results
+        self._read: dict[str, float] = {}  # when each place was read; there may be no run
+        self._listed = 0.0
+        self._opened = False
+        self._readers = asyncio.Semaphore(READERS)
+
+    async def read(self, *, listed: bool = False) -> list[StoredRun]:
+        """Return all runs, with `listed` after listing the folders in any case.
+
+        Raises:
+            StoreError: the store cannot be read.
+        """
+        if not self._opened:
+            await self._open()
+        began = time()
+        notes = await self._notes()
+        new = {place for place, at in notes if at + SETTLED_SECONDS > self._read.get(place, 0.0)}
+        if listed := listed or self._store.local or began - self._listed > LISTED_SECONDS:
+            new |= await self._unknown()
+        doubtful = {place for place, run in self._runs.items() if run.damaged or not run.whole or not self._read[place]}
+        folders = {place for place in new | doubtful if _is_folder(place)}
+        if len(folders) > _WORTH_A_WORD:
+            self._say(f"Reading {len(folders):,} runs of {self._store.address()} for the index, which is made once.")
+        await asyncio.gather(*map(self._look, folders))
+        taken = self._taken()  # keys of runs with folders, whose leases say nothing more
+        new -= taken
+        await asyncio.gather(*(self._look(place) for place in new | doubtful if not _is_folder(place)))
+        self._listed = began if listed else self._listed
+        if len(new) >= WORTH_SAVING or (listed and not self._store.local):
+            await self._save(notes, taken)
+        return [run for place, run in self._runs.items() if run.whole and place not in taken]
+
+    async def now(self, run: StoredRun) -> StoredRun | None:
+        """Return a run as its own files say; None if it is gone, or another run has its place."""
+        place = run.files.folder
+        await self._look(place)
+        found = self._runs.get(place)
+        return found if found and found.whole and found.run_id == run.run_id else None
+
+    async def _open(self) -> None:
+        self._opened = True
+        try:
+            stored = await asyncio.to_thread(_unpacked, await self._store.read(INDEX))
+        except FileNotFoundError:
+            return
+        except ValueError:
+            self._say(f"The index of runs in {self._store.address()} is damaged, so it is made again.")
+            return
+        self._listed = stored.listed
+        for row in stored.rows:
+            self._read[row.place] = row.read
+            if row.query or row.run_id:
+                self._runs[row.place] = StoredRun(self._store, row.place if _is_folder(row.place) else "", *row[2:])
+
+    async def _notes(self) -> list[tuple[str, float]]:
+        """Return the places that changed, and when."""
+        found: list[tuple[str, float]] = []
+        for name in await self._store.list(CHANGED):
+            at, _, place = name.partition("~")
+            with suppress(ValueError):  # somebody else's file
+                seconds = datetime.strptime(at, NOTED).replace(tzinfo=UTC).timestamp()
+                found.append((place.replace("~", "/"), seconds))
+        return found
+
+    async def _unknown(self) -> set[str]:
+        """Forget the runs that are gone, and return the places that are new."""
+        names, keys = await asyncio.gather(self._store.list(RUNS), self._store.list(RESULTS))
+        there = {f"{RUNS}/{name}" for name in names} | {f"{RESULTS}/{key}" for key in keys}
+        for gone in self._read.keys() - there:
+            del self._read[gone]
+            self._runs.pop(gone, None)
+        return there - self._read.keys() - self._taken()
+
+    def _taken(self) -> set[str]:
+        return {f"{RESULTS}/{run.run_key}" for run in self._runs.values() if run.folder}
+
+    async def _look(self, place: str) -> None:
+        """Read what is at a place."""
+        async with self._readers:
+            at = time()
+            run = await (read_manifest(self._store, place) if _is_folder(place) else self._begun(place))
+        self._read[place] = at
+        self._runs.pop(place, None)
+        if run:
+            self._runs[place] = run
+
+    async def _begun(self, place: str) -> StoredRun | None:
+        """Return a run that has no folder yet."""
+        key = place.removeprefix(f"{RESULTS}/")
+        try:
+            lease = await read_lease(self._store, key)
+        except StoreError as error:  # one damaged run must not hide the others
+            return StoredRun(self._store, "", run_key=key, damaged=str(error))
+        if lease is None or lease.held:
+            return None
+        query, watch, parent = (str(lease.parameters.get(name) or "") for name in ("query", "watch", "parent"))
+        if not query:
+            return None  # it is a batch's
+        of_lease = StoredRun(self._store, "", lease.run_id, key, query, lease.started, layout=lease.layout)
+        return replace(of_lease, watch=watch, parent=parent)
+
+    async def _save(self, notes: Sequence[tuple[str, float]], taken: set[str]) -> None:
+        rows = [_row(place, at, self._runs.get(place)) for place, at in self._read.items() if place not in taken]
+        old = [(place, at) for place, at in notes if time() - at > KEPT_SECONDS]
+        try:
+            data = await asyncio.to_thread(_packed, _Stored(listed=self._listed, rows=rows))
+            await self._store.write(INDEX, data)
+            for start in range(0, len(old), REMOVED_AT_ONCE):
+                await self._store.remove_all([note_path(*note) for note in old[start : start + REMOVED_AT_ONCE]])
+        except StoreError as error:  # who may only read has all runs nevertheless
+            self._say(f"The index of runs cannot be stored: {error.message}")
+
+
+def _is_folder(place: str) -> bool:
+    return place.startswith(f"{RUNS}/")
+
+
+def _row(place: str, at: float, run: StoredRun | None) -> _Row:
+    if run is None:
+        return _Row(place, at)
+    said = (run.run_id, run.run_key, run.query, run.started, run.plan_title, run.layout, run.watch)
+    more = (run.parent, run.parent_folder, run.corpora, dict(run.mcp))
+    return _Row(place, 0.0 if run.damaged or not run.whole else at, *said, *more)
+
+
+def _packed(stored: _Stored) -> bytes:
+    return gzip.compress(stored.model_dump_json().encode(), 1)
+
+
+def _unpacked(data: bytes) -> _Stored:
+    try:
+        return _Stored.model_validate_json(gzip.decompress(data))
+    except (OSError, EOFError, zlib.error) as error:  # it is no whole file of gzip
+        raise ValueError(str(error)) from error

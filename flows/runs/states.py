@@ -1,0 +1,79 @@
+"""Where a run stands: the one judge of it, by what Prefect knows and by what the store has."""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from datetime import datetime
+
+from fathom.errors import StoreError
+from fathom.flows.runs.flow_runs import FlowRunRow, place
+from fathom.models import Ending, RunResult, RunState
+from fathom.storage.lease import Lease, is_gone, read_lease
+from fathom.storage.runs import StoredRun
+
+ENDING_SECONDS = 30.0
+"""In which a process that has given its run up tells Prefect how it ended."""
+UNDER_WAY = ("RUNNING", "PENDING", "CANCELLING")
+_FIRST_WORD = re.compile(rf"({'|'.join(Ending)})\b")
+_STATES = {
+    "SCHEDULED": RunState.queued,
+    "PENDING": RunState.queued,
+    "RUNNING": RunState.running,
+    "PAUSED": RunState.waiting,
+    "COMPLETED": RunState.complete,
+    "FAILED": RunState.failed,
+    "CRASHED": RunState.interrupted,
+    "CANCELLING": RunState.cancelled,
+    "CANCELLED": RunState.cancelled,
+}
+
+
+async def state_of(
+    flow_run: FlowRunRow | None, run: StoredRun | None = None, result: RunResult | None = None
+) -> RunState:
+    """Return where a run stands: `interrupted` where no process works on one that has not ended.
+
+    Prefect says whether it has ended, and its result how. A run that Prefect does not know has its lease.
+    """
+    if flow_run is None or flow_run.state_type is None:
+        return RunState(result.status.value) if result else await _by_lease(run)
+    state = _STATES.get(flow_run.state_type, RunState.running)
+    if flow_run.state_type in ("COMPLETED", "FAILED"):
+        ending = ending_in(flow_run.state.message if flow_run.state else "")
+        if ending is None and result and state is RunState.complete:
+            ending = result.status
+        return RunState(ending.value) if ending else state
+    taken = flow_run.state_type in ("RUNNING", "PENDING", "PAUSED") and flow_run.state_name != "Suspended"
+    return RunState.interrupted if taken and await _is_gone(flow_run) else state
+
+
+async def _by_lease(run: StoredRun | None) -> RunState:
+    lease = await read_lease(run.store, run.run_key) if run else None
+    if lease and lease.alive:
+        return RunState.running
+    return RunState.waiting if lease and lease.released and lease.waiting else RunState.interrupted
+
+
+async def _is_gone(flow_run: FlowRunRow) -> bool:
+    """Whether no process works any more on a run that one has taken."""
+    waits = flow_run.state_type == "PAUSED"
+    with suppress(StoreError):
+        lease = await read_lease(*place(flow_run.id, flow_run.parameters))
+        if lease and (waits or has_begun(flow_run.state.timestamp if flow_run.state else None, lease)):
+            # Between giving it up and the final state, the process still has to tell Prefect how it ended.
+            ends_now = lease.released and lease.age < ENDING_SECONDS and not is_gone(lease.host, lease.pid)
+            return not (lease.alive or ends_now)
+    host, _, pid = (flow_run.infrastructure_pid or "").rpartition(":")
+    return pid.isdecimal() and is_gone(host, int(pid))
+
+
+def ending_in(message: str | None) -> Ending | None:
+    """Return how a run ended by the message of its final state, whose first word says it; None if it does not."""
+    first = _FIRST_WORD.match(message or "")
+    return Ending(first[1]) if first else None
+
+
+def has_begun(since: datetime | None, lease: Lease) -> bool:
+    """Whether a lease is that of the present attempt, in its state since a time: one that is starting has none yet."""
+    return since is None or since <= datetime.fromisoformat(lease.renewed)

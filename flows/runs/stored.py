@@ -1,0 +1,238 @@
+"""Stored runs: found and read without a server."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import TypeVar
+
+from fathom.errors import FathomError, InvalidInput, NoReport, RunNotFound, StoreError
+from fathom.evidence.provenance import PROVENANCE, Provenance, read
+from fathom.flows.preflight import artifact_root
+from fathom.flows.runs.flow_runs import place, recent
+from fathom.flows.runs.index import RunIndex
+from fathom.flows.server import find_api
+from fathom.models import AuditHead, Model, ParentRun, Plan, RunResult
+from fathom.storage.atomic import READERS
+from fathom.storage.pruning import PRUNED, PrunedEvidence
+from fathom.storage.runs import StoredRun
+from fathom.storage.store import ArtifactStore, RunFolder
+from fathom.telemetry.audit_events import Break, ChainedEvent, check, events_in
+from fathom.telemetry.audit_log import AUDIT_FILE
+
+ID_DIGITS = 4  # anything shorter is a name, not the beginning of an id
+LATEST = 200  # runs that `fathom runs` may list
+MOST_NAMED = 10  # runs of one plan title that are named to choose from
+
+T = TypeVar("T")
+
+
+class RunDetails(Model):
+    """A stored run as `fathom show` prints it. `result` is None until the run has finished."""
+
+    run_id: str
+    query: str
+    started: str
+    artifacts: str
+    plan: Plan | None
+    result: RunResult | None
+    report: str | None  # its Markdown
+    parent: ParentRun | None = None  # of a follow-up
+
+
+class Audit(Model):
+    """A run's audit log and whether it is whole. `head`: its end as the run's result has it."""
+
+    run_id: str
+    file: str
+    whole: bool
+    broken: Break | None
+    head: AuditHead | None
+    events: list[ChainedEvent]
+
+
+def read_run(name: str, artifacts: str | None, reader: Callable[[StoredRun], Awaitable[T]]) -> T:
+    """Find a run by its id, folder or plan title, and return what a reader of it returns.
+
+    Raises:
+        RunNotFound: there is none.
+        InvalidInput: there are several.
+    """
+
+    async def found() -> T:
+        root, folder = locate(name, artifact_root(artifacts))
+        try:
+            run = await find(ArtifactStore(root), folder, on_stderr)
+        except RunNotFound as error:
+            if elsewhere := await _elsewhere(folder, root):
+                error.next_step = f"the Prefect server knows it; its files are there: --artifacts {elsewhere}"
+            raise
+        return await reader(run)
+
+    return asyncio.run(found())
+
+
+def on_stderr(line: str) -> None:
+    """Tell the user of a command a line beside its output."""
+    print(f"fathom: {line}", file=sys.stderr)  # noqa: T201 - a command waits meanwhile
+
+
+async def _elsewhere(name: str, root: str) -> str:
+    """Return the root of another store, in which the Prefect server says that a run lies; nothing if it does not."""
+    try:
+        if not find_api():
+            return ""
+        latest = await recent(LATEST)
+        roots = [place(run.id, run.parameters)[0].address() for run in latest if is_prefix(name, run.id)]
+    except FathomError:  # it is only a hint: stored runs are read without the server
+        return ""
+    return next((found for found in roots if found != root), "")
+
+
+def matching(name: str, found: Iterable[StoredRun]) -> list[StoredRun]:
+    """Return the runs whose id (or its beginning), folder, plan title or run key is the given name."""
+    known = list(found) if name else []
+    exact = [run for run in known if name in (run.folder, run.name, run.run_id, run.run_key, run.plan_title)]
+    # The key of a run that was restarted from its store is its first id.
+    return exact or [run for run in known if is_prefix(name, run.run_id) or is_prefix(name, run.run_key)]
+
+
+def is_prefix(name: str, run_id: str) -> bool:
+    """Whether a name is the beginning of a run's id, with or without hyphens."""
+    plain = name.replace("-", "").lower()
+    return len(plain) >= ID_DIGITS and run_id.replace("-", "").startswith(plain)
+
+
+def locate(name: str, root: str) -> tuple[str, str]:
+    """Return the root and the name to look for; the path of a run's folder contains its root."""
+    address = name if "://" in name else str(Path(name).resolve())
+    own_root, marker, folder = address.rstrip("/").rpartition("/research_artifacts/")
+    return (own_root, folder) if marker and "/" in name else (root, name)
+
+
+def reference(result: RunResult, root: str) -> str:
+    """Return what `fathom show` accepts for a run: the beginning of its id, or its folder if outside the root."""
+    return result.run_id[:8] if result.artifacts.startswith(f"{root}/") else result.artifacts
+
+
+async def find(store: ArtifactStore, name: str, say: Callable[[str], object] = lambda line: None) -> StoredRun:
+    """Return the run with an id, folder, plan title or run key.
+
+    Raises:
+        RunNotFound: there is none.
+        InvalidInput: there are several.
+    """
+    found = await find_all(store, name, say)
+    if not found:
+        raise RunNotFound(f"No run {name!r} in {store.address()}.", next_step="fathom runs lists them")
+    if len(found) > 1:
+        ids = ", ".join(run.run_id for run in found)
+        raise InvalidInput(f"{name!r} matches {len(found)} runs.", next_step=f"choose one by its id: {ids}")
+    return found[0]
+
+
+async def find_all(
+    store: ArtifactStore, name: str, say: Callable[[str], object] = lambda line: None
+) -> list[StoredRun]:
+    """Return the runs that a name may mean; what the index does not know is looked for in the store itself."""
+    index = RunIndex(store, say)
+    for listed in (False, True):
+        named = matching(name.strip(), await index.read(listed=listed))
+        if found := [now for run in named[:MOST_NAMED] if (now := await index.now(run))]:
+            return found
+    return []
+
+
+async def load(run: StoredRun) -> RunDetails:
+    """Return what the store has of a run."""
+    files = run.files
+    manifest = await files.manifest() if run.parent else None
+    return RunDetails(
+        run_id=run.run_id,
+        query=run.query,
+        started=run.started,
+        artifacts=files.url,
+        plan=await files.plan(),
+        result=await files.result(),
+        report=await files.report_text(),
+        parent=manifest.parent if manifest else None,
+    )
+
+
+async def files_of(run: StoredRun) -> dict[str, bytes]:
+    """Return the files that a run's provenance lists, and every raw output.
+
+    Raises:
+        NoReport: the run has no provenance, which is written with the report, or its evidence was removed.
+    """
+    folder = run.files
+    await check_evidence(folder)
+    limit = asyncio.Semaphore(READERS)
+    files: dict[str, bytes] = {}
+
+    async def read_file(name: str) -> None:
+        async with limit:
+            with suppress(FileNotFoundError):  # verification reports it
+                files[name] = await folder.load(name)
+
+    await read_file(PROVENANCE)
+    if PROVENANCE not in files:
+        raise await no_report(folder)
+    names = {*await folder.list(), *recorded(files).files}
+    await asyncio.gather(*map(read_file, sorted(names)))
+    return files
+
+
+async def check_evidence(folder: RunFolder) -> None:
+    """Check that a run's evidence was not removed.
+
+    Raises:
+        NoReport: `fathom prune --keep-reports` has removed it.
+    """
+    if pruned := await folder.stored(PrunedEvidence, PRUNED):
+        raise NoReport(
+            f"The evidence of the run was removed on {pruned.removed[:10]} by `fathom prune --keep-reports`: there is "
+            "nothing left to check or repeat.",
+            next_step="`fathom show` and `fathom export` still work",
+        )
+
+
+async def no_report(folder: RunFolder) -> FathomError:
+    """Return why a run has no report, or not all of its files, and what to do about it."""
+    result = await folder.result()
+    if result is None:
+        return NoReport("The run has not finished: it has no report yet.", next_step="fathom resume RUN finishes it")
+    if result.report is None:
+        ending = result.status.value.replace("_", " ")
+        return NoReport(
+            f"The run ended without a report ({ending}), so there is nothing to check or export.",
+            next_step=f"fathom show {result.run_id[:8]} says what was searched and what comes closest",
+        )
+    return StoreError("Files of the run are missing: it was stopped while it saved them, or they were removed.")
+
+
+def recorded(files: Mapping[str, bytes]) -> Provenance:
+    """Return the provenance among the files of a run."""
+    return read(files[PROVENANCE])[0]
+
+
+async def read_audit(run: StoredRun) -> Audit:
+    """Read and check the audit log of a run."""
+    folder = run.files
+    try:
+        result = await folder.result()
+    except StoreError:
+        result = None
+    head = result.audit_head if result else None
+    events: list[ChainedEvent] = []
+    try:
+        data = await folder.load(AUDIT_FILE)
+    except FileNotFoundError:
+        broken: Break | None = Break(line=1, problem=f"there is no {AUDIT_FILE}")
+    else:
+        broken, events = check(data, head), events_in(data, ChainedEvent)
+    file = folder.path_of(AUDIT_FILE)
+    return Audit(run_id=run.run_id, file=file, whole=broken is None, broken=broken, head=head, events=events)

@@ -1,0 +1,158 @@
+"""The index of a store's runs: as right as the runs' own files, whoever changed these, and read in a few requests."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+from uuid import uuid4
+
+import pytest
+
+from fathom.errors import RunNotFound
+from fathom.flows.runs import index as indexing
+from fathom.flows.runs.index import INDEX, RunIndex
+from fathom.flows.runs.listing import latest
+from fathom.flows.runs.stored import find
+from fathom.models import Ending, Metrics, RunResult, RunState
+from fathom.storage.lease import LeaseFile
+from fathom.storage.runs import StoredRun
+from fathom.storage.store import MANIFEST, RESULT, RUNS, ArtifactStore, RunFolder, json_bytes
+
+T = TypeVar("T")
+METRICS = Metrics.model_validate({name: 1 for name, one in Metrics.model_fields.items() if one.is_required()})
+
+
+class CountingStore(ArtifactStore):
+    """A store that takes note of what it is asked."""
+
+    def __init__(self, root: str) -> None:
+        super().__init__(root)
+        self.asked: list[str] = []
+
+    async def _run(self, action: str, path: str, blocking: Callable[[str], T]) -> T:
+        self.asked.append(f"{action} {path}")
+        return await super()._run(action, path, blocking)
+
+
+@pytest.fixture(params=["local", "object store"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> CountingStore:
+    return CountingStore(str(tmp_path) if request.param == "local" else f"memory://{uuid4().hex}")
+
+
+@pytest.fixture(autouse=True)
+def no_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fathom.flows.runs.listing.find_api", lambda: None)
+
+
+async def started(store: ArtifactStore, number: int, title: str = "") -> RunFolder:
+    run_id = f"{number:08}-aaaa"
+    manifest = {"query": f"Question {number}?", "started": f"2026-01-01T00:{number:02}:00", "plan_title": "T"}
+    return await RunFolder.claim(store, title or f"title {number}", run_id, run_id, manifest)
+
+
+async def finished(folder: RunFolder, ending: Ending = Ending.complete) -> RunResult:
+    run_id = (await folder.load_json(MANIFEST))["run_id"]
+    result = RunResult(
+        run_id=run_id, status=ending, plan_title="T", artifacts="", report=None, sources=[], metrics=METRICS
+    )
+    await folder.save_json(RESULT, result)
+    return result
+
+
+async def many(store: ArtifactStore, count: int = 20) -> list[RunFolder]:
+    folders = [await started(store, number) for number in range(count)]
+    for folder in folders:
+        await finished(folder)
+    return folders
+
+
+async def ids(store: ArtifactStore) -> set[str]:
+    return {row.run_id[:8] for row in await latest(store, 200)}
+
+
+async def test_what_others_start_and_end_is_seen_at_once(store: CountingStore) -> None:
+    await many(store)
+    assert len(await ids(store)) == 20 and await store.exists(INDEX)
+    folder = await started(store, 30)
+    await store.write(".results/damaged/lease/0001.json", b"{}")
+    [first, *_] = await latest(store, 5)
+    assert (first.run_id[:8], first.state, first.query) == ("00000030", RunState.interrupted, "Question 30?")
+    await finished(folder, Ending.degraded)
+    [first, *_] = await latest(store, 5)
+    assert first.state is RunState.degraded
+    lease = await LeaseFile.take(store, "00000040-bbbb", "key", {"query": "Without a folder?"})
+    assert {(row.run_id[:8], row.state) for row in await latest(store, 50)} >= {("00000040", RunState.running)}
+    await lease.release(waiting=True)
+    assert {(row.run_id[:8], row.state) for row in await latest(store, 50)} >= {("00000040", RunState.waiting)}
+
+
+async def test_what_others_remove_or_replace_without_a_word_is_not_shown(store: CountingStore) -> None:
+    folders = await many(store)
+    await ids(store)
+    await store.remove_all([*await store.sizes(folders[3].folder)])
+    assert "00000003" not in await ids(store)
+    with pytest.raises(RunNotFound):
+        await find(store, "00000003")
+    # The next run of that title gets its folder.
+    again = await started(store, 50, "title 3")
+    assert again.folder == folders[3].folder
+    assert (await find(store, "00000050")).query == "Question 50?"
+    assert "00000050" in await ids(store)
+
+
+async def test_a_run_that_was_copied_there_is_found(store: CountingStore) -> None:
+    await many(store)
+    await ids(store)
+    manifest = {"run_id": "cccccccc-1", "run_key": "k", "query": "Copied?", "started": "2026-02-01"}
+    await store.write(f"{RUNS}/copied/{MANIFEST}", json_bytes(manifest))
+    assert (await find(store, "cccccccc")).query == "Copied?"
+    assert "cccccccc" in await ids(store) or not store.local  # an object store is listed now and then
+
+
+async def test_folders_of_an_object_store_are_listed_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = CountingStore(f"memory://{uuid4().hex}")
+    await many(store)
+    await ids(store)
+    await store.write(f"{RUNS}/copied/{MANIFEST}", json_bytes({"run_id": "cccccccc", "run_key": "k", "query": "q"}))
+    monkeypatch.setattr(indexing, "LISTED_SECONDS", 0.0)
+    assert "cccccccc" in await ids(store)
+
+
+async def test_an_index_that_is_damaged_or_lost_is_made_again(store: CountingStore) -> None:
+    await many(store)
+    await ids(store)
+    said: list[str] = []
+    for damaged in (b"", b"no gzip", (await store.read(INDEX))[:60]):
+        await store.write(INDEX, damaged)
+        assert len(await RunIndex(store, said.append).read()) == 20
+        assert "is damaged, so it is made again" in said.pop()
+        assert len(await RunIndex(store, said.append).read()) == 20 and not said
+    await store.remove(INDEX)
+    assert len(await RunIndex(store, said.append).read()) == 20 and not said
+
+
+async def test_a_store_that_cannot_be_written_is_read(tmp_path: Path) -> None:
+    store = ArtifactStore(str(tmp_path))
+    await many(store)
+    shutil.rmtree(tmp_path / ".runs")
+    (tmp_path / ".runs").write_text("not a folder")
+    said: list[str] = []
+    assert len(await RunIndex(store, said.append).read()) == 20
+    assert ["cannot be stored" in line for line in said] == [True]
+
+
+async def test_what_was_read_long_after_the_note_is_not_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = CountingStore(f"memory://{uuid4().hex}")
+    await many(store, 30)
+    await ids(store)
+    monkeypatch.setattr(indexing, "SETTLED_SECONDS", -60.0)  # as after two minutes
+    store.asked.clear()
+    assert len(await latest(store, 10)) == 10
+    results = [asked for asked in store.asked if asked.endswith(RESULT)]
+    assert len(results) == 10 and len(store.asked) == 12, store.asked
+    store.asked.clear()
+    found = await find(store, "00000007")
+    assert found == StoredRun(store, found.folder, "00000007-aaaa", "00000007-aaaa", "Question 7?",
+                              "2026-01-01T00:07:00", "T") and len(store.asked) == 3, store.asked  # fmt: skip
