@@ -111,14 +111,19 @@ def test_the_file_of_an_empty_folder_is_used_by_the_real_command(
     """Its paths are meant from its folder; doctor says where each value comes from."""
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes/water.md").write_text("# Water\n\nWater boils at 100 degrees at sea level.\n")
-    (tmp_path / "fathom.toml").write_text('docs = ["notes"]\nartifacts = "kept"\nprofile = "quick"\nmax_usd = 2\n')
-    done = fathom_cli(["doctor", "--json", "--set", "max_results=9", "--depth", "2"], {"FATHOM_MODEL": "extractive"})
+    (tmp_path / "fathom.toml").write_text(
+        'docs = ["notes"]\nartifacts = "kept"\nprofile = "quick"\nmax_usd = 2\n[role_models]\njudge = "extractive"\n'
+    )
+    options = ["--set", "max_results=9", "--depth", "2", "--role-model", "critic=extractive"]
+    done = fathom_cli(["doctor", "--json", *options], {"FATHOM_MODEL": "extractive"})
     found = {one["name"]: one["detail"] for one in json.loads(done.stdout)}
     file = tmp_path / "fathom.toml"
     assert found["docs"] == f'["{tmp_path}/notes"] ({file})'
     assert (found["budget.max_usd"], found["profile"]) == (f"2 ({file})", f"quick ({file})")
     assert (found["max_results"], found["depth"]) == ("9 (--set)", "2 (option --depth)")
     assert found["turns"] == "1 (profile quick)"
+    assert found["role_models.critic"] == '{"model": "extractive"} (option --role-model)'
+    assert found["role_models.judge"] == f"extractive ({file})"
     assert "extractive (environment variable FATHOM_MODEL)" in done.stdout
     assert found["artifacts"].startswith(f"{tmp_path}/kept")
     estimate = fathom_cli(["research", "q", "--estimate", "--json"])

@@ -61,14 +61,23 @@ def given_in(layers: Iterable[Layer], usual: Mapping[str, Any] | None = None) ->
 
 
 def origins(layers: Sequence[Layer]) -> list[tuple[str, Any, str]]:
-    """Return the settings that are not their defaults, in the order of the form: path, value, and where it is from."""
-    found: list[tuple[str, Any, str]] = []
+    """Return the settings that are not their defaults, in the order of the form: path, value, and where it is from.
+
+    Of tables, such as `prices`, each entry has its own origin.
+    """
+    found: dict[str, tuple[Any, str]] = {}
     for path, field in SETTINGS.items():
-        origin = next((layer for layer in layers if _at(layer.values, path) is not None), None)
-        value = _at(origin.values, path) if origin else None
-        if origin and value != field.get_default(call_default_factory=True):
-            found.append((path, value, origin.where))
-    return found
+        for layer in layers:
+            value = _at(layer.values, path)
+            entries = (
+                {f"{path}.{name}": one for name, one in value.items()} if isinstance(value, dict) else {path: value}
+            )
+            for place, one in entries.items():
+                if one is not None:
+                    found.setdefault(place, (one, layer.where))
+        if found.get(path, (None,))[0] == field.get_default(call_default_factory=True):
+            found.pop(path, None)
+    return [(place, value, where) for place, (value, where) in found.items()]
 
 
 def defaults_in(file: SettingsFile) -> dict[str, Any]:
