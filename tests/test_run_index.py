@@ -105,6 +105,8 @@ async def test_what_others_remove_or_replace_without_a_word_is_not_shown(store: 
 async def test_a_run_that_was_copied_there_is_found(store: CountingStore) -> None:
     await many(store)
     await ids(store)
+    await store.write(f"{RUNS}/copied/report.md", b"# Copied first")
+    await ids(store)
     manifest = {"run_id": "cccccccc-1", "run_key": "k", "query": "Copied?", "started": "2026-02-01"}
     await store.write(f"{RUNS}/copied/{MANIFEST}", json_bytes(manifest))
     assert (await find(store, "cccccccc")).query == "Copied?"

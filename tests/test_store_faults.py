@@ -194,7 +194,7 @@ async def test_one_fault_goes_unnoticed(faulty: Proxy, moto_s3: Bucket, fault: F
     store = ArtifactStore(moto_s3.url)
     await store.write("run/old", b"old" * 999)
     for name, (operation, expected) in OPERATIONS.items():
-        for method in {"read": ["HEAD", "GET"], "append": ["HEAD", "GET", "PUT"]}.get(name, [""]):
+        for method in {"read": ["GET"], "append": ["GET", "PUT"]}.get(name, [""]):
             faulty.once, faulty.method = [fault], method
             assert await operation(store) == expected, (name, method)
             assert not faulty.once

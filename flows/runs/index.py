@@ -139,7 +139,8 @@ class RunIndex:
         for gone in self._read.keys() - there:
             del self._read[gone]
             self._runs.pop(gone, None)
-        return there - self._read.keys() - self._taken()
+        empty = {place for place in there - self._runs.keys() if _is_folder(place)}  # perhaps it is being copied
+        return (there - self._read.keys() | empty) - self._taken()
 
     def _taken(self) -> set[str]:
         return {f"{RESULTS}/{run.run_key}" for run in self._runs.values() if run.folder}
