@@ -291,5 +291,5 @@ async def test_only_a_page_that_has_more_for_a_follow_up_is_noted_again(provider
     assert after <= before
     store = ArtifactStore(str(tmp_path))
     shutil.rmtree(first.artifacts)
-    assert verify_run(await files_of(store, await find(store, second.run_id))).problems == []
-    assert {file.state for file in await replay(store, await find(store, second.run_id))} == {"same"}
+    assert verify_run(await files_of(await find(store, second.run_id))).problems == []
+    assert {file.state for file in await replay(await find(store, second.run_id))} == {"same"}
