@@ -38,7 +38,7 @@ from urllib.parse import unquote
 
 from benchmarks import metrics
 from benchmarks.traffic import said_to, shown
-from fathom.models import Ending, RunResult
+from fathom.models import Answered, Ending, RunResult
 from fathom.tools.documents.layout import lay_out
 from fathom.tools.documents.readers import read_document
 from tests.inprocess import investigated
@@ -47,12 +47,12 @@ from tests.stubs import Settings, serving
 SHOWN = ("results", "shown", "pages", "pages shown")
 PAGES = 5  # of a web search, as `max_results` is
 STAGES = ("results", "notes", "report", "first", "answer")
-CLOSEST = "What comes closest"
 _PLAIN = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"', "–": "-", "—": "-", "‑": "-", "\u00a0": " ", "|": " "})
 _MARKS = re.compile(r"\[(?:S[0-9a-f]{6,64}|\d{1,3})\]|[*`\\]")
 _LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*\)")
 _SHOWN = re.compile(r"^<source [^>]*>\n(.*?)\n</source>$", re.MULTILINE | re.DOTALL)
-_HEDGES = re.compile(r"what comes closest|not found in the sources", re.IGNORECASE)
+_LEVELS = {Answered.yes: "Answer", Answered.partly: "Answered in part", Answered.maybe: "May answer this"}
+NOT_ANSWERED = "Not answered"
 
 
 def main() -> None:
@@ -90,7 +90,6 @@ def _asked(folder: Path, root: Path, row: dict[str, Any]) -> dict[str, Any]:
     report = _read(result, "report.json") or {"sections": []}
     notes = _read(result, "notes.json") or []
     sections = [section["markdown"] for section in report["sections"]]
-    head = "".join(f"{section['heading']}\n{section['markdown']}\n" for section in report["sections"][:1])
     texts = {
         "results": [text["text"] for text in _results(result, "documents")],
         "notes": ["\n".join([note["summary"], *note["extraction"]]) for note in notes],
@@ -105,7 +104,7 @@ def _asked(folder: Path, root: Path, row: dict[str, Any]) -> dict[str, Any]:
         **held,
         **stated,
         "none": result.status is Ending.insufficient_evidence,
-        "hedged": bool(_HEDGES.search(head)),
+        "level": _LEVELS.get(result.answered or Answered.no, NOT_ANSWERED),
     }
 
 
@@ -216,15 +215,21 @@ def _print_shown(rows: Sequence[dict[str, Any]], known: Sequence[dict[str, Any]]
 
 
 def _print_endings(rows: Sequence[dict[str, Any]]) -> None:
+    print("\n| the report says | reports | right in the first section | right below | wrong | no answer exists |")
+    print("|---|--:|--:|--:|--:|--:|")
+    for level in (*_LEVELS.values(), NOT_ANSWERED):
+        members = [row for row in rows if row["level"] == level]
+        known = [row for row in members if row["gold"] is not None]
+        right, report = (sum(row[stage] for row in known) for stage in ("first", "report"))
+        counts = (len(members), right, report - right, len(known) - report, len(members) - len(known))
+        print(f"| {level} | {' | '.join(map(str, counts))} |")
     known = [row for row in rows if row["gold"] is not None]
-    claimed = sum(not row["none"] and not row["hedged"] and not row["report"] for row in known)
-    hedged = sum(row["hedged"] and row["first"] for row in known)
-    print(f"\nAnswerable, {len(known)}: {claimed} reports claim an answer without having it; {hedged} that have it in")
-    print(f'their first section are headed "{CLOSEST}"; {sum(row["none"] for row in known)} end without a report.')
+    told = sum(row["first"] and row["level"] != NOT_ANSWERED for row in known)
+    print(f"\nTold, not refused, right in the first section: {told} of {len(known)}.")
     for name, on_topic in (("on the topic", True), ("off the topic", False)):
         members = [row for row in rows if row["gold"] is None and bool(row["on_topic"]) is on_topic]
-        none, said = sum(row["none"] for row in members), sum(row["hedged"] and not row["none"] for row in members)
-        print(f"Without an answer, {name}, {len(members)}: {none} end without a report, {said} say so at once.")
+        none, said = sum(row["none"] for row in members), sum(row["level"] != "Answer" for row in members)
+        print(f"Without an answer, {name}, {len(members)}: {none} end without a report, {said} are not headed Answer.")
 
 
 def _print_calibration(rows: Sequence[dict[str, Any]]) -> None:

@@ -11,7 +11,7 @@ from fathom.config.templates import TemplateSection
 from fathom.evidence.stored import StoredText
 from fathom.extractive.sections import NOTHING_FOUND
 from fathom.extractive.statements import quotations_for
-from fathom.models import Answered, Brief, Contradiction, Note, Plan, ReportSection, SourceText, Usage, Width, noted
+from fathom.models import Brief, Contradiction, Note, Plan, ReportSection, SourceText, Usage, Width, noted
 from fathom.retrieval.narrowing import narrow
 from fathom.retrieval.working_memory import Memory
 from fathom.roles import ANSWER, OUTLINE, SECTION, AnswerRequest, OutlineAnswer, OutlineRequest, SectionRequest
@@ -164,7 +164,7 @@ async def write_answer(
     if not written.section.quoted:
         return written
     found = quotations_for(request.notes, request.passages).answer(request.query)
-    return written.model_copy(update={"answered": Answered.yes if found else Answered.no})
+    return written.model_copy(update={"answered": found})
 
 
 def _is_quoted(usage: Usage, engine: Engine) -> bool:

@@ -70,6 +70,7 @@ def _cells(row: BatchRow) -> dict[str, Any]:
         "status": RowStatus.degraded.value if row.answered == "no" else row.status.value,
         "said": words(row.status)
         + (", partly answered" if row.answered == "partly" else "")
+        + (", may be answered" if row.answered == "maybe" else "")
         + (", not answered" if row.answered == "no" else ""),
         "detail": clean_text(row.answer or row.reason),
         # Relative, so that the index can be opened from a copy of the store.

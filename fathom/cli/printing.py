@@ -79,6 +79,7 @@ def _wrapped(text: Text, width: int) -> list[Text]:
 
 _ANSWERED = {
     "partly": "these sources answer a part of the question",
+    "maybe": "these quotations may answer the question; read them first",
     "no": "these sources do not answer the question; the report has what comes closest",
 }
 

@@ -61,10 +61,12 @@ def _title(query: str) -> str:
 
 
 def _answered(request: OutlineRequest) -> Answered:
-    """Whether one quotation answers the question, or only some of its parts have one."""
+    """Return whether quotations answer the question, may do so, or have something on only some of its parts."""
     quotations = quotations_for(request.notes, request.passages)
-    found = [quotations.answer(question) for question in questions_of(request.query)]
-    return Answered.yes if all(found) else Answered.partly if any(found) else Answered.no
+    found = {quotations.answer(question) for question in questions_of(request.query)}
+    if Answered.no in found:
+        return Answered.no if len(found) == 1 else Answered.partly
+    return Answered.maybe if Answered.maybe in found else Answered.yes
 
 
 def _section(steps: list[PlanStep], request: OutlineRequest) -> OutlinedSection:

@@ -10,6 +10,7 @@ from fathom.extractive.given_sections import write_given_section
 from fathom.extractive.questions import questions_of
 from fathom.extractive.statements import Quotations, quotations_for
 from fathom.extractive.succession import Quoted, Succession
+from fathom.models import Answered
 from fathom.retrieval.relevance import Found
 from fathom.roles import SectionRequest, Text
 from fathom.text.sentences import split_sentences
@@ -47,7 +48,7 @@ def _answer(quotations: Quotations, questions: Sequence[str]) -> str:
     for question in questions:
         succession = Succession(quotations, question)
         shown += succession.shown(quotations.choose(_telling(succession.found), question, room))
-        if len(questions) > 1 and not quotations.answered_by(succession.found, question):
+        if len(questions) > 1 and quotations.answered_by(succession.found, question) is Answered.no:
             missing.append(question)
     lines = [f"{NOT_FOUND} {question.rstrip('?')}?" for question in missing]
     return "\n\n".join(filter(None, [_quoted(quotations, _once(shown)), *lines]))

@@ -7,15 +7,17 @@ from typing import NamedTuple, Self
 
 from fathom.extractive.doubtful import WebSource, doubtful
 from fathom.extractive.wording import topic_terms
-from fathom.models import Contradiction, Note, SourceText
-from fathom.retrieval.asked import Asked, read_asked
+from fathom.models import Answered, Contradiction, Note, SourceText
+from fathom.retrieval.asked import Asked, compares, read_asked
 from fathom.retrieval.dated import preferences
 from fathom.retrieval.ranking import Passage
 from fathom.retrieval.relevance import Chosen, Evidence, Found
 from fathom.retrieval.titles import titled
 
 ANSWERED = 0.54
-"""Share of a question's terms, by worth, from which an excerpt passes for its answer; see docs/extractive.md."""
+"""Share of a question's terms, by worth, from which an excerpt may be its answer; see docs/extractive.md."""
+SURE, POSSIBLE = 0.7, 0.35  # the same of the best excerpt, from which it passes for the answer, or may be it
+AROUND = 0.8  # of the score of a chosen excerpt, from which one that contains it takes its place
 
 ON_QUESTION = 0.4  # share of a question's terms, by worth, from which a contradiction matters to it
 LATER = 0.95
@@ -111,7 +113,7 @@ class Quotations:
 
     def choose(self, found: Sequence[Found], question: str, max_tokens: int) -> list[Chosen]:
         """Return the best excerpts that fit together."""
-        return self._evidence.choose(found, asked_by(question), max_tokens)
+        return self._evidence.choose(found, asked_by(question), max_tokens, around=AROUND)
 
     def markdown(self, found: Found, question: str) -> str:
         """Return an excerpt as Markdown."""
@@ -133,23 +135,27 @@ class Quotations:
         """Return the largest share of a question's terms, by worth, that one excerpt holds."""
         return max((found.share for found in self.rank(question)), default=0.0)
 
-    def answer(self, question: str) -> bool:
-        """Whether an excerpt passes for the answer."""
+    def answer(self, question: str) -> Answered:
+        """Return whether an excerpt passes for the answer."""
         return self.answered_by(self.rank(question), question)
 
-    def answered_by(self, found: Iterable[Found], question: str) -> bool:
-        """Whether one of the excerpts holds enough of the question, and the kind of thing that it asks for.
+    def answered_by(self, found: Iterable[Found], question: str) -> Answered:
+        """Return whether one of the excerpts, the best first, passes for the answer, or may be it.
 
-        Doubtful pages answer nothing, and where nothing at all has the attribute that is asked of something, nothing
-        does.
+        It passes if the best one holds nearly all that is asked for, and the question compares nothing. It may be the
+        answer if it has the kind of thing that is asked for. Doubtful pages answer nothing, and where nothing at all
+        has the attribute that is asked of something, nothing does.
         """
         asked = asked_by(question)
-        if asked.attribute and not self._evidence.has(asked.attribute, asked):
-            return False
         avoided = doubtful(question, self._pages)
-        return any(
-            each.share >= ANSWERED and self._evidence.answers(each, asked) for each in found if each.text not in avoided
-        )
+        trusted = [each for each in found if each.text not in avoided]
+        if not trusted or (asked.attribute and not self._evidence.has(asked.attribute, asked)):
+            return Answered.no
+        best = max((each.share for each in trusted if self._evidence.answers(each, asked)), default=0.0)
+        if best >= ANSWERED:
+            return Answered.yes if trusted[0].share >= SURE and not compares(question) else Answered.maybe
+        possible = trusted[0].share >= POSSIBLE and self._evidence.answers(trusted[0], asked)
+        return Answered.maybe if possible else Answered.no
 
 
 def asked_by(question: str) -> Asked:

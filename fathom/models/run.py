@@ -61,6 +61,7 @@ class Answered(StrEnum):
 
     yes = "yes"
     partly = "partly"
+    maybe = "maybe"  # without a model: quotations that bear on the question, and may answer it
     no = "no"
 
 

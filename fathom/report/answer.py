@@ -15,6 +15,7 @@ from fathom.extractive.verbs import is_verb
 from fathom.extractive.wording import keywords
 from fathom.models import Answered, Claim, Corroboration, Making, Report, ReportSection, Verdict, insufficiency
 from fathom.report.prose import new_parser
+from fathom.retrieval.asked import compares
 from fathom.text.counting import counted, joined
 from fathom.text.fences import split_markdown
 from fathom.text.sentences import first_sentence
@@ -30,7 +31,14 @@ _PARAGRAPH, _TABLE = "paragraph_open", "table_open"
 _HEADINGS = {
     Answered.yes: "Answer",
     Answered.partly: "Answered in part",
+    Answered.maybe: "May answer this",
     Answered.no: "Not answered by these sources",
+}
+
+_LACKING = {
+    Answered.partly: "a part of the question is not answered",
+    Answered.maybe: "the sources may not answer the question",
+    Answered.no: "the sources do not answer the question",
 }
 
 
@@ -129,6 +137,8 @@ def _quoted(report: Report, answer: str, claims: Sequence[Claim]) -> tuple[str, 
     if missing and claims:
         named_words = joined([f"“{word}”" for word in missing[:MOST_MISSING]], "and")
         why.append(f"the quotations do not mention {named_words}")
+    if report.answered is Answered.maybe and compares(report.query):
+        why.append("the quotations were not compared with each other")
     return "not rated", [*_insufficiency(report), *why, *_against(claims)]
 
 
@@ -165,9 +175,8 @@ def _judged(report: Report, claims: Sequence[Claim]) -> tuple[str, list[str]]:
 
 def _unanswered(report: Report) -> Iterator[str]:
     """Yield what speaks against the answer as a whole."""
-    if report.answered is not Answered.yes:
-        whole = report.answered is Answered.no
-        yield "the sources do not answer the question" if whole else "a part of the question is not answered"
+    if said := _LACKING.get(report.answered):
+        yield said
     if report.contradictions:
         yield "sources disagree on the question"
 

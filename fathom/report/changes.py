@@ -37,7 +37,12 @@ _MEANING: dict[Kind, str] = {
     "gone": "Its sources were read again and do not say this any more.",
 }
 _UNREAD = "Not known: sources not read this time"
-_ANSWERED = {Answered.yes: "answered", Answered.partly: "answered in part", Answered.no: "not answered"}
+_ANSWERED = {
+    Answered.yes: "answered",
+    Answered.partly: "answered in part",
+    Answered.maybe: "perhaps answered",
+    Answered.no: "not answered",
+}
 _FOLDER = Path(__file__).parent / "templates"
 
 

@@ -40,6 +40,8 @@ _ASKS_DEFINITION = re.compile(
 )
 _RELATION = re.compile(r"\b(?:differ\w*|compar\w+|contrast\w*|versus|vs)\b", re.IGNORECASE)
 _RELATION_TERMS = frozenset(query_terms("differ difference compare comparison contrast versus relation interaction"))
+_GRADED = "cheap|old|young|long|short|larg|bigg|small|high|low|heavi|light|fast|slow|loud|quiet|earli|great|wid|deep"
+_COMPARES = re.compile(rf"\b(?:most|least|more|fewer|fewest|versus|vs|later|(?:{_GRADED})(?:er|est))\b", re.IGNORECASE)
 _LIGHT = """
 become get give happen have make take come go sort kind type good well inside outside within behind across around
 actual actually already anyway especially exactly generally likely mainly mostly normally perhaps possible possibly
@@ -133,6 +135,11 @@ def _names(question: str) -> list[frozenset[str]]:
         return []
     about = _CLAUSE.split(question, maxsplit=1)[0]
     return [frozenset(said) for match in _NAME.finditer(about) if (said := terms(match[0]))]
+
+
+def compares(question: str) -> bool:
+    """Whether a question asks which of several things is more, or is the most: no single quotation tells."""
+    return bool(_COMPARES.search(re.sub(r"\bat (?:most|least)\b", "", question)))
 
 
 def defines(text: str, asked: Asked) -> bool:

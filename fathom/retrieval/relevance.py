@@ -144,11 +144,14 @@ class Evidence:
         named = (any(all(read.has([term]) for term in name) for name in subjects) for read in self._read)
         return [1.0 if each or not subjects else ELSEWHERE for each in named]
 
-    def choose(self, found: Sequence[Found], asked: Asked, max_tokens: int, *, overhead: int = 0) -> list[Chosen]:
+    def choose(
+        self, found: Sequence[Found], asked: Asked, max_tokens: int, *, overhead: int = 0, around: float = 0.0
+    ) -> list[Chosen]:
         """Return the best excerpts that fit together, the best first, when each takes `overhead` tokens more.
 
         One that is part of a chosen one is passed over, and so is one whose sentences on the question others have said;
-        one that contains chosen ones takes the place of the first.
+        one that contains chosen ones takes the place of the first, if its
+        score is at least `around` of theirs.
         """
         chosen: list[tuple[Found, str, int]] = []
         said: set[str] = set()
@@ -156,7 +159,7 @@ class Evidence:
         for each in found[:MOST_RANKED]:
             over = [other for other in chosen if _overlap(other[0], each)]
             inside = [other for other in over if _contains(each, other[0])]
-            if len(inside) < len(over):
+            if len(inside) < len(over) or any(each.score < around * other[0].score for other in inside):
                 continue
             markdown = self.markdown(each, asked)
             cost = count_tokens(markdown) + overhead
