@@ -119,8 +119,10 @@ def _refuses(run: Finished, parts: Sequence[str]) -> bool:
     """Whether a run ended without a report, or with one that begins by saying that it has no answer."""
     if not run.result.status.finished:
         return False  # a crash refuses nothing
-    if run.hedged or not (run.parts or run.result.answer):
+    if not (run.parts or run.result.answer):
         return True
+    if run.refuses is not None:
+        return run.refuses
     opening = " ".join(sentence.text for sentence in split_sentences((parts or [run.result.answer or ""])[0])[:3])
     return bool(_REFUSALS.search(opening))
 

@@ -44,7 +44,7 @@ class Finished:
     addresses: Mapping[str, str] = field(default_factory=dict)  # of the cited sources, by id
     texts: Mapping[str, tuple[SourceText, ...]] | None = None
     dangling: int = 0  # markers that lead to no source
-    hedged: bool = False  # the report begins by saying that the sources do not answer
+    refuses: bool | None = None  # whether the report says that the sources do not answer; None if only its words tell
 
 
 @dataclass(frozen=True)
