@@ -41,7 +41,7 @@ from fathom.models import ReportSection, Source, Verdict
 from fathom.roles import JUDGE
 from fathom.roles.judge import JudgeAnswer, JudgedClaim, JudgeRequest, Opinion
 from fathom.storage.store import ArtifactStore
-from fathom.text.fences import split_markdown
+from fathom.text.sentences import split_markdown
 
 TRUE = {"supported", "conclusion", "absence"}
 CHARS_A_TOKEN = 4  # of a token, as the figures count it

@@ -30,7 +30,7 @@ from fathom.models import (
 )
 from fathom.report.markdown import render_markdown
 from fathom.storage.store import json_bytes
-from fathom.text.stopwords import ENGLISH
+from fathom.text.terms import ENGLISH
 from fathom.text.urls import source_ids
 
 ARTIFACTS, CHARACTERS, CLAIMS = 100, 100_000, 60

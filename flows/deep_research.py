@@ -53,7 +53,7 @@ from fathom.telemetry.live import showing
 from fathom.telemetry.progress import Event, phase, publish
 from fathom.telemetry.spans import describe_run
 from fathom.telemetry.tracing import start_tracing
-from fathom.text.counting import counted
+from fathom.text.plain import counted
 
 DEFAULTS = ResearchSettings()
 RunKey = Annotated[str | None, WithJsonSchema({"type": "string"})]

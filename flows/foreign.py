@@ -33,7 +33,7 @@ from fathom.roles import JUDGE
 from fathom.roles.judge import JudgeAnswer, JudgeRequest
 from fathom.storage.store import ArtifactStore
 from fathom.telemetry.progress import phase
-from fathom.text.counting import counted
+from fathom.text.plain import counted
 from fathom.tools.base import RunContext
 
 MOST_BYTES = 10_000_000

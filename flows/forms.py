@@ -13,7 +13,7 @@ from fathom.errors import InvalidInput
 from fathom.models import Asked, Matter, OpenQuestion, Plan, Reply
 from fathom.report.escaping import escaped
 from fathom.run.editing import as_yaml, from_yaml
-from fathom.text.cleaning import clean_line, without_controls
+from fathom.text.plain import clean_line, without_controls
 
 IN_UI, NOBODY = "somebody in the Prefect UI", "nobody"
 _CHARS = 100_000  # of a report that the page shows

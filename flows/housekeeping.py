@@ -13,7 +13,7 @@ from fathom.flows.keeping import Pruned, prune
 from fathom.flows.preflight import artifact_root
 from fathom.tasks.durable import run_store
 from fathom.telemetry.json_logs import start_logs
-from fathom.text.counting import size
+from fathom.text.plain import size
 
 
 @flow(name="housekeeping", flow_run_name="older than {older_than}", retries=0)

@@ -12,7 +12,7 @@ from fathom.storage.cache import sweep
 from fathom.storage.corpus_pruning import OldUploads, prune_uploads
 from fathom.storage.pruning import Kept, OldRun, Pruning, remove, survey
 from fathom.storage.store import ArtifactStore
-from fathom.text.counting import counted, size
+from fathom.text.plain import counted, size
 
 
 class Pruned(Model):

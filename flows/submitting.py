@@ -33,7 +33,7 @@ from fathom.storage.lease import RESULTS, result_key
 from fathom.storage.store import ArtifactStore
 from fathom.tasks.durable import run_logger
 from fathom.telemetry.progress import Event, phase, publish
-from fathom.text.counting import counted
+from fathom.text.plain import counted
 
 ON_DEMAND = f"{FLOW}/on-demand"
 POLL_SECONDS = 1.5

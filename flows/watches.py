@@ -39,7 +39,7 @@ from fathom.flows.runs.local import create
 from fathom.flows.runs.states import UNDER_WAY, state_of
 from fathom.models import RunState
 from fathom.storage.names import slug
-from fathom.text.counting import counted
+from fathom.text.plain import counted
 
 TAGS = ("fathom", "watch")
 _PREFIX = "watch-"

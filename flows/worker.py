@@ -38,7 +38,7 @@ from fathom.flows.runs.flow_runs import BATCH, FLOW
 from fathom.flows.runs.recovering import recover
 from fathom.flows.worker_process import own_name
 from fathom.tasks.watching import stop
-from fathom.text.counting import counted
+from fathom.text.plain import counted
 
 POLL_SECONDS = 2.0
 HEARTBEAT_SECONDS = 15.0

@@ -37,7 +37,7 @@ from fathom.tasks.results import Outlined, Scored, Written
 from fathom.tasks.start import seconds_worked
 from fathom.telemetry.audit_events import AuditType
 from fathom.telemetry.progress import phase
-from fathom.text.counting import counted
+from fathom.text.plain import counted
 
 MOST_TEXT = 8_000  # characters of a section in the audit log
 

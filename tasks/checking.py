@@ -37,7 +37,7 @@ from fathom.tasks.model_calls import ask, find_window
 from fathom.telemetry.progress import phase
 from fathom.text.blocks import Kind
 from fathom.text.citations import cited_ids
-from fathom.text.counting import counted
+from fathom.text.plain import counted
 
 Passage = tuple[str, ShownPassage]
 """A passage behind the id of its source."""

@@ -30,7 +30,7 @@ from fathom.run.engine import Engine, RunStart
 from fathom.storage.lease import RESULTS, read_lease
 from fathom.storage.store import ArtifactStore, json_bytes
 from fathom.tasks.durable import run_logger
-from fathom.text.cleaning import clean_line
+from fathom.text.plain import clean_line
 
 STARTED, CHANGED, BUDGET = "fathom.run.started", "fathom.answer.changed", "fathom.budget.warning"
 WAITING = "fathom.run.waiting"

@@ -12,7 +12,7 @@ from fathom.tasks.model_calls import ask_overview
 from fathom.tasks.results import Reflected
 from fathom.telemetry.audit_events import AuditType
 from fathom.telemetry.progress import Event, publish
-from fathom.text.counting import counted
+from fathom.text.plain import counted
 
 
 async def reflect(

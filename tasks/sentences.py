@@ -8,7 +8,7 @@ from typing import Any
 
 from fathom.telemetry.audit_events import AuditEvent, AuditType
 from fathom.text.citations import without_addresses, without_citations
-from fathom.text.counting import counted
+from fathom.text.plain import counted
 from fathom.text.sentences import first_sentence
 
 Found = Mapping[str, Any]

@@ -31,8 +31,8 @@ from fathom.telemetry.audit_events import AuditType
 from fathom.telemetry.progress import Event, doing, publish
 from fathom.telemetry.spans import describe_tool, tool_span
 from fathom.text.citations import cited_ids
-from fathom.text.counting import counted
 from fathom.text.parsed import parse
+from fathom.text.plain import counted
 from fathom.text.tokens import count_tokens
 
 LEAST_INPUT_TOKENS = 500  # of raw output in a request, however small the window

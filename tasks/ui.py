@@ -24,7 +24,7 @@ from fathom.report.changes import render_changes
 from fathom.report.escaping import escaped
 from fathom.report.markdown import render_markdown
 from fathom.tasks.durable import current_run_id, run_logger
-from fathom.text.counting import counted
+from fathom.text.plain import counted
 
 PLAN_SECONDS = 10.0  # between two changes of the plan's table, but for the last
 

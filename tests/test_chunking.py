@@ -13,10 +13,8 @@ from fathom.retrieval.chunking import OMISSION, Chunks, headings_above
 from fathom.retrieval.narrowing import narrow
 from fathom.retrieval.portions import portions, shown
 from fathom.text.blocks import split_blocks
-from fathom.text.fences import fences
-from fathom.text.parsed import parse
-from fathom.text.sentences import split_sentences
-from fathom.text.units import units_of
+from fathom.text.parsed import parse, units_of
+from fathom.text.sentences import fences, split_sentences
 from fathom.tools.documents.excerpt import excerpt
 from fathom.tools.documents.index import Passage
 from fathom.tools.documents.layout import lay_out

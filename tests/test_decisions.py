@@ -23,7 +23,7 @@ from fathom.report.assembly import next_steps
 from fathom.run.convergence import Reason, decide
 from fathom.run.state import RunState
 from fathom.text.citations import cited_ids, number_citations, with_known_ids
-from fathom.text.counting import counted
+from fathom.text.plain import counted
 from fathom.text.urls import canonical_url, source_ids
 
 FOLLOW_UP = [PlanStep(step_id="R2_1", title="More", description="Look for more.")]

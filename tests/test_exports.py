@@ -34,8 +34,8 @@ from fathom.report.html import render_html
 from fathom.report.markdown import render_markdown
 from fathom.report.pdf import render_pdf
 from fathom.storage.store import ArtifactStore
-from fathom.text.cleaning import clean_line
-from fathom.text.fences import fences
+from fathom.text.plain import clean_line
+from fathom.text.sentences import fences
 from fathom.text.urls import web_address
 from tests.conftest import Bucket, FathomCLI
 from tests.evidence_run import IDS, finished_run

@@ -31,7 +31,7 @@ from fathom.roles import (
     Text,
 )
 from fathom.roles.researcher import ResearchAnswer, ToolCallAnswer
-from fathom.text.cleaning import shortened, without_controls
+from fathom.text.plain import shortened, without_controls
 from fathom.text.prose import not_prose
 from fathom.text.sentences import split_sentences
 

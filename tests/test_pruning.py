@@ -20,7 +20,7 @@ from fathom.flows.runs.stored import files_of, load
 from fathom.storage.lease import LeaseFile, read_lease
 from fathom.storage.pruning import PRUNED
 from fathom.storage.store import ArtifactStore, RunFolder
-from fathom.text.counting import size
+from fathom.text.plain import size
 from tests.conftest import Bucket, FathomCLI
 from tests.dying_store import Killed, WatchedStore, bury
 from tests.test_store import every_file

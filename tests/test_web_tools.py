@@ -29,7 +29,7 @@ from fathom.errors import (
 )
 from fathom.models import Source, ToolCall, ToolOutput, ToolResult
 from fathom.storage.cache import TimedCache
-from fathom.text.cleaning import clean_text
+from fathom.text.plain import clean_text
 from fathom.text.urls import source_ids
 from fathom.tools import base, http
 from fathom.tools.pages import WebPage

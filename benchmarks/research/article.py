@@ -6,7 +6,7 @@ from fathom.models import Report
 from fathom.report.answer import answer_of
 from fathom.report.chapters import chapters, title_of
 from fathom.text.citations import number_citations, without_citations
-from fathom.text.cleaning import clean_line
+from fathom.text.plain import clean_line
 from fathom.text.urls import web_address
 
 

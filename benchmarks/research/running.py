@@ -23,7 +23,7 @@ from fathom.flows.preflight import check_batch, estimated_batch
 from fathom.models.batch import BatchQuestion, BatchResult, BatchRow
 from fathom.run.estimate import PhaseEstimate
 from fathom.storage.lease import result_key
-from fathom.text.counting import counted
+from fathom.text.plain import counted
 
 STORE, RUN_KEY = "store", "run_key"
 

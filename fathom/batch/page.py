@@ -14,8 +14,7 @@ from markupsafe import Markup
 import fathom.report
 from fathom.models.batch import BatchRow, RowStatus
 from fathom.report.policy import policy
-from fathom.text.cleaning import clean_text
-from fathom.text.counting import counted
+from fathom.text.plain import clean_text, counted
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _STYLES = (Path(fathom.report.__file__).parent / "templates" / "report.css", _TEMPLATES / "index.css")

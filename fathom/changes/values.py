@@ -13,8 +13,7 @@ from fathom.facts.dates import Date
 from fathom.facts.extraction import Facts, Name, facts_of
 from fathom.facts.negation import denied_terms
 from fathom.facts.opposites import opposed, side_of
-from fathom.text.stopwords import STOP_WORDS
-from fathom.text.terms import language_of, query_terms, terms
+from fathom.text.terms import STOP_WORDS, language_of, query_terms, terms
 
 ALIKE = 0.6  # of the words of both: in less similar sentences a "not" may deny something else
 SPELLING = 0.75  # likeness of two words that are one, spelled differently

@@ -124,7 +124,7 @@ def remove(
 
 
 def _show_added(edition: Edition, files: int, left_out: Sequence[UnreadFile]) -> None:
-    from fathom.text.counting import counted, size
+    from fathom.text.plain import counted, size
 
     together = f"{counted(len(edition.files), 'file')}, {size(edition.bytes)}"
     line(f"Added {counted(files, 'file')}. {edition.name} has {together}.")
@@ -132,7 +132,7 @@ def _show_added(edition: Edition, files: int, left_out: Sequence[UnreadFile]) ->
 
 
 def _show_all(found: Sequence[Edition]) -> None:
-    from fathom.text.counting import counted, size
+    from fathom.text.plain import counted, size
 
     if not found:
         line("No corpora.")
@@ -145,7 +145,7 @@ def _show_all(found: Sequence[Edition]) -> None:
 
 
 def _show_one(edition: Edition, reading: Reading) -> None:
-    from fathom.text.counting import counted, size
+    from fathom.text.plain import counted, size
 
     read = f"{counted(reading.documents, 'document')} with {counted(reading.words, 'word')} can be read"
     line((edition.name, "bold"), f": {counted(len(edition.files), 'file')}, {size(edition.bytes)}; {read}")

@@ -8,7 +8,7 @@ import typer
 
 from fathom.cli.options import Json, Root
 from fathom.cli.printing import line, one_line, output
-from fathom.text.counting import counted
+from fathom.text.plain import counted
 
 if TYPE_CHECKING:
     from fathom.flows.costs import Costs, Row

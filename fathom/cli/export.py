@@ -154,7 +154,7 @@ def import_(
 
 
 def _show_imported(run: Imported) -> None:
-    from fathom.text.counting import counted, size
+    from fathom.text.plain import counted, size
 
     row(("  question ", "dim"), one_line(run.query))
     row(("  files    ", "dim"), f"{counted(run.files, 'file')}, {size(run.bytes)}, in {run.folder}")

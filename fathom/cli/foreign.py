@@ -153,7 +153,7 @@ def _write_page(page: Path, found: ForeignCheck, report: Report) -> None:
 
 def _show(found: ForeignCheck) -> None:
     from fathom.models import Verdict
-    from fathom.text.counting import counted
+    from fathom.text.plain import counted
 
     console = Console(highlight=False)
     if not console.is_terminal:
@@ -215,7 +215,7 @@ def _source(source: CheckedSource) -> Iterator[str | tuple[str, str]]:
 
 
 def _judge(found: ForeignCheck) -> str:
-    from fathom.text.counting import counted
+    from fathom.text.plain import counted
 
     if not found.model:
         return (

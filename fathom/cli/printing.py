@@ -12,7 +12,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from fathom.text.counting import counted
+from fathom.text.plain import counted
 
 if TYPE_CHECKING:
     from fathom.models import Metrics, RunResult, Unanswered

@@ -54,7 +54,7 @@ def prune(
     from fathom.flows.preflight import artifact_root
     from fathom.storage.outages import OUTAGE_SECONDS
     from fathom.storage.store import ArtifactStore
-    from fathom.text.counting import counted, joined, size
+    from fathom.text.plain import counted, joined, size
 
     age = period(older_than, "--older-than")
     store = ArtifactStore(artifact_root(artifacts), OUTAGE_SECONDS, lambda said: typer.echo(said, err=True))
@@ -90,7 +90,7 @@ def _show(done: Pruned, *, listed: bool) -> None:
 
 
 def _show_runs(runs: Sequence[OldRun]) -> None:
-    from fathom.text.counting import size
+    from fathom.text.plain import size
 
     what = {"run": "", "evidence": "evidence of: ", "leftovers": "left over of: "}
     for run in runs:

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from fathom.cli.options import Json, Open, Root, Run
 from fathom.cli.printing import MARKS, line, one_line, open_page, output, printable, row, show_summary
-from fathom.text.counting import counted, size
+from fathom.text.plain import counted, size
 
 if TYPE_CHECKING:
     from fathom.flows.runs.listing import RunRow

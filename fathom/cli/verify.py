@@ -68,7 +68,7 @@ def verify(
 
 def _show_verification(found: Verification) -> None:
     from fathom.models.claims import Verdict
-    from fathom.text.counting import counted
+    from fathom.text.plain import counted
 
     console = Console(highlight=False)
     for claim in found.claims:

@@ -20,7 +20,7 @@ from fathom.models import StepStatus
 from fathom.tasks.sentences import lead_of, sentence_of
 from fathom.telemetry.audit_events import AuditType
 from fathom.text.blocks import split_blocks
-from fathom.text.counting import counted
+from fathom.text.plain import counted
 
 if TYPE_CHECKING:
     from fathom.config.caps import Budget

@@ -6,7 +6,7 @@ import re
 from datetime import UTC, datetime, timedelta
 
 from fathom.errors import InvalidInput
-from fathom.text.cleaning import without_controls
+from fathom.text.plain import without_controls
 
 MAX_QUERY_CHARS = 10_000
 _WORDS = re.compile(r"\b(\d{2,3}(?:,?\d{3})?)[ -](?:words?|Wörtern?|mots|palabras|parole)\b", re.IGNORECASE)

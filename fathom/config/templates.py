@@ -20,7 +20,7 @@ from fathom.config.form import setting_of
 from fathom.config.groups import SourceRules
 from fathom.errors import InvalidInput
 from fathom.models import Model
-from fathom.text.cleaning import without_controls
+from fathom.text.plain import without_controls
 
 FOLDER = Path(__file__).parent.parent / "templates"
 MOST_BYTES = 64 * 1024  # of a file: it travels with the parameters of each run

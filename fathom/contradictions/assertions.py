@@ -9,8 +9,7 @@ from typing import NamedTuple
 from fathom.contradictions.events import Event, events_of
 from fathom.facts.extraction import blanked, facts_of
 from fathom.facts.intervals import Figure, figures_of, part_of_name
-from fathom.text.stopwords import STOP_WORDS
-from fathom.text.terms import query_terms, terms
+from fathom.text.terms import STOP_WORDS, query_terms, terms
 
 MOST_WORDS, LEAST_WORDS = 60, 4
 

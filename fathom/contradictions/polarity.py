@@ -13,8 +13,7 @@ from fathom.contradictions.assertions import Assertion
 from fathom.facts.intervals import agree
 from fathom.facts.negation import NEGATION
 from fathom.facts.opposites import side_of
-from fathom.text.stopwords import STOP_WORDS
-from fathom.text.terms import terms
+from fathom.text.terms import STOP_WORDS, terms
 
 SHARED = 0.8  # of all words of both sentences
 IN_ORDER = 0.8  # of the longer one's words: "A increases B" says nothing against "B decreases A"

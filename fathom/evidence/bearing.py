@@ -28,9 +28,8 @@ from fathom.evidence.support import claim_weights
 from fathom.evidence.verbatim import places
 from fathom.facts.forms import other_forms
 from fathom.roles.judge import ShownPassage
-from fathom.text.parsed import ParsedText, parse
+from fathom.text.parsed import ParsedText, Unit, parse, units_of
 from fathom.text.terms import query_terms
-from fathom.text.units import Unit, units_of
 
 FRONT_CHARS = 300  # of the beginning of a source
 FIELDS, HEAD_CHARS = 3, 900  # of a head: `name: value` at least, and characters

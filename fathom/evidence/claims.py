@@ -20,8 +20,7 @@ from fathom.facts.extraction import facts_of, plain
 from fathom.models import ReportSection, Verdict
 from fathom.text.blocks import Kind
 from fathom.text.citations import cited_ids, in_last_cell, without_citations
-from fathom.text.fences import fenced_code, fences, split_markdown
-from fathom.text.sentences import Sentence
+from fathom.text.sentences import Sentence, fenced_code, fences, split_markdown
 from fathom.text.terms import query_terms
 
 CONTEXT_CHARS = 160  # of each part of a claim's context

@@ -13,7 +13,7 @@ from textwrap import shorten
 from typing import NamedTuple
 
 from fathom.storage.store import REPORT_PAGE
-from fathom.text.cleaning import clean_line
+from fathom.text.plain import clean_line
 
 ASKED_CHARS = 300
 _END = b"</header>\n"  # behind which the list stands; no text of a page can hold it

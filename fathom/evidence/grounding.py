@@ -22,8 +22,8 @@ from fathom.evidence.words import PART_CHARS, facts_nowhere, says_nothing
 from fathom.models import Note, SourceText
 from fathom.text.blocks import Kind
 from fathom.text.citations import cited_ids, split_at_citations, without_citations
-from fathom.text.fences import fenced_code, split_markdown
 from fathom.text.languages import language_tag
+from fathom.text.sentences import fenced_code, split_markdown
 from fathom.text.terms import count_words, query_terms, terms
 
 CLEARLY = 2  # times as near to a bullet as the source it cites is one that replaces that

@@ -12,8 +12,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise, takewhile
 
 from fathom.text.sentences import split_sentences
-from fathom.text.stopwords import STOP_WORDS
-from fathom.text.terms import query_terms, terms
+from fathom.text.terms import STOP_WORDS, query_terms, terms
 
 PASSAGE_TERMS = 150  # any longer text has the words of a claim by chance
 NUMBER, NAME = 1.5, 1.3  # weights of a claim's numbers and names, which nothing else can say; other words have 1

@@ -10,8 +10,7 @@ from typing import NamedTuple
 from fathom.evidence.passages import Passage
 from fathom.models import Quote
 from fathom.text.citations import without_addresses
-from fathom.text.parsed import ParsedText, parse
-from fathom.text.units import Unit, units_of
+from fathom.text.parsed import ParsedText, Unit, parse, units_of
 
 CONTEXT_CHARS = 240  # of the text on each side of a quote
 HEADING_CHARS = 120

@@ -25,9 +25,8 @@ from fathom.facts.numbers import Number, has_share
 from fathom.facts.units import UNITS
 from fathom.models import Verdict
 from fathom.text.blocks import Kind
-from fathom.text.fences import fences
 from fathom.text.languages import language_tag
-from fathom.text.sentences import split_sentences
+from fathom.text.sentences import fences, split_sentences
 
 CITES_NOTHING = "it cites nothing"
 PART_CHARS = 4_000  # of a text whose figures are read at once

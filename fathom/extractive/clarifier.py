@@ -12,7 +12,7 @@ from fathom.extractive.questions import parts_of, questions_of
 from fathom.extractive.wording import key_terms, topic_terms
 from fathom.roles import ClarifyAnswer, ClarifyRequest
 from fathom.roles.clarifier import AskedBack
-from fathom.text.counting import joined
+from fathom.text.plain import joined
 
 MOST_READINGS = 4
 _QUALIFIER = re.compile(r"\s*[(\[,:;]\s*|\s+[-–—]\s+")

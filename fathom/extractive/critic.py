@@ -10,7 +10,7 @@ from fathom.extractive.wording import broader, capitalized, clip, keywords, stri
 from fathom.models import Gap, Note, PlanStep, Priority, StepStatus
 from fathom.roles import ReflectAnswer, ReflectRequest
 from fathom.roles.critic import FollowUpStep, StepVerdict
-from fathom.text.counting import joined
+from fathom.text.plain import joined
 from fathom.text.terms import terms
 
 ON_QUESTION = 0.3  # share of a question's terms, by worth, from which a contradiction matters to it

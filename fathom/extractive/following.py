@@ -11,8 +11,7 @@ import re
 
 from fathom.extractive.verbs import is_verb
 from fathom.extractive.wording import keywords, topic_terms
-from fathom.text.stopwords import STOP_WORDS
-from fathom.text.terms import terms
+from fathom.text.terms import STOP_WORDS, terms
 
 MOST_WORDS = 6  # of the earlier question, that are added
 PHRASE_WORDS = 4  # of a phrase that takes another's place

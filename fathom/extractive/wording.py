@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from fathom.retrieval.expansion import related_terms
-from fathom.text.stopwords import STOP_WORDS
-from fathom.text.terms import query_terms, terms
+from fathom.text.terms import STOP_WORDS, query_terms, terms
 
 RELATED_WEIGHT = 0.5  # of a term that texts use in place of another
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from fathom.facts.dates import MONTHS, WEEKDAYS, DateFound, find_dates
 from fathom.facts.negation import NEGATION
 from fathom.facts.numbers import Number, numbers_of
-from fathom.text.stopwords import STOP_WORDS
+from fathom.text.terms import STOP_WORDS
 
 _ARTICLES = """
 le la les un une des du de d l et au aux ce cette ces dans sur pour par avec el los las una unas unos del y al en con

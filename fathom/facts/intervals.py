@@ -15,8 +15,7 @@ from typing import NamedTuple
 from fathom.facts.extraction import Facts
 from fathom.facts.numbers import Number
 from fathom.facts.units import UNITS
-from fathom.text.stopwords import STOP_WORDS
-from fathom.text.terms import terms
+from fathom.text.terms import STOP_WORDS, terms
 
 ROUNDED = 0.05  # the most that rounding may hide, as a share of the figure
 CLOSE = 0.02  # figures nearer than this are one figure, measured twice

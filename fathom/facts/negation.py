@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 
 from fathom.facts.code import blanked_code
-from fathom.text.stopwords import STOP_WORDS
-from fathom.text.terms import terms
+from fathom.text.terms import STOP_WORDS, terms
 
 SCOPE = 3  # words of topic behind a negation that it may deny
 

@@ -12,8 +12,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from fathom.facts.units import CURRENCIES, NUMBER_WORDS, SCALES, UNITS
-from fathom.text.stopwords import STOP_WORDS
-from fathom.text.terms import terms
+from fathom.text.terms import STOP_WORDS, terms
 
 _BLANK = r"[ \u00a0\u2009\u202f]"
 

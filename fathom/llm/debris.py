@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from fathom.text.fences import fenced_code, fences
+from fathom.text.sentences import fenced_code, fences
 
 _THINK = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
 _OPEN_THOUGHT = re.compile(r"\A\s*<think(?:ing)?>", re.IGNORECASE)

@@ -21,7 +21,7 @@ from fathom.llm.debris import without_debris
 from fathom.llm.prompts import instructions
 from fathom.roles import Answer, Text
 from fathom.text.citations import without_addresses
-from fathom.text.cleaning import without_controls
+from fathom.text.plain import without_controls
 from fathom.text.prose import not_prose
 from fathom.text.sentences import split_sentences
 

@@ -16,9 +16,8 @@ from fathom.extractive.wording import keywords
 from fathom.models import Answered, Claim, Corroboration, Making, Report, ReportSection, Verdict, insufficiency
 from fathom.report.prose import new_parser
 from fathom.retrieval.asked import compares
-from fathom.text.counting import counted, joined
-from fathom.text.fences import split_markdown
-from fathom.text.sentences import first_sentence
+from fathom.text.plain import counted, joined
+from fathom.text.sentences import first_sentence, split_markdown
 from fathom.text.terms import terms
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from fathom.models import Bibliographic, Report
 from fathom.models.claims import SourceType
 from fathom.report.chapters import cited_sources
-from fathom.text.cleaning import clean_line
+from fathom.text.plain import clean_line
 from fathom.text.urls import web_address
 
 _ENTRIES: dict[SourceType, str] = {"academic": "article", "code": "software", "documentation": "manual"}

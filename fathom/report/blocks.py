@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from fathom.report.prose import new_parser
 from fathom.text.citations import cited_ids
-from fathom.text.cleaning import clean_text
+from fathom.text.plain import clean_text
 from fathom.text.urls import linkable
 
 if TYPE_CHECKING:

@@ -17,8 +17,7 @@ from fathom.changes.model import Change, Changes, Kind, Place, Statement
 from fathom.models import Answered
 from fathom.report.escaping import escaped
 from fathom.report.policy import policy
-from fathom.text.cleaning import clean_line, clean_text
-from fathom.text.counting import counted
+from fathom.text.plain import clean_line, clean_text, counted
 from fathom.text.urls import at_text, linkable
 
 HEADINGS: dict[Kind, str] = {

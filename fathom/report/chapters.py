@@ -24,9 +24,8 @@ from fathom.report.quotations import quoted_markdown
 from fathom.report.unread import unread_lines
 from fathom.sources.corroboration import site
 from fathom.text.citations import number_citations, without_citations
-from fathom.text.cleaning import clean_line
-from fathom.text.counting import counted
 from fathom.text.languages import language_tag
+from fathom.text.plain import clean_line, counted
 
 EXTRACTIVE_NOTICE = (
     "Every sentence of this report is a quotation from the source it cites, selected by its words. No language model "

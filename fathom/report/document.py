@@ -11,8 +11,7 @@ from fathom.models import Claim, Quote, Report, Source, Verdict
 from fathom.report.answer import making_parts
 from fathom.report.blocks import Block, blocks_of, plain
 from fathom.report.chapters import chapters, cited_sources, language_of, place_in, question_of, title_of
-from fathom.text.cleaning import clean_line
-from fathom.text.counting import counted
+from fathom.text.plain import clean_line, counted
 from fathom.text.urls import linkable
 
 CLAIM_CHARS, QUOTE_CHARS = 140, 260

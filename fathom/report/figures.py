@@ -21,8 +21,8 @@ from fathom.facts.extraction import facts_of
 from fathom.models import Claim, Corroboration, Report
 from fathom.report.charts import Chart
 from fathom.text.citations import without_citations
-from fathom.text.counting import counted
-from fathom.text.fences import split_markdown
+from fathom.text.plain import counted
+from fathom.text.sentences import split_markdown
 from fathom.text.terms import query_terms, terms
 
 LEAST_EVENTS = 3

@@ -15,8 +15,8 @@ from string import ascii_lowercase
 from fathom.models import ReportSection, Source
 from fathom.report.foreign_lists import headings, take_lists, title_of
 from fathom.report.foreign_marks import PLACE, Marks
-from fathom.text.cleaning import clean_line
-from fathom.text.fences import fences
+from fathom.text.plain import clean_line
+from fathom.text.sentences import fences
 from fathom.text.urls import source_ids
 
 _CODE = re.compile(r"`[^`\n]+`")

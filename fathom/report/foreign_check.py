@@ -23,7 +23,7 @@ from fathom.report.foreign_sources import Looked, NumberedSource
 from fathom.report.html import render_html
 from fathom.sources.scoring import score_sources
 from fathom.text.citations import cited_ids
-from fathom.text.counting import counted, joined
+from fathom.text.plain import counted, joined
 
 NO_TEXT, NOT_ALL = "none of its sources was found", "not all of its sources were found"
 CITES_NOTHING = "its section cites nothing"

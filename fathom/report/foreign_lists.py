@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 from urllib.parse import unquote
 
-from fathom.text.cleaning import clean_line
+from fathom.text.plain import clean_line
 from fathom.text.urls import canonical_url
 
 _KINDS = (

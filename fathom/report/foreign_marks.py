@@ -23,7 +23,7 @@ from fathom.report.foreign_lists import (
     headings,
     in_lines,
 )
-from fathom.text.cleaning import clean_line
+from fathom.text.plain import clean_line
 
 LISTED = "listed:"
 """Begins the address of a source that a list names without one."""

@@ -13,8 +13,8 @@ from fathom.models import Report, ReportSection
 from fathom.report.foreign import Cited, read_markdown, without_between
 from fathom.report.foreign_lists import headings, level_of, title_of
 from fathom.report.foreign_marks import LISTED
-from fathom.text.cleaning import clean_line, clean_text
-from fathom.text.fences import fences
+from fathom.text.plain import clean_line, clean_text
+from fathom.text.sentences import fences
 
 QUESTION_CHARS = 2_000
 _MATTER = re.compile(r"\A---[ \t]*\n((?:[^\n]*\n){0,60}?)---[ \t]*(?:\n|\Z)")

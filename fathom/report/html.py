@@ -43,8 +43,7 @@ from fathom.report.marks import NO_MARKS, doubt
 from fathom.report.policy import digest, policy
 from fathom.report.prose import inline_html, section_html
 from fathom.report.unread import unread_lines
-from fathom.text.cleaning import clean_line, clean_text
-from fathom.text.counting import counted
+from fathom.text.plain import clean_line, clean_text, counted
 from fathom.text.urls import at_text, web_address
 
 _FOLDER = Path(__file__).parent / "templates"

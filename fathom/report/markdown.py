@@ -9,7 +9,7 @@ from fathom.models import Report, Source
 from fathom.report.chapters import chapters, place_in, question_of, title_of
 from fathom.report.escaping import escaped, escaped_quotation
 from fathom.text.citations import number_citations
-from fathom.text.cleaning import clean_line
+from fathom.text.plain import clean_line
 from fathom.text.urls import web_address
 
 # Around the number of a citation while it is looked for: characters that Unicode keeps out of texts.

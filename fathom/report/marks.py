@@ -15,8 +15,7 @@ from markupsafe import Markup
 from fathom.evidence.claims import claim_text, lead_ins
 from fathom.models import Claim, Corroboration
 from fathom.text.citations import in_last_cell, with_known_ids
-from fathom.text.fences import split_markdown
-from fathom.text.sentences import Sentence
+from fathom.text.sentences import Sentence, split_markdown
 
 # Brackets that Unicode counts as punctuation, so that emphasis ends before them; prose does not use them.
 _OPEN, _CLOSE = "⸨", "⸩"

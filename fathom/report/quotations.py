@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from fathom.report.escaping import escaped_quotation
-from fathom.text.fences import Fence, fences
+from fathom.text.sentences import Fence, fences
 
 _INFO = re.compile(r"[\w+#.-]{0,30}\Z")
 _ROW = re.compile(r"\s*\|.*\|")

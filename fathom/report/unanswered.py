@@ -26,9 +26,8 @@ from fathom.models import (
 )
 from fathom.report.escaping import escaped, escaped_quotation
 from fathom.retrieval.spelling import meant_by
-from fathom.text.cleaning import clean_line, clean_title
-from fathom.text.counting import counted
 from fathom.text.languages import LANGUAGES, language_of_question, language_tag
+from fathom.text.plain import clean_line, clean_title, counted
 from fathom.text.terms import terms
 from fathom.tools.registry import REGISTRY
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fathom.models import UnreadFile
-from fathom.text.counting import counted
+from fathom.text.plain import counted
 
 LISTED = 20
 NAMED = 3

@@ -13,8 +13,8 @@ from itertools import groupby, pairwise
 from typing import NamedTuple
 
 from fathom.text.blocks import Block, open_fence, split_blocks
+from fathom.text.parsed import introduces
 from fathom.text.sentences import Sentence
-from fathom.text.units import introduces
 
 OMISSION = "[...]"
 GAP = f"\n\n{OMISSION}\n\n"

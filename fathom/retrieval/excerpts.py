@@ -13,11 +13,10 @@ from typing import NamedTuple
 
 from fathom.retrieval.quoting import as_markdown
 from fathom.text.blocks import Kind
-from fathom.text.leaning import leans
-from fathom.text.parsed import ParsedText, parse
+from fathom.text.boilerplate import leans
+from fathom.text.parsed import ParsedText, Unit, introduces, parse, units_of
 from fathom.text.sentences import Sentence
 from fathom.text.tokens import count_tokens
-from fathom.text.units import Unit, introduces, units_of
 
 MOST_TOKENS = 200  # of an excerpt of several units
 _LIMITING = re.compile(r"(?:However|But|Yet|Unless|Except|Nevertheless|Nonetheless|Only if)\b")

@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
-from fathom.text.stopwords import STOP_WORDS
+from fathom.text.terms import STOP_WORDS
 from fathom.text.urls import ENDING, file_of
 
 Key = TypeVar("Key")

@@ -18,8 +18,7 @@ from fathom.retrieval.ranking import TITLE_WEIGHT, Passage, bm25_parts, inverse_
 from fathom.retrieval.weights import Weights
 from fathom.text.parsed import ParsedText
 from fathom.text.sentences import Sentence
-from fathom.text.stopwords import STOP_WORDS
-from fathom.text.terms import Language, terms
+from fathom.text.terms import STOP_WORDS, Language, terms
 
 SPAN_TERMS = 100  # after which a passage of a long text ends at the next paragraph; at twice as many it always ends
 SEEDS = 5  # best passages from which a bridge may lead

@@ -21,8 +21,7 @@ from fathom.retrieval.ranked_text import RankedText
 from fathom.retrieval.ranking import Passage
 from fathom.retrieval.spelling import FAMILY_LETTERS, is_family, is_misspelt
 from fathom.text.blocks import Kind, is_signature
-from fathom.text.boilerplate import asks_of_orders
-from fathom.text.leaning import lacks_subject, points_elsewhere
+from fathom.text.boilerplate import asks_of_orders, lacks_subject, points_elsewhere
 from fathom.text.tokens import count_tokens
 
 K1, B = 1.2, 0.4

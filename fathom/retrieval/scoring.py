@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 from fathom.retrieval.analysis import Analysis
 from fathom.retrieval.passages import Span
-from fathom.text.stopwords import STOP_WORDS
-from fathom.text.terms import terms
+from fathom.text.terms import STOP_WORDS, terms
 
 EARLY = 10  # sentences after which the beginning of a page counts half
 DENSE = 30  # words of substance beyond which a sentence is not denser

@@ -12,7 +12,7 @@ from fathom.config.models import Role
 from fathom.models import SourceText
 from fathom.roles.base import Answer, Complaint, Request, RoleSpec, bounds
 from fathom.text.citations import cited_ids, with_known_ids
-from fathom.text.cleaning import shortened
+from fathom.text.plain import shortened
 from fathom.text.sentences import split_sentences
 
 TITLE_CHARS = 120

@@ -32,7 +32,7 @@ from fathom.models import (
 from fathom.retrieval.working_memory import Memory
 from fathom.run.convergence import Reason
 from fathom.run.reading import Useless
-from fathom.text.counting import counted
+from fathom.text.plain import counted
 from fathom.text.urls import canonical_url
 
 NAMED = 3  # sources that could not be read

@@ -18,7 +18,7 @@ from fathom.serve.app import create_app
 from fathom.serve.options import Options
 from fathom.serve.outages import asking_briefly
 from fathom.serve.runs.workers import Workers, living
-from fathom.text.counting import counted
+from fathom.text.plain import counted
 
 GRACE_SECONDS = 5
 """In which requests in progress must end; streams of events end at once."""

@@ -14,7 +14,7 @@ from starlette.requests import ClientDisconnect, Request
 from fathom.errors import InvalidInput, StoreError
 from fathom.errors.serving import TooLarge
 from fathom.storage.corpus_limits import Limits
-from fathom.text.counting import size
+from fathom.text.plain import size
 
 FIELDS, FIELD_BYTES = 20, 10_000  # besides the files
 _FRAMING = 2_000  # bytes around a file

@@ -12,7 +12,7 @@ from fathom.models.claims import Claim, Corroboration, SourceFlag, SourceQuality
 from fathom.sources.corroboration import site
 from fathom.sources.published import parse_date
 from fathom.sources.scoring import CREDIBLE
-from fathom.text.counting import counted, joined
+from fathom.text.plain import counted, joined
 
 MAX_WARNINGS = 3
 MOST_NAMED = 2  # beside the first

@@ -9,7 +9,7 @@ from typing import Protocol
 from fathom.errors import InvalidInput
 from fathom.errors.serving import TooLarge
 from fathom.storage.editions import CorpusFile, check_file_name, composed
-from fathom.text.counting import size
+from fathom.text.plain import size
 
 
 class Upload(Protocol):

@@ -1,4 +1,4 @@
-"""Sentences of a page that say nothing about its subject: calls to subscribe, stuffed key words, orders to models.
+"""Sentences that say little: those that lean on another one, and those that say nothing about the subject.
 
 Each is a pattern a person can check. They know English only.
 """
@@ -10,8 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from fathom.text.parsed import ParsedText
-from fathom.text.stopwords import STOP_WORDS
-from fathom.text.terms import terms
+from fathom.text.terms import STOP_WORDS, terms
 
 STUFFED_TERMS = 8  # of a sentence at least, to tell stuffed key words from a short line
 STUFFED_TIMES = 4  # that one term is repeated
@@ -59,3 +58,52 @@ def is_boilerplate(sentence: str, found: Sequence[str]) -> bool:
         return False
     [(_, times)] = Counter(said).most_common(1)
     return times >= STUFFED_TIMES and times >= STUFFED_SHARE * len(said)
+
+
+_LEANING = re.compile(
+    r"(?:This|These|Those|That|It|Its|They|Their|Them|He|She|His|Her|Such|Both|Neither|Else|Otherwise|Then|Thus|"
+    r"Instead|And|Or|So|Here|Because of this|First,|(?:All|Any|Every|Each) other|"
+    r"For (?:example|instance|this|these)|As a (?:result|consequence)|On the (?:other hand|contrary)|"
+    r"In (?:this|these|that|such|both|either|contrast|addition|other words|particular|"
+    r"the (?:above|former|latter|following))|By (?:contrast|this)|"
+    r"(?:If|When|Where)\b[^,.]{0,60}\bthere\b|If (?:this|it|they|that|so|not)\b|When (?:this|it|they)\b|"
+    r"The (?:former|latter|above|same|following|other|others|second|third|rest)|"
+    r"(?:\w+ ){0,3}(?:these|those|this|them|do so|doing so)\b(?! (?:is|are|was|were) (?:a|an|the)\b)|"
+    r"Dies|Diese|Dieser|Dieses|Er|Sie|Es|Sein|Seine|Ihr|Ihre|Dabei|Dadurch|Daher|Deshalb|Damit|Danach|Dann|Jedoch|"
+    r"Außerdem|Zudem|Aber|Und|Oder|Hier|Dort)\b"
+    r"|(?:这|它|他们|她|其|此|因此|但|而且|これ|それ|この|その|しかし|また)"
+)
+# These connect to the sentence before, and yet can be understood without it.
+_CONNECTING = re.compile(
+    r"(?:However|But|Also|Hence|Therefore|Moreover|Furthermore|Similarly|Likewise|Conversely|Nevertheless|Consequently|"
+    r"Accordingly|Finally|Second|Third|Next)\b"
+)
+
+# A pointer to another place says nothing where it is quoted.
+_POINTING = re.compile(
+    r"\A(?:See|Refer|Compare|Consult|Click|Read more|Siehe|Copyright|Retrieved|For (?:more|further|additional|details|"
+    r"information))\b|\b(?:can|may|will) be found in\b|described in (?:dedicated|the|section|detail)\b"
+    r"|\b(?:this (?:section|chapter|page|table|figure)|(?:next|previous) section|"
+    r"(?:see|described|listed|shown|discussed|mentioned) (?:above|below|later|earlier|in section)|"
+    r"(?:examples?|table|figure|code|list|sections?) (?:above|below))\b"
+)
+
+_SUBJECTLESS = re.compile(
+    r"(?:Called|Returns?|Raised?|Raises|Implements?|Creates?|Defines?|Deletes?|Sets?|Gets?|Performs?|Customizes?|"
+    r"Enters?|Exits?|Executes?|Checks?|Converts?|Computes?|Used|Should|Must|Can|May|Is|Are|Invoked|Same|Like)\b"
+)
+
+
+def leans(sentence: str) -> bool:
+    """Whether a sentence can only be understood, or only rightly, with the one before."""
+    return bool(_LEANING.match(sentence) or _CONNECTING.match(sentence))
+
+
+def points_elsewhere(sentence: str) -> bool:
+    """Whether a sentence only refers the reader to another place."""
+    return bool(_POINTING.search(sentence))
+
+
+def lacks_subject(sentence: str) -> bool:
+    """Whether a sentence opens with its verb, as the description of a function does below its signature."""
+    return bool(_SUBJECTLESS.match(sentence))

@@ -1,20 +1,26 @@
-"""A text parsed once: its sentences and their terms, shared by every stage that reads the text.
+"""A text parsed once: its sentences and their terms, and the units of evidence that it has.
 
 A page is narrowed, scored, compared with others and searched for claims. Each of these needs the same sentences and
-terms, and making them costs far more than using them. They are kept compactly, in six to nine bytes a character: a run
-may read millions.
+terms, and making them costs far more than using them. They are kept compactly, in six to nine bytes a character: a
+run may read millions.
+
+Units of evidence: what of a text can be found, quoted and checked by itself, and the lines that it needs around it. A
+sentence of a paragraph, a list item under its lead-in, a table row under its header, a code block under its lead-in,
+and a heading.
 """
 
 from __future__ import annotations
 
+import re
 from array import array
 from bisect import bisect_left, bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from threading import Lock
+from typing import NamedTuple
 
-from fathom.text.blocks import Kind
+from fathom.text.blocks import Kind, open_fence
 from fathom.text.sentences import Sentence, split_sentences
 from fathom.text.terms import Language, terms
 
@@ -95,3 +101,154 @@ def parse(text: str, language: Language = "english", split: Split = split_senten
             (oldest, *_), _ = _kept.popitem(last=False)
             chars -= len(oldest)
     return parsed
+
+
+CODE_LINES = 20  # of a code block in one unit
+NONE = range(0)
+
+_UNDERLINE = re.compile(r"\n\s*([^\w\s])\1+\s*\Z")
+_UNDERLINES = "=-~^\"'`*#+.:_"  # the outermost first, as most reST has them
+_GUESSED_LEVEL = 7  # of a heading without a mark
+_INTRODUCING = re.compile(
+    r"[:：?？]\W*\Z|\b(?:as follows|(?:the )?following(?: \w+){0,3}|(?:see|shown|listed) below)\b[^.]{0,40}[.:]?\W*\Z"
+    r"|\A\W*(?:Below|Here) (?:is|are|'s)\b"
+)
+
+
+class Unit(NamedTuple):
+    """A unit, as ranges of the sentences of a parsed text."""
+
+    kind: Kind
+    own: range
+    lead: range  # what introduces it: a header row, "The options are:", the item that it is nested in
+    headings: tuple[int, ...]  # the headings above it, the outermost first
+    group: int  # the same for the units of one paragraph, list item, table or code block
+
+
+def units_of(parsed: ParsedText, text: str) -> list[Unit]:
+    """Return the units of a text in reading order."""
+    return _Reading(parsed, text).units()
+
+
+def introduces(sentence: str) -> bool:
+    """Whether a sentence leaves what it announces or asks to what follows."""
+    return bool(_INTRODUCING.search(sentence[:12] + sentence[12:][-100:]))
+
+
+class _Reading:
+    """Reads a text from top to bottom and remembers what is above."""
+
+    def __init__(self, parsed: ParsedText, text: str) -> None:
+        self._sentences: Sequence[Sentence] = parsed.sentences
+        self._text = text
+        self._units: list[Unit] = []
+        self._headings: list[tuple[int, int]] = []  # level and number of each heading above
+        self._items: list[tuple[int, range]] = []  # indentation and first sentence of each item around
+        self._before = NONE  # the sentence before, in the same section
+        self._list_lead = NONE  # what introduces the list
+        self._group = 0
+
+    def units(self) -> list[Unit]:
+        first = 0
+        while first < len(self._sentences):
+            last = self._end(first)
+            self._group += 1
+            self._read(self._sentences[first].kind, range(first, last))
+            first = last
+        return self._units
+
+    def _end(self, first: int) -> int:
+        """Return where the block, the table or the code that begins with a sentence ends."""
+        last = first + 1
+        if fence := open_fence("", self._line(first)):
+            while fence and last < len(self._sentences):
+                fence = open_fence(fence, self._line(last))
+                last += 1
+            return last
+        while last < len(self._sentences) and self._goes_on(first, last):
+            last += 1
+        return last
+
+    def _goes_on(self, first: int, number: int) -> bool:
+        start, before, sentence = self._sentences[first], self._sentences[number - 1], self._sentences[number]
+        lines = self._text.count("\n", before.end, sentence.start)
+        if start.kind == "table":
+            return sentence.kind in ("table", "rule") and lines == 1
+        if start.kind != "code":
+            return sentence.paragraph == before.paragraph
+        return sentence.kind == "code" and lines <= 2 and not open_fence("", self._line(number))
+
+    def _read(self, kind: Kind, own: range) -> None:
+        if kind == "rule":
+            return
+        if kind == "heading":
+            self._read_heading(own)
+            return
+        if kind == "item":
+            indent = self._indent(own[0])
+            while self._items and self._items[-1][0] >= indent:
+                self._items.pop()
+            self._add(kind, own, self._lead(kind))
+            self._items.append((indent, own[:1]))
+            return
+        if not self._indent(own[0]) or self._sentences[own[0]].kind == "table":
+            self._items.clear()
+        lead = self._lead(kind)
+        if kind == "table":
+            self._read_table(own, lead)
+        elif kind == "code":
+            for first in range(own.start, own.stop, CODE_LINES):
+                self._add(kind, range(first, min(first + CODE_LINES, own.stop)), lead)
+        else:
+            for number in own:
+                self._add(kind, range(number, number + 1), lead if number == own.start else NONE)
+        self._before = own[-1:] if kind == "prose" else NONE
+        self._list_lead = NONE
+
+    def _read_heading(self, own: range) -> None:
+        level = self._level(own[0])
+        while self._headings and self._headings[-1][0] >= level:
+            self._headings.pop()
+        self._add("heading", own, NONE)
+        self._headings.append((level, own[0]))
+        self._before = self._list_lead = NONE
+        self._items.clear()
+
+    def _level(self, number: int) -> int:
+        text = self._sentences[number].text
+        if text.startswith("#"):
+            return len(text) - len(text.lstrip("#"))
+        underline = _UNDERLINE.search(text)
+        return 1 + max(0, _UNDERLINES.find(underline[1])) if underline else _GUESSED_LEVEL
+
+    def _lead(self, kind: Kind) -> range:
+        if self._items:
+            return self._items[-1][1]
+        if kind == "item":
+            if self._before and introduces(self._sentences[self._before[0]].text):
+                self._list_lead = self._before
+            self._before = NONE
+            return self._list_lead
+        if not self._before:
+            return NONE
+        wanted = kind in ("code", "table") or introduces(self._sentences[self._before[0]].text)
+        return self._before if wanted else NONE
+
+    def _read_table(self, own: range, lead: range) -> None:
+        rows = [number for number in own if self._sentences[number].kind == "table"]
+        header = range(rows[0], rows[0] + 1)
+        self._add("table", header, lead)
+        for number in rows[1:]:
+            self._add("table", range(number, number + 1), header)
+
+    def _add(self, kind: Kind, own: range, lead: range) -> None:
+        self._units.append(Unit(kind, own, lead, tuple(number for _, number in self._headings), self._group))
+
+    def _indent(self, number: int) -> int:
+        start = self._sentences[number].start
+        return start - self._text.rfind("\n", 0, start) - 1
+
+    def _line(self, number: int) -> str:
+        """Return a sentence with what stands before it on its line."""
+        sentence = self._sentences[number]
+        return self._text[sentence.start - self._indent(number) : sentence.end]

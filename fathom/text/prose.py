@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from fathom.text.citations import without_citations
-from fathom.text.fences import fences
+from fathom.text.sentences import fences
 
 _OPENS = re.compile(r"[{\[]\s*(?:\"[^\"\n]*\"\s*(?:[:,]|\](?!\())|[{\[]\s*\"|\Z)|\"\w+\"[ \t]*:\s*[\"\[{\d]")
 _CLOSES = re.compile(r"[}\],:{\[\"]\s*\Z")

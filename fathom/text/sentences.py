@@ -1,7 +1,10 @@
-"""Sentences with their place in the text, in linear time on any input.
+"""Sentences with their place in the text, in linear time on any input, and the fences of Markdown among them.
 
 Rules and an abbreviation list rather than a trained model: they run anywhere, on any length of text, and when they
 are wrong one can see why.
+
+Fenced code in Markdown: where it stands, what is in it, and a text's sentences with each fence as one of them.
+`blocks.py` makes a sentence of every line of code. Who writes or checks a report needs the code as a whole.
 """
 
 from __future__ import annotations
@@ -10,9 +13,34 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from fathom.text.abbreviations import ABBREVIATIONS, BEFORE_NUMBER, ORDINAL_NOUNS, STARTERS
-from fathom.text.blocks import Block, Kind, split_blocks
-from fathom.text.markup import ends_before_tags, without_tags
+from fathom.text.blocks import Block, Kind, ends_before_tags, open_fence, split_blocks, without_tags
+
+_ABBREVIATIONS = """
+mr mrs ms mx dr prof st ste gen col sgt capt lt gov sen rep rev hon messrs mme mlle jr sr vs v cf viz approx ca e.g
+i.e eg ie fig figs eq eqs sec ch chap vol vols pp nos ed eds trans repr op cit ibid resp incl excl ref refs z.b d.h
+u.a o.ä s.o s.u i.d.r v.a bzw vgl ggf evtl inkl exkl sog nr str abs art bsp tel hr fr dipl ing geb gest univ dept
+est max min avg jan feb mar apr jun jul aug sep sept okt nov dec dez inc ltd corp bros mio mrd tsd
+"""
+_STARTERS = """
+the this that these those it its he she they we you i in on at for from if when while where what who why how a an as
+but and or so however there here then thus therefore because although since after before during such some many most
+all each every no not one two other another our my his her their der die das dies diese dieser ein eine er sie es
+wir ich im in am auf für von wenn als aber und oder doch
+"""
+_ORDINAL_NOUNS = """
+januar jänner februar märz april mai juni juli august september oktober november dezember jahrhundert jahrhunderts
+jahrtausend klasse auflage platz stock jh geburtstag weltkrieg
+"""
+
+ABBREVIATIONS = frozenset(_ABBREVIATIONS.split())
+"""Never the end of a sentence, whatever follows."""
+BEFORE_NUMBER = frozenset(("no", "p", "art", "nr", "abs", "kap", "bd", "c", "b", "d", "r", "fl"))
+"""Not the end of a sentence before a number: "No. 5", "(c. 1434 - d. 1510)"."""
+ORDINAL_NOUNS = frozenset(_ORDINAL_NOUNS.split())
+"""What follows a German ordinal: "19. Jahrhundert"."""
+STARTERS = frozenset(_STARTERS.split())
+"""Words that begin a sentence even behind an initial: "He lived in the U.S. The end"."""
+
 
 MAX_CHARS = 2_000  # a run without any sentence end (transcripts, dumps) is broken at a space before this
 
@@ -125,3 +153,64 @@ def _pieces(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 def _skip_space(text: str, start: int, end: int) -> int:
     found = _SPACE.match(text, start, end)
     return found.end() if found else start
+
+
+class Fence(NamedTuple):
+    """A fenced block: `text[start:end]`, from the first mark of its opening fence to the last of its closing one."""
+
+    start: int
+    end: int
+    info: str  # what stands behind the opening fence: the language
+    code: str  # the lines between, without the indentation of the fence
+    closed: bool  # else it ends with the text
+
+
+def fences(text: str) -> Iterator[Fence]:
+    """Yield the fenced blocks of a text in order, as `open_fence` finds them."""
+    fence = ""
+    start = position = 0
+    opening, lines = "", list[str]()
+    for line in text.split("\n"):
+        before, fence = fence, open_fence(fence, line)
+        if fence and not before:
+            marks = fence.lstrip(" \t>")
+            mark = line.index(marks)
+            start, opening, lines = position + mark, line[mark + len(marks) :], []
+        elif fence:
+            lines.append(line.removeprefix(fence.removesuffix(marks)))
+        elif before:
+            end = position + len(line.rstrip())
+            yield Fence(start, end, opening.strip(), "\n".join(lines), closed=True)
+        position += len(line) + 1
+    if fence:
+        code = "\n".join(lines).removesuffix("\n")
+        yield Fence(start, len(text.rstrip()), opening.strip(), code, closed=False)
+
+
+def fenced_code(text: str) -> str:
+    """Return the code of a text that is one fenced block; empty if it is none."""
+    fence = next(fences(text), None)
+    return fence.code if fence and fence.start == 0 and fence.end == len(text.rstrip()) else ""
+
+
+def split_markdown(text: str) -> list[Sentence]:
+    """Return the sentences of a Markdown text, each fenced block as one of kind `code`."""
+    found: list[Sentence] = []
+    position = 0
+    for fence in fences(text):
+        found += _sentences(text, position, fence.start, found)
+        found.append(Sentence(text[fence.start : fence.end], fence.start, fence.end, "code", _next(found)))
+        position = fence.end
+    return found + _sentences(text, position, len(text), found)
+
+
+def _sentences(text: str, start: int, end: int, before: list[Sentence]) -> list[Sentence]:
+    first = _next(before)
+    return [
+        s._replace(start=start + s.start, end=start + s.end, paragraph=first + s.paragraph)
+        for s in split_sentences(text[start:end])
+    ]
+
+
+def _next(found: list[Sentence]) -> int:
+    return found[-1].paragraph + 1 if found else 0

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
 
-from fathom.text.cleaning import clean_line
+from fathom.text.plain import clean_line
 
 ID_DIGITS = 6
 FRAGMENT_WORDS = 6

@@ -45,8 +45,8 @@ from fathom.models import Bibliographic, Holdings, SourceText, ToolOutput
 from fathom.network.client import user_agent
 from fathom.network.pace import pace_of
 from fathom.sources.rules import admitted
-from fathom.text.cleaning import clean_line
-from fathom.text.stopwords import ENGLISH
+from fathom.text.plain import clean_line
+from fathom.text.terms import ENGLISH
 from fathom.tools.base import RunContext, Tool
 from fathom.tools.http import get, retrying, service_errors
 from fathom.tools.pages import WebPage, output, remembered

@@ -14,7 +14,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from fathom.errors import BudgetExceeded, FathomError, ToolError
 from fathom.models import Bibliographic, SourceText, ToolFailure, ToolOutput
 from fathom.storage.cache import TimedCache
-from fathom.text.cleaning import clean_line, clean_text, clean_title
+from fathom.text.plain import clean_line, clean_text, clean_title
 from fathom.text.urls import canonical_url, source_ids
 
 

@@ -12,7 +12,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from importlib.metadata import EntryPoint, entry_points
 
-from fathom.text.cleaning import clean_line
+from fathom.text.plain import clean_line
 from fathom.tools.base import SearchVendor, Tool
 from fathom.tools.mcp.configuration import PREFIX
 

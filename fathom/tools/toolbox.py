@@ -13,7 +13,7 @@ from fathom.config.secrets import Scrubber, each_text
 from fathom.config.settings import ResolvedSettings
 from fathom.errors import ToolNotFound, ToolRejected
 from fathom.models import Catalogue, PlanStep, Survey, ToolCall, ToolOutput, ToolResult
-from fathom.text.cleaning import without_controls
+from fathom.text.plain import without_controls
 from fathom.tools.base import ArtifactReader, RunContext, Tool, read_by_tools
 from fathom.tools.documents.uploaded import UploadedCorpora
 from fathom.tools.earlier import EarlierRun

@@ -21,7 +21,7 @@ from fathom.storage.lease import read_lease
 from fathom.storage.runs import StoredRun
 from fathom.storage.steering import Entry, Steer, Steering
 from fathom.storage.store import ArtifactStore
-from fathom.text.cleaning import clean_line
+from fathom.text.plain import clean_line
 
 MOST_CHARS, MOST_NAME = 1_000, 100
 AGAIN = 'ask for more: fathom ask RUN "..."'

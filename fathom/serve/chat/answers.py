@@ -13,7 +13,7 @@ from fathom.serve.caller import Caller
 from fathom.serve.chat.conversation import ASKS
 from fathom.serve.chat.errors import RunFailed
 from fathom.serve.runs.desk import Desk
-from fathom.text.cleaning import clean_line
+from fathom.text.plain import clean_line
 from fathom.text.urls import linkable
 
 

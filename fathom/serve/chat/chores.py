@@ -13,7 +13,7 @@ from textwrap import shorten
 
 from fathom.extractive.wording import keywords
 from fathom.serve.chat.shapes import Message
-from fathom.text.cleaning import clean_line
+from fathom.text.plain import clean_line
 
 TITLE_CHARS, MOST_TAGS, MOST_QUESTIONS = 60, 3, 4
 _HISTORY = re.compile(r"<chat_history>(.*?)(?:</chat_history>|\Z)", re.DOTALL)

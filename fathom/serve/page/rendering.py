@@ -16,8 +16,7 @@ from fathom.models import RunState
 from fathom.report.prose import draft_html
 from fathom.serve.page.assets import address_of
 from fathom.serve.page.forms import csrf_field, csrf_query
-from fathom.text.cleaning import clean_line
-from fathom.text.counting import counted, size
+from fathom.text.plain import clean_line, counted, size
 from fathom.text.urls import web_address
 
 POLICY = (

@@ -11,7 +11,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from fathom.text.cleaning import clean_line
+from fathom.text.plain import clean_line
 from fathom.tools.documents.normal import fence, item, table
 
 ENDINGS = frozenset({".yaml", ".yml", ".json", ".toml", ".csv", ".tsv"})

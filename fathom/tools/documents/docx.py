@@ -9,7 +9,7 @@ from functools import cache
 from itertools import takewhile
 from typing import Any
 
-from fathom.text.cleaning import clean_line
+from fathom.text.plain import clean_line
 from fathom.tools.documents.normal import Cell, Outline, fence, inline_code, spread, table
 from fathom.tools.documents.sections import Section
 

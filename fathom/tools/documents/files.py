@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fathom.errors import InvalidInput
-from fathom.text.cleaning import clean_line
+from fathom.text.plain import clean_line
 from fathom.tools.documents.readers import ENDINGS
 
 KINDS = "txt, md, rst, html, pdf, docx, yaml, json, toml, csv, tsv"

@@ -14,7 +14,7 @@ from pathlib import PurePath
 from fathom.facts.dates import find_dates
 from fathom.retrieval.identifiers import identifiers_of, identifiers_of_file
 from fathom.text.blocks import split_blocks
-from fathom.text.cleaning import clean_line, clean_title, shortened
+from fathom.text.plain import clean_line, clean_title, shortened
 from fathom.tools.documents.configuration import read_values
 from fathom.tools.documents.normal import definition
 from fathom.tools.documents.sections import Section

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from fathom.text.cleaning import clean_line, clean_text
+from fathom.text.plain import clean_line, clean_text
 from fathom.tools.documents.normal import Outline
 from fathom.tools.documents.sections import Section, markdown_sections
 from fathom.tools.documents.walk import Walk, is_skipped, shown

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from fathom.text.cleaning import clean_line, clean_text
+from fathom.text.plain import clean_line, clean_text
 from fathom.tools.documents.sections import Section
 
 _BACKTICKS = re.compile(r"`+")

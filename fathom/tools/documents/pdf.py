@@ -16,7 +16,7 @@ from itertools import groupby
 from math import nan
 from typing import Any, NamedTuple
 
-from fathom.text.cleaning import clean_line, clean_text
+from fathom.text.plain import clean_line, clean_text
 from fathom.tools.documents.normal import fence, item, joined, table
 from fathom.tools.documents.pdf_tables import GAP, Line, Table, same_columns, split_tables
 from fathom.tools.documents.sections import MAX_HEADING_CHARS, Section

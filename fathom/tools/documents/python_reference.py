@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from fathom.text.cleaning import clean_text
+from fathom.text.plain import clean_text
 from fathom.tools.documents.sections import ReadDocument, Section, underlined_sections
 
 REPEATED = 0.8  # share of a section's words that other topics already hold

@@ -14,7 +14,7 @@ import zlib
 from pathlib import Path, PurePath
 from typing import NamedTuple
 
-from fathom.text.cleaning import clean_text
+from fathom.text.plain import clean_text
 from fathom.tools.documents import configuration
 from fathom.tools.documents.dating import document_date, published
 from fathom.tools.documents.docx import read_docx

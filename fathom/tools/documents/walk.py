@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from fathom.text.cleaning import clean_line
+from fathom.text.plain import clean_line
 from fathom.tools.documents.normal import (
     Cell,
     Outline,

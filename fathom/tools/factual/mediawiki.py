@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, TypeVar
 from pydantic import BaseModel
 
 from fathom.errors import ToolRateLimited, ToolUnavailable
-from fathom.text.cleaning import clean_line
 from fathom.text.languages import language_of_question
+from fathom.text.plain import clean_line
 from fathom.tools.base import RunContext
 from fathom.tools.lookup import LookupTool
 

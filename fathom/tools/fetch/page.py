@@ -13,7 +13,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict
 
 from fathom.errors import ToolRejected
-from fathom.text.cleaning import clean_title
+from fathom.text.plain import clean_title
 from fathom.tools.documents.dating import published
 from fathom.tools.documents.layout import lay_out
 from fathom.tools.documents.pool import read_apart

@@ -14,8 +14,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from fathom.errors import ToolError, ToolRejected, ToolTimeout, ToolUnavailable
-from fathom.text.cleaning import clean_line
-from fathom.text.counting import counted, size
+from fathom.text.plain import clean_line, counted, size
 from fathom.text.urls import host_of
 from fathom.tools.mcp.configuration import McpServer
 from fathom.tools.mcp.meter import Meter

@@ -16,7 +16,7 @@ from pydantic import JsonValue
 
 from fathom.errors import ToolRejected
 from fathom.models import Model
-from fathom.text.cleaning import clean_line
+from fathom.text.plain import clean_line
 
 LONGEST_SCHEMA = 50_000  # characters; a larger one is not one that a model could fill
 _SAID = 400  # characters of a tool's description that a model is shown

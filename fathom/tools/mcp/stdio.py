@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fathom.errors import ToolRejected
-from fathom.text.cleaning import clean_line
+from fathom.text.plain import clean_line
 from fathom.tools.mcp import guard
 from fathom.tools.mcp.meter import Meter
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from fathom.errors import ToolRejected
 from fathom.models import Holdings, SourceText, ToolOutput
-from fathom.text.cleaning import clean_line, clean_text, clean_title
+from fathom.text.plain import clean_line, clean_text, clean_title
 from fathom.text.urls import source_ids
 from fathom.tools.base import Tool
 from fathom.tools.documents.configuration import read_configuration

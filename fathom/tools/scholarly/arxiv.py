@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from fathom.errors import ToolRejected
-from fathom.text.cleaning import clean_line
+from fathom.text.plain import clean_line
 from fathom.tools.pages import WebPage
 from fathom.tools.scholarly.works import WORDS, ScholarlyTool, work
 from fathom.tools.xml import parse_xml, text_of

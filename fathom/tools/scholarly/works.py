@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import AliasPath, Field
 
 from fathom.models import Bibliographic
-from fathom.text.cleaning import clean_line
+from fathom.text.plain import clean_line
 from fathom.tools.lookup import LookupTool, doi_address
 from fathom.tools.pages import WebPage, clean_doi
 

@@ -12,7 +12,7 @@ from typing import Self
 from pydantic import BaseModel
 
 from fathom.errors import ToolUnavailable
-from fathom.text.cleaning import clean_line
+from fathom.text.plain import clean_line
 from fathom.tools.base import RunContext, SearchVendor
 from fathom.tools.http import get
 from fathom.tools.pages import Score, WebPage

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from fathom.errors import ToolError, ToolTimeout, ToolUnavailable
 from fathom.storage.cache import TimedCache
-from fathom.text.cleaning import clean_line
+from fathom.text.plain import clean_line
 from fathom.text.urls import canonical_url
 from fathom.tools.base import RunContext, SearchVendor
 from fathom.tools.http import limited_client, raise_status, retrying, service_errors

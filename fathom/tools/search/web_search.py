@@ -12,7 +12,7 @@ from fathom.errors import BudgetExceeded, FathomError, ToolError, ToolRejected
 from fathom.models import Source, ToolCall, ToolFailure, ToolOutput, ToolResult
 from fathom.sources.rules import admitted, reading_bonus
 from fathom.storage.cache import TimedCache
-from fathom.text.cleaning import clean_line
+from fathom.text.plain import clean_line
 from fathom.text.urls import canonical_url
 from fathom.tools.base import RunContext, SearchVendor, Tool
 from fathom.tools.http import retrying
