@@ -29,7 +29,7 @@ from fathom.flows.since_last import compare_with_last
 from fathom.flows.writing import save_explanation, save_provenance, save_report
 from fathom.llm.model_checks import check_models, models_of
 from fathom.models import Report, RunResult
-from fathom.network.limits import sharing
+from fathom.network import sharing
 from fathom.report.changes import summary_of
 from fathom.report.unanswered import render_unanswered
 from fathom.report.unread import unread_lines

@@ -76,7 +76,7 @@ async def remove_limits(provider: str) -> bool:
 
 
 class SharedTurns:
-    """Makes requests wait for the limits that the server keeps: a `Turns` of `fathom.network.limits`.
+    """Makes requests wait for the limits that the server keeps: a `Turns` of `fathom.network`.
 
     While the server does not answer, requests wait: a limit that others keep is not passed.
     """

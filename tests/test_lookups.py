@@ -13,6 +13,7 @@ from urllib.parse import parse_qsl
 import pytest
 from aiohttp import web
 
+from fathom import network
 from fathom.config.environment import Environment
 from fathom.config.settings import ResearchSettings, resolve
 from fathom.errors import (
@@ -24,7 +25,6 @@ from fathom.errors import (
     ToolUnavailable,
 )
 from fathom.models import Bibliographic, SourceText, ToolOutput
-from fathom.network import pace
 from fathom.tools import http
 from fathom.tools.base import RunContext
 from fathom.tools.lookup import LookupTool
@@ -254,7 +254,7 @@ async def test_requests_start_apart_and_a_rest_that_is_asked_for_is_kept(service
     for _ in range(3):
         with pytest.raises(ToolRateLimited) as failed:
             await tool.run("another query")
-        assert failed.value.retry_after and failed.value.retry_after > pace.LONGEST_WAIT
+        assert failed.value.retry_after and failed.value.retry_after > network.LONGEST_WAIT
     assert len(service.requests) == asked + 1
 
 

@@ -53,10 +53,10 @@ from fathom.llm.services import (
 )
 from fathom.llm.shrinking import shrunk
 from fathom.models import Ending, Note, SourceText
+from fathom.network import retry_after
 from fathom.roles import COMPRESSOR, SECTION, AnswerRequest, CompressRequest, SectionRequest
 from fathom.roles.reporter import OutlinedSection
 from fathom.storage.store import ArtifactStore
-from fathom.text.retry_after import retry_after
 from fathom.text.tokens import count_tokens
 from tests.conftest import ROOT, FathomCLI, PrefectServer, ask_model, new_ledger
 from tests.fault_matrix import CHECKED, REQUESTS, WRITTEN, Cell, runs

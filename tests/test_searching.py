@@ -18,7 +18,7 @@ from fathom.config.settings import ResearchSettings, SearchMode, resolve
 from fathom.errors import InvalidInput, MissingCredential
 from fathom.flows.preflight import check_settings
 from fathom.models import Ending, Source, ToolCall, ToolResult
-from fathom.network.limits import sharing
+from fathom.network import sharing
 from fathom.run.usage import UsageReader
 from fathom.storage.cache import TimedCache
 from fathom.storage.store import ArtifactStore

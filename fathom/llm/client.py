@@ -51,7 +51,7 @@ from fathom.llm.services import MAX_WAIT, circuit_of, pulse_of, slots, spacing_o
 from fathom.llm.shrinking import shrunk
 from fathom.llm.windows import table_answer
 from fathom.models import Usage
-from fathom.network.limits import turn
+from fathom.network import turn
 from fathom.telemetry.spans import describe_reply, request_span
 from fathom.telemetry.warnings import Warnings
 

@@ -13,7 +13,7 @@ from functools import cache, wraps
 from typing import TYPE_CHECKING, Any
 
 from fathom.errors import AnswerTooLarge
-from fathom.network.body import ENCODINGS, TooLarge, limit_body
+from fathom.network import ENCODINGS, TooLarge, limit_body
 
 if TYPE_CHECKING:
     from types import ModuleType

@@ -19,9 +19,7 @@ from fathom.llm.dialects import Dialect
 from fathom.llm.failures import failure, said
 from fathom.llm.limits import most_bytes
 from fathom.llm.windows import overflow, served_window, table_window
-from fathom.network.body import ENCODINGS, TooLarge, Unreadable, limit_body
-from fathom.network.client import tls, user_agent
-from fathom.text.retry_after import retry_after
+from fathom.network import ENCODINGS, TooLarge, Unreadable, limit_body, retry_after, tls, user_agent
 
 if TYPE_CHECKING:
     import httpx

@@ -20,8 +20,7 @@ from fathom.llm.dialects import LOCAL, OLLAMA, Dialect
 from fathom.llm.failures import failure, said
 from fathom.llm.limits import limited
 from fathom.llm.windows import ollama_window, overflow, served_window, table_window
-from fathom.network.client import tls, user_agent
-from fathom.text.retry_after import retry_after
+from fathom.network import retry_after, tls, user_agent
 
 if TYPE_CHECKING:
     from types import ModuleType

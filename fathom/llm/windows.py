@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from fathom.budget.model_table import model_entry
 from fathom.errors import ContextOverflow
-from fathom.network.body import TooLarge, limit_body
+from fathom.network import TooLarge, limit_body
 
 if TYPE_CHECKING:
     import httpx

@@ -9,10 +9,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack
 
 from fathom.errors import ToolError, ToolRateLimited, ToolRejected, ToolTimeout, ToolUnavailable
-from fathom.network.body import ENCODINGS, TooLarge, limit_body
-from fathom.network.client import tls, user_agent
-from fathom.network.limits import turn
-from fathom.text.retry_after import retry_after
+from fathom.network import ENCODINGS, TooLarge, limit_body, retry_after, tls, turn, user_agent
 
 if TYPE_CHECKING:
     import httpx

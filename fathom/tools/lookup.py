@@ -42,8 +42,7 @@ from pydantic import AfterValidator, BaseModel, ValidationError, ValidatorFuncti
 
 from fathom.errors import ToolError, ToolRateLimited, ToolRejected
 from fathom.models import Bibliographic, Holdings, SourceText, ToolOutput
-from fathom.network.client import user_agent
-from fathom.network.pace import pace_of
+from fathom.network import pace_of, user_agent
 from fathom.sources.rules import admitted
 from fathom.text.plain import clean_line
 from fathom.text.terms import ENGLISH

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 from pydantic import AliasPath, BaseModel, Field, ValidationError
 
 from fathom.errors import ToolError, ToolRejected
-from fathom.network.limits import turn
-from fathom.network.pace import pace_of
+from fathom.network import pace_of, turn
 from fathom.text.urls import host_of
 from fathom.tools.fetch.allow import AllowList
 from fathom.tools.fetch.client import Client, follow

@@ -17,8 +17,7 @@ import httpcore
 import httpx
 
 from fathom.errors import ToolRejected, ToolTimeout, ToolUnavailable
-from fathom.network.body import ENCODINGS, TooLarge, Unreadable, unpacked
-from fathom.network.client import tls, user_agent
+from fathom.network import ENCODINGS, TooLarge, Unreadable, tls, unpacked, user_agent
 from fathom.tools.fetch.allow import AllowList, check_url
 
 MAX_REDIRECTS = 5

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from fathom.errors import ToolRejected, ToolUnavailable
-from fathom.network.client import user_agent
+from fathom.network import user_agent
 from fathom.storage.cache import TimedCache
 from fathom.tools.fetch.allow import AllowList
 from fathom.tools.fetch.client import Client, follow

@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from fathom.errors import ToolError, ToolTimeout, ToolUnavailable
-from fathom.network.client import user_agent
+from fathom.network import user_agent
 from fathom.tools.fetch.browser import ARGUMENTS, PROXY, Program
 from fathom.tools.fetch.client import MAX_BYTES, Answer
 

@@ -9,8 +9,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-from fathom.network.body import ENCODINGS, TooLarge, unpacked
-from fathom.network.client import tls, user_agent
+from fathom.network import ENCODINGS, TooLarge, tls, unpacked, user_agent
 from fathom.tools.mcp.meter import Meter
 
 if TYPE_CHECKING:

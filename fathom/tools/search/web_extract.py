@@ -7,7 +7,7 @@ from typing import Self
 
 from fathom.errors import BudgetExceeded, FathomError, ToolError, ToolRejected
 from fathom.models import ToolFailure, ToolOutput
-from fathom.network.limits import turn
+from fathom.network import turn
 from fathom.text.urls import canonical_url
 from fathom.tools.base import PageReader, RunContext, Tool
 from fathom.tools.pages import WebPage, is_page, output

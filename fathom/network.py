@@ -1,0 +1,224 @@
+"""What all HTTP clients share: a name, certificates, a limit on answers, and how often a service is asked.
+
+The body of an HTTP answer, with a limit on its bytes on the wire and after unpacking that holds while it arrives.
+httpx would unpack a whole chunk at once: a small one could hold gigabytes.
+
+Limits on requests to a provider that hold over all processes; who keeps them is set from outside. Inside a process,
+requests to one provider are spaced and counted where they are made. That several machines share one quota only a
+server can know, so a run is given a `Turns` that asks it.
+
+Runs of one process may have event loops of their own, so what keeps the pace of a public service holds no object of a
+loop. Several processes share a limit through `Turns`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import threading
+import time
+import zlib
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from contextvars import ContextVar
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from functools import cache
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+from fathom.errors import ToolRateLimited
+
+if TYPE_CHECKING:
+    import httpx
+
+
+def user_agent(contact: str = "") -> str:
+    """Return the name by which web servers and their robots.txt know us, with the address of who asks, if any."""
+    name = f"fathom/{version('fathom-research')}"
+    return f"{name} (mailto:{contact})" if contact else name
+
+
+@cache
+def tls() -> ssl.SSLContext:
+    """Return the certificates that httpx trusts; reading them takes longer than a search over a local network."""
+    import httpx
+
+    return httpx.create_ssl_context()
+
+
+PIECE = 2**16  # bytes unpacked at once
+ENCODINGS = "gzip, deflate"  # what a request may accept, where its answer is read here
+_WBITS = {"gzip": 31, "x-gzip": 31, "deflate": 15}
+
+
+class TooLarge(Exception):
+    """The body is larger than a limit in bytes."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__(f"the answer is larger than {most / 1024:,.0f} KB.")
+
+
+class Unreadable(ValueError):
+    """The body cannot be unpacked."""
+
+
+async def unpacked(chunks: AsyncIterable[bytes], encoding: str, most: int) -> AsyncIterator[bytes]:
+    """Yield a body in pieces, unpacked from what its Content-Encoding names.
+
+    Raises:
+        TooLarge: after the piece with which it exceeds `most` bytes, on the wire or unpacked.
+        Unreadable: it is damaged, or compressed in another way than gzip or deflate.
+    """
+    unpacker = _Unpacker(encoding.strip().lower())
+    received = size = 0
+    async for chunk in chunks:
+        received += len(chunk)
+        for piece in unpacker.feed(chunk):
+            size += len(piece)
+            yield piece
+            if size > most:
+                raise TooLarge(most)
+        if received > most:
+            raise TooLarge(most)
+
+
+def limit_body(response: httpx.Response, most: int) -> None:
+    """Have a body that is yet to be read raise as `unpacked` does; for a response hook of an httpx client."""
+    import httpx
+
+    assert isinstance(response.stream, httpx.AsyncByteStream)
+    stream: httpx.AsyncByteStream = response.stream
+    encoding = response.headers.pop("content-encoding", "")
+
+    class Limited(httpx.AsyncByteStream):
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            async for piece in unpacked(stream, encoding, most):
+                yield piece
+
+        async def aclose(self) -> None:
+            await stream.aclose()
+
+    response.stream = Limited()
+
+
+class _Unpacker:
+    """Unpacks a stream in pieces of limited size."""
+
+    def __init__(self, encoding: str) -> None:
+        if encoding not in ("", "identity", *_WBITS):
+            raise Unreadable(f"is compressed in an unsupported way: {encoding[:40]!r}")
+        self._stream = zlib.decompressobj(_WBITS[encoding]) if encoding in _WBITS else None
+        self._raw = encoding == "deflate"  # some servers leave out the header
+
+    def feed(self, chunk: bytes) -> Iterator[bytes]:
+        """Yield what a chunk holds, at most 64 KB at once."""
+        if self._stream is None:
+            yield chunk
+            return
+        try:
+            while chunk and not self._stream.eof:
+                try:
+                    piece = self._stream.decompress(chunk, PIECE)
+                except zlib.error:
+                    if not self._raw:
+                        raise
+                    self._stream, self._raw = zlib.decompressobj(-15), False
+                    continue
+                self._raw = False
+                yield piece
+                chunk = self._stream.unconsumed_tail
+        except zlib.error as error:
+            raise Unreadable("is damaged: it cannot be decompressed") from error
+
+
+Turns = Callable[[str], AbstractAsyncContextManager[None]]
+"""Given the name of a provider, such as `openai` or `tavily`: waits for a request's turn, and holds its place."""
+
+_turns: ContextVar[Turns | None] = ContextVar("fathom_turns", default=None)
+
+
+@asynccontextmanager
+async def sharing(turns: Turns) -> AsyncIterator[None]:
+    """Have the requests inside the block wait for their turn."""
+    token = _turns.set(turns)
+    try:
+        yield
+    finally:
+        _turns.reset(token)
+
+
+@asynccontextmanager
+async def turn(provider: str) -> AsyncIterator[None]:
+    """Make one request to a provider inside the block, once the limits that all processes share allow it."""
+    if (turns := _turns.get()) is None:
+        yield
+        return
+    async with turns(provider):
+        yield
+
+
+LONGEST_WAIT = 30.0  # seconds that a request waits for the rest that a service asked for
+LONGEST_REST = 60 * 60.0
+_GLANCE = 0.02  # seconds between two looks at whether it is one's turn
+
+
+class Pace:
+    """Lets a number of requests to a service run at once, and starts them some seconds apart."""
+
+    def __init__(self, service: str, at_once: int) -> None:
+        self._service = service
+        self._places = threading.Semaphore(at_once)
+        self._door = threading.Lock()
+        self._free_at = 0.0
+
+    @asynccontextmanager
+    async def turn(self, apart: float) -> AsyncIterator[None]:
+        """Make one request inside the block, once it is its turn; the next starts at least `apart` seconds later.
+
+        Raises:
+            ToolRateLimited: the service asked for a longer rest than a request waits for.
+        """
+        async with _held(self._places):
+            async with _held(self._door):
+                wait = self._free_at - time.monotonic()
+                if wait > LONGEST_WAIT:
+                    message = f"{self._service} asked not to be asked again for another {wait:.0f} seconds."
+                    raise ToolRateLimited(message, retry_after=wait)
+                await asyncio.sleep(max(0.0, wait))
+                self._free_at = time.monotonic() + apart
+            yield
+
+    def rest(self, seconds: float) -> None:
+        """Start no request for some seconds, at most an hour: the service asked for it."""
+        self._free_at = max(self._free_at, time.monotonic() + min(seconds, LONGEST_REST))
+
+
+@cache
+def pace_of(service: str, address: str, at_once: int) -> Pace:
+    """Return the pace of the service at an address, the same for all who ask it."""
+    return Pace(service, at_once)
+
+
+@asynccontextmanager
+async def _held(place: threading.Semaphore | threading.Lock) -> AsyncIterator[None]:
+    while not place.acquire(blocking=False):  # noqa: ASYNC110 (an event belongs to one loop)
+        await asyncio.sleep(_GLANCE)
+    try:
+        yield
+    finally:
+        place.release()
+
+
+def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
+    """Return the seconds to wait, given as a number or an HTTP date; None when the headers name neither.
+
+    OpenAI and Azure also give milliseconds, in a header of their own, which is more exact. Names are in lower case.
+    """
+    milliseconds, value = headers.get("retry-after-ms", ""), headers.get("retry-after", "")
+    with suppress(ValueError):
+        return max(0.0, float(milliseconds) / 1_000 if milliseconds else float(value))
+    with suppress(ValueError):
+        until = parsedate_to_datetime(value)
+        return max(0.0, (until.replace(tzinfo=until.tzinfo or UTC) - now).total_seconds())
+    return None

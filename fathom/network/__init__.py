@@ -1,1 +1,0 @@
-"""HTTP answers as they arrive, for tools and models alike."""
