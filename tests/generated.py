@@ -14,7 +14,6 @@ from fathom.config.models import RoleModel
 from fathom.config.profiles import PROFILES, Profile
 from fathom.config.settings import SETTINGS
 from fathom.errors import FathomError, ModelRejected
-from fathom.errors import serving as _serving  # noqa: F401 - its errors are listed too
 from fathom.llm import limits, services
 from fathom.llm.dialects import CONCESSIONS, TABLE, Line
 from fathom.tools import http

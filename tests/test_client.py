@@ -18,8 +18,7 @@ from aiohttp import ClientSession, web
 
 from fathom.client import AsyncFathom, EventType, Fathom, FinishedRun, RunEvent, RunState
 from fathom.client.following import Lines
-from fathom.errors import InvalidInput, RunNotFound
-from fathom.errors.serving import Conflict, NotSignedIn, ServerFailed, TooManyRequests
+from fathom.errors import Conflict, InvalidInput, NotSignedIn, RunNotFound, ServerFailed, TooManyRequests
 from fathom.serve.options import Options
 from tests.conftest import ROOT, PrefectServer, quiet_port
 from tests.proxies import in_front

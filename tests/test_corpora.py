@@ -19,8 +19,7 @@ from starlette.types import Message
 
 from fathom.client.shapes import RunRequest
 from fathom.config.environment import Environment
-from fathom.errors import InvalidInput
-from fathom.errors.serving import Conflict, NotAllowed, NotThere, TooLarge
+from fathom.errors import Conflict, InvalidInput, NotAllowed, NotThere, TooLarge
 from fathom.evidence.verify import verify_run
 from fathom.flows.corpora import sorted_out
 from fathom.flows.keeping import prune

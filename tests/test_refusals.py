@@ -22,8 +22,7 @@ from hypothesis import strategies as st
 from starlette.responses import StreamingResponse
 
 from fathom.config.secrets import without_credentials
-from fathom.errors import InvalidInput
-from fathom.errors.serving import NotSignedIn
+from fathom.errors import InvalidInput, NotSignedIn
 from fathom.models import RunState
 from fathom.serve.access import checks, guard
 from fathom.serve.access.gate import Gate

@@ -17,8 +17,7 @@ import httpx
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from fathom.client.shapes import Problem, RunEvent
-from fathom.errors import FathomError, InvalidInput
-from fathom.errors.serving import ServerFailed
+from fathom.errors import FathomError, InvalidInput, ServerFailed
 
 API = "/api/v1"
 LONGEST_WAIT = 60.0

@@ -24,8 +24,7 @@ from fathom.batch.folder import BATCHES, QUESTIONS, BatchFolder
 from fathom.batch.questions import Format, lines_of, read_questions, settings_of
 from fathom.client.standing import Batch, BatchList, BatchRequest, BatchSummary, Question
 from fathom.config.settings import ResearchSettings
-from fathom.errors import InvalidInput
-from fathom.errors.serving import NotAllowed, NotThere
+from fathom.errors import InvalidInput, NotAllowed, NotThere
 from fathom.flows.batch import research_batch
 from fathom.flows.deploying import deploy
 from fathom.flows.preflight import check_batch

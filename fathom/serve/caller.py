@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from fathom.errors import RunNotFound
-from fathom.errors.serving import NotAllowed
+from fathom.errors import NotAllowed, RunNotFound
 from fathom.models import Model
 
 

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 
 from fathom.client.shapes import Corpus, CorpusEntry, CorpusLimits, CorpusList, CorpusSummary
-from fathom.errors.serving import NotAllowed
+from fathom.errors import NotAllowed
 from fathom.flows.corpora import examine, examined, sorted_out
 from fathom.serve.caller import Caller, Ownership, Role
 from fathom.storage.corpora import Corpora

@@ -13,7 +13,7 @@ import httpx
 from prefect.context import AsyncClientContext
 from prefect.settings import PREFECT_API_REQUEST_TIMEOUT, PREFECT_CLIENT_MAX_RETRIES, temporary_settings
 
-from fathom.errors.serving import NotReady
+from fathom.errors import NotReady
 
 _TRIES_AGAIN = 1  # after 2 seconds: a connection that was kept may just have been closed
 _TRIES_A_CHANGE_AGAIN = 3  # after 2, 4 and 8 seconds

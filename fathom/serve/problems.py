@@ -17,31 +17,29 @@ from fathom.client.shapes import Problem
 from fathom.config.given import wrong_in
 from fathom.config.secrets import without_credentials
 from fathom.errors import (
+    Conflict,
     FathomError,
+    ForeignPage,
     InvalidInput,
     MissingCredential,
     NoReport,
-    RunBusy,
-    RunNotFound,
-    ServerLost,
-    ServerUnreachable,
-    StoreError,
-    UserError,
-    WrongValue,
-)
-from fathom.errors.serving import (
-    Conflict,
-    ForeignPage,
     NotAcceptable,
     NotAllowed,
     NotInstalled,
     NotReady,
     NotSignedIn,
     NotThere,
+    RunBusy,
+    RunNotFound,
+    ServerLost,
+    ServerUnreachable,
+    StoreError,
     TooLarge,
     TooManyRequests,
+    UserError,
     WrongHost,
     WrongMediaType,
+    WrongValue,
 )
 from fathom.serve.caller import Caller, Role
 from fathom.serve.outages import outage

@@ -18,8 +18,7 @@ from fathom.client.found import (
     SourceUse,
     what_is,
 )
-from fathom.errors import InvalidInput
-from fathom.errors.serving import NotThere
+from fathom.errors import InvalidInput, NotThere
 from fathom.evidence.provenance import PROVENANCE, read
 from fathom.evidence.trace import Trace
 from fathom.flows.runs.finding import KnownRun

@@ -29,8 +29,7 @@ from fathom.client.sessions import (
     SessionStep,
 )
 from fathom.client.shapes import EventType, Run, RunEvent, RunRequest
-from fathom.errors import NoReport
-from fathom.errors.serving import Conflict, NotThere
+from fathom.errors import Conflict, NoReport, NotThere
 from fathom.models import Model, Plan, RunState, StepStatus
 from fathom.serve.caller import Caller, Ownership, Role
 from fathom.serve.runs.desk import Desk

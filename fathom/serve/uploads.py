@@ -11,8 +11,7 @@ from starlette.datastructures import UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import ClientDisconnect, Request
 
-from fathom.errors import InvalidInput, StoreError
-from fathom.errors.serving import TooLarge
+from fathom.errors import InvalidInput, StoreError, TooLarge
 from fathom.storage.corpus_limits import Limits
 from fathom.text.plain import size
 

@@ -9,8 +9,7 @@ from prefect.client.orchestration import get_client
 
 from fathom.client.shapes import Run
 from fathom.client.standing import Watch, WatchChange, WatchHistory, WatchList, WatchRequest, WatchRun
-from fathom.errors import InvalidInput, RunBusy, WrongValue
-from fathom.errors.serving import Conflict, NotAllowed, NotThere
+from fathom.errors import Conflict, InvalidInput, NotAllowed, NotThere, RunBusy, WrongValue
 from fathom.flows import notifying, watches
 from fathom.flows.preflight import artifact_root, check_request
 from fathom.flows.runs.comparing import runs_of

@@ -17,8 +17,7 @@ from datetime import UTC, datetime
 
 from pydantic import ValidationError
 
-from fathom.errors import InvalidInput, StoreError
-from fathom.errors.serving import Conflict, NotThere
+from fathom.errors import Conflict, InvalidInput, NotThere, StoreError
 from fathom.models import UnreadFile
 from fathom.storage.corpus_limits import LIMITS, Limits, Upload
 from fathom.storage.editions import (

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from fathom.errors import InvalidInput
-from fathom.errors.serving import TooLarge
+from fathom.errors import InvalidInput, TooLarge
 from fathom.storage.editions import CorpusFile, check_file_name, composed
 from fathom.text.plain import size
 

@@ -7,8 +7,7 @@ import json
 import re
 import unicodedata
 
-from fathom.errors import InvalidInput
-from fathom.errors.serving import Conflict, NotThere
+from fathom.errors import Conflict, InvalidInput, NotThere
 from fathom.models import Model, UnreadFile
 from fathom.storage.names import cut_slug
 

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from starlette.datastructures import Headers
 from starlette.types import Scope
 
-from fathom.errors.serving import ForeignPage, NotAllowed, NotThere, WrongHost
+from fathom.errors import ForeignPage, NotAllowed, NotThere, WrongHost
 from fathom.serve.options import Options
 
 PROGRAMS = ("/api/", "/v1/", "/mcp")

@@ -9,8 +9,7 @@ from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.types import Scope
 
-from fathom.errors import InvalidInput
-from fathom.errors.serving import NotAllowed, NotSignedIn
+from fathom.errors import InvalidInput, NotAllowed, NotSignedIn
 from fathom.serve.access.checks import peer_of
 from fathom.serve.access.rates import Rates
 from fathom.serve.access.sessions import COOKIE, Session, Sessions

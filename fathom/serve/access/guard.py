@@ -13,8 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from fathom.errors import FathomError
-from fathom.errors.serving import ForeignPage, TooLarge
+from fathom.errors import FathomError, ForeignPage, TooLarge
 from fathom.serve.access import checks
 from fathom.serve.access.gate import SIGN_IN, Gate, Visit, proves
 

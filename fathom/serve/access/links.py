@@ -13,8 +13,7 @@ import secrets
 from datetime import UTC, datetime
 
 from fathom.client.shapes import ShareLink
-from fathom.errors import StoreError
-from fathom.errors.serving import NotThere
+from fathom.errors import NotThere, StoreError
 from fathom.serve.caller import Caller
 from fathom.storage.store import ArtifactStore, json_bytes
 

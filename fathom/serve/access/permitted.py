@@ -15,7 +15,7 @@ from fathom.config.environment import Environment
 from fathom.config.form import SetBy, setting_of
 from fathom.config.models import EXTRACTIVE
 from fathom.config.settings import SETTINGS, ResearchSettings
-from fathom.errors.serving import NotAllowed
+from fathom.errors import NotAllowed
 from fathom.serve.caller import Caller, Role
 
 OF_ADMINS = [path for path, field in SETTINGS.items() if setting_of(field).set_by is SetBy.admins]

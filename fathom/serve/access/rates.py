@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Hashable
 
-from fathom.errors.serving import TooManyRequests
+from fathom.errors import TooManyRequests
 
 MOST_KNOWN = 10_000
 STREAMS = 50

@@ -13,8 +13,7 @@ import secrets
 import time
 from dataclasses import dataclass
 
-from fathom.errors import StoreError
-from fathom.errors.serving import NotSignedIn
+from fathom.errors import NotSignedIn, StoreError
 from fathom.storage.store import ArtifactStore, json_bytes
 
 COOKIE = "fathom_session"

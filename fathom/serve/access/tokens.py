@@ -16,8 +16,7 @@ from datetime import UTC, datetime, timedelta
 
 from pydantic import Field, ValidationError
 
-from fathom.errors import InvalidInput, StoreError
-from fathom.errors.serving import NotSignedIn
+from fathom.errors import InvalidInput, NotSignedIn, StoreError
 from fathom.models import Model
 from fathom.serve.caller import Caller, Limits, Role
 from fathom.storage.store import ArtifactStore, json_bytes

@@ -12,8 +12,7 @@ from fathom.batch.questions import Format
 from fathom.client.standing import Batch, BatchCaps, BatchList, BatchRequest
 from fathom.config.given import wrong_in
 from fathom.config.profiles import Profile
-from fathom.errors import InvalidInput
-from fathom.errors.serving import WrongMediaType
+from fathom.errors import InvalidInput, WrongMediaType
 from fathom.serve import batches
 from fathom.serve.api.parts import JSON
 from fathom.serve.state import TheCaller, TheDesk

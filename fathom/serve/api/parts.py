@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from fastapi import Depends, Header, Path, Query, Request
 
-from fathom.errors.serving import WrongMediaType
+from fathom.errors import WrongMediaType
 
 JSON = "application/json"
 RUN_ID = "df99f416-1f7e-4c63-94d9-a70b9f20c5f2"

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Header, Path, Query, Response
 from fathom.changes.model import Changes
 from fathom.client.found import ArtifactList, AuditTrail, Checkup, ClaimList, NoteList, SourceList
 from fathom.client.shapes import MEDIA_TYPES, Form
-from fathom.errors.serving import NotAcceptable
+from fathom.errors import NotAcceptable
 from fathom.evidence.trace import Trace
 from fathom.models import Plan, Verdict
 from fathom.report.exporting import files_for

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Path, Query
 from fathom.client.shapes import RunRequest
 from fathom.client.standing import CostTable, Estimate, Status, TemplateList, TemplateSummary
 from fathom.config.templates import UsedTemplate, shipped, template_of
-from fathom.errors.serving import NotThere
+from fathom.errors import NotThere
 from fathom.serve import standing
 from fathom.serve.api.parts import JSON_ONLY
 from fathom.serve.state import TheCaller, TheDesk

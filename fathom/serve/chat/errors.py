@@ -8,8 +8,7 @@ from fastapi import Request
 from fastapi.responses import JSONResponse
 
 from fathom.client.shapes import Problem
-from fathom.errors import FathomError, NoReport
-from fathom.errors.serving import NotThere
+from fathom.errors import FathomError, NoReport, NotThere
 
 PREFIX = "/v1/"
 _CODES = {HTTPStatus.UNAUTHORIZED: "invalid_api_key", HTTPStatus.TOO_MANY_REQUESTS: "rate_limit_exceeded"}

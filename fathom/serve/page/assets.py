@@ -9,7 +9,7 @@ from pathlib import Path
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from fathom.errors.serving import NotThere
+from fathom.errors import NotThere
 
 PREFIX = "/static/"
 _FOLDER = Path(__file__).parent / "static"

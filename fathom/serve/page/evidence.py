@@ -11,8 +11,7 @@ from starlette.responses import RedirectResponse, Response
 
 from fathom.changes.model import CHANGES_FILES
 from fathom.client.shapes import MEDIA_TYPES, Form
-from fathom.errors import RunNotFound, UserError
-from fathom.errors.serving import NotThere
+from fathom.errors import NotThere, RunNotFound, UserError
 from fathom.flows.runs.finding import find_run
 from fathom.flows.runs.stored import find as find_stored
 from fathom.report.html import render_html

@@ -8,7 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, Form, Request, Response
 from fastapi.responses import RedirectResponse
 
-from fathom.errors.serving import NotSignedIn
+from fathom.errors import NotSignedIn
 from fathom.serve.access.gate import SIGN_IN
 from fathom.serve.access.sessions import COOKIE, SECONDS, Session
 from fathom.serve.page.rendering import page

@@ -12,8 +12,7 @@ from starlette.responses import RedirectResponse, Response
 from fathom.client.standing import WatchChange, WatchRequest
 from fathom.config.profiles import Profile
 from fathom.config.settings import ResearchSettings
-from fathom.errors import UserError
-from fathom.errors.serving import Conflict
+from fathom.errors import Conflict, UserError
 from fathom.serve import watches
 from fathom.serve.caller import Caller, Role
 from fathom.serve.page.forms import Given, Wrong, settings_of, text

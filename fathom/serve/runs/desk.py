@@ -14,8 +14,7 @@ from fathom.client.shapes import AnswerRequest, FollowUpRequest, Form, Run, RunE
 from fathom.config.form import SetBy, setting_of
 from fathom.config.given import settings_from
 from fathom.config.settings import SETTINGS, ResearchSettings
-from fathom.errors import InvalidInput, NoReport
-from fathom.errors.serving import NotInstalled
+from fathom.errors import InvalidInput, NoReport, NotInstalled
 from fathom.flows.preflight import check_request
 from fathom.flows.runs import answering, following
 from fathom.flows.runs.finding import KnownRun

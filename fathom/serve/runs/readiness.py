@@ -11,8 +11,7 @@ import httpx
 from prefect.client.orchestration import get_client
 from prefect.exceptions import PrefectException, PrefectHTTPStatusError
 
-from fathom.errors import StoreError
-from fathom.errors.serving import NotReady
+from fathom.errors import NotReady, StoreError
 from fathom.serve.options import Options
 from fathom.serve.runs.workers import living
 from fathom.storage.store import ArtifactStore

@@ -6,7 +6,7 @@ from contextlib import nullcontext
 
 from fathom.client.shapes import Run
 from fathom.config.settings import ResearchSettings
-from fathom.errors.serving import Conflict
+from fathom.errors import Conflict
 from fathom.flows.runs.resuming import reschedule
 from fathom.models import RunState
 from fathom.serve.access.permitted import capped, most_usd

@@ -9,7 +9,7 @@ from prefect.client.orchestration import PrefectClient, get_client
 from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterIdempotencyKey
 
 from fathom.config.settings import ResearchSettings
-from fathom.errors.serving import Conflict
+from fathom.errors import Conflict
 from fathom.flows.deep_research import deep_research
 from fathom.flows.deploying import deploy
 from fathom.flows.runs.flow_runs import FLOW
