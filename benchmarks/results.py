@@ -20,7 +20,7 @@ from pydantic import ValidationError
 
 from fathom.errors import InvalidInput
 from fathom.models import Model
-from fathom.models.batch import RowStatus
+from fathom.models.run import RowStatus
 
 SYSTEM = "system.json"
 QUESTIONS = "questions.jsonl"

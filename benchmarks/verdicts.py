@@ -26,7 +26,7 @@ from fathom.evidence.passages import Search
 from fathom.evidence.stored import texts_of
 from fathom.evidence.words import check
 from fathom.models import SourceText
-from fathom.models.claims import Verdict
+from fathom.models.evidence import Verdict
 
 PAGES = ("covidqa", "xquad_en")
 LABELS = ("SUPPORT", "NOT_ENOUGH_INFO", "CONTRADICT")

@@ -24,7 +24,7 @@ from fathom.errors import InvalidInput, RunCancelled
 from fathom.flows.deep_research import RunKey
 from fathom.flows.runs.flow_runs import BATCH
 from fathom.flows.submitting import ON_DEMAND, Batch
-from fathom.models.batch import BatchQuestion, BatchResult
+from fathom.models.run import BatchQuestion, BatchResult
 from fathom.tasks.durable import current_run_id, current_run_key, run_store
 from fathom.tasks.supervision import Supervision
 from fathom.tasks.ui import Display

@@ -23,7 +23,7 @@ from fathom.flows.runs.local import address, new_run, run_here
 from fathom.flows.submitting import pool_of
 from fathom.flows.worker import HEARTBEAT_SECONDS, Worker, serving
 from fathom.flows.worker_process import is_dead
-from fathom.models.batch import BatchQuestion, BatchResult
+from fathom.models.run import BatchQuestion, BatchResult
 from fathom.storage.store import ArtifactStore
 
 ASK_SECONDS = HEARTBEAT_SECONDS  # a worker that was killed counts as running for three of them

@@ -10,7 +10,7 @@ from fathom.flows.runs.local import result_of
 from fathom.flows.runs.recovering import MOST_DEATHS
 from fathom.flows.runs.states import ending_in
 from fathom.models import RunResult
-from fathom.models.batch import BatchRow, RowStatus
+from fathom.models.run import BatchRow, RowStatus
 from fathom.storage.lease import died, read_lease
 
 

@@ -22,7 +22,7 @@ from fathom.errors import InvalidInput
 from fathom.extractive.judging import judge
 from fathom.flows.server import find_api
 from fathom.llm.model_checks import check_models, settled_budget
-from fathom.models.batch import BatchQuestion
+from fathom.models.run import BatchQuestion
 from fathom.run.effort import Scope, scope_of
 from fathom.run.estimate import Bounds, PhaseEstimate, added_up, estimate
 from fathom.storage.corpora import Corpora

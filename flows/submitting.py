@@ -28,7 +28,7 @@ from fathom.flows.deploying import deploy
 from fathom.flows.outcomes import failed, outcome
 from fathom.flows.runs.flow_runs import FLOW
 from fathom.flows.runs.recovering import recover_runs
-from fathom.models.batch import BatchQuestion, BatchRow, RowStatus
+from fathom.models.run import BatchQuestion, BatchRow, RowStatus
 from fathom.storage.lease import RESULTS, result_key
 from fathom.storage.store import ArtifactStore
 from fathom.tasks.durable import run_logger

@@ -21,7 +21,7 @@ from fathom.models import (
     ToolOutput,
     ToolResult,
 )
-from fathom.models.claims import SourceQuality
+from fathom.models.evidence import SourceQuality
 from fathom.report.markdown import render_markdown
 from fathom.storage.store import json_bytes
 from fathom.text.urls import source_ids

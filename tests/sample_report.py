@@ -16,7 +16,7 @@ from fathom.models import (
     StepCoverage,
     ToolFailure,
 )
-from fathom.models.claims import Claim, Corroboration, Judgement, Quote, SourceQuality, Verdict
+from fathom.models.evidence import Claim, Corroboration, Judgement, Quote, SourceQuality, Verdict
 from fathom.models.plan import StepStatus
 
 __all__ = ["PHASES", "sample_report"]

@@ -21,7 +21,7 @@ from fathom.config.groups import Judging
 from fathom.config.profiles import Profile
 from fathom.config.settings import ResearchSettings
 from fathom.errors import BudgetExceeded, InvalidInput
-from fathom.models.batch import BatchRow, RowStatus
+from fathom.models.run import BatchRow, RowStatus
 from tests.conftest import FathomCLI, Forked, PrefectServer, base_env
 from tests.processes import Kills, finish
 from tests.stubs import Stubs

@@ -18,7 +18,7 @@ from benchmarks.research import running
 from benchmarks.scoring import __main__ as scoring
 from benchmarks.scoring import reports
 from benchmarks.world import __main__ as world
-from fathom.models.batch import BatchResult, RowStatus
+from fathom.models.run import BatchResult, RowStatus
 from fathom.storage.store import RUNS
 from tests.conftest import base_env
 

@@ -19,7 +19,7 @@ from benchmarks.research.running import check_caps, prepare, run
 from benchmarks.results import RESULTS, Question, Result, read_lines
 from fathom.errors import InvalidInput
 from fathom.models import Report
-from fathom.models.batch import BatchRow, RowStatus
+from fathom.models.run import BatchRow, RowStatus
 from fathom.run.estimate import Bounds, PhaseEstimate
 from tests.inprocess import QUERY, investigated
 

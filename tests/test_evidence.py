@@ -23,7 +23,7 @@ from fathom.evidence.words import ByWords, check
 from fathom.facts.dates import find_dates
 from fathom.facts.extraction import facts_of
 from fathom.models import Note, ReportSection, Source, SourceText, ToolCall, ToolResult
-from fathom.models.claims import Corroboration, Verdict
+from fathom.models.evidence import Corroboration, Verdict
 from fathom.storage.store import json_bytes
 from fathom.text.blocks import Kind
 from tests.evidence_run import BRIDGE, GUIDE, PAGES, in_memory, source_text

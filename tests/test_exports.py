@@ -25,7 +25,7 @@ from typer.testing import CliRunner
 from fathom.cli.commands import app
 from fathom.errors import InvalidInput, NoReport
 from fathom.models import Bibliographic, Report, ReportSection, Source
-from fathom.models.claims import SourceQuality
+from fathom.models.evidence import SourceQuality
 from fathom.report.bibliography import bibtex, references, ris
 from fathom.report.chapters import cited_sources
 from fathom.report.docx import render_docx

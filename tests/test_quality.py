@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from fathom.config.groups import SourceRules
 from fathom.contradictions.finding import Said
 from fathom.models import Contradiction, PlanStep, Source, SourceText
-from fathom.models.claims import Claim, Corroboration, Quote, SourceQuality, SourceType, Verdict
+from fathom.models.evidence import Claim, Corroboration, Quote, SourceQuality, SourceType, Verdict
 from fathom.sources.domains import rate
 from fathom.sources.hosts import site_of
 from fathom.sources.published import parse_date, published_on

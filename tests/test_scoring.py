@@ -35,7 +35,7 @@ from benchmarks.scoring.summary import ROWS, Scored, calibration, difference
 from benchmarks.scoring.table import kinds, missed, report, table
 from fathom.evidence.claims import claims_of
 from fathom.models import Report, ReportSection, Source
-from fathom.models.batch import RowStatus
+from fathom.models.run import RowStatus
 from fathom.report.foreign import read_markdown
 from fathom.report.markdown import render_markdown
 from fathom.text.urls import source_ids

@@ -14,7 +14,7 @@ from fathom.evidence.provenance import PROVENANCE, Provenance, digest_of, read, 
 from fathom.evidence.trace import trace
 from fathom.evidence.verify import verify_run
 from fathom.models import Report, ReportSection
-from fathom.models.claims import Corroboration, Verdict
+from fathom.models.evidence import Corroboration, Verdict
 from fathom.storage.lease import LeaseFile
 from fathom.storage.store import ArtifactStore, json_bytes
 from fathom.text.citations import with_known_ids

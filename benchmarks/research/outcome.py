@@ -11,7 +11,7 @@ from benchmarks.research.article import article, explanation
 from benchmarks.research.benchmark import Benchmark, Finished
 from benchmarks.results import QUESTIONS, REPORTS, RESULTS, Question, Result, write_lines
 from fathom.models import Report
-from fathom.models.batch import BatchRow
+from fathom.models.run import BatchRow
 from fathom.text.citations import without_citations
 
 SUBMISSION = "submission"

@@ -20,7 +20,7 @@ from fathom.config.given import settings_from
 from fathom.config.settings import ResearchSettings
 from fathom.errors import InvalidInput
 from fathom.flows.preflight import check_batch, estimated_batch
-from fathom.models.batch import BatchQuestion, BatchResult, BatchRow
+from fathom.models.run import BatchQuestion, BatchResult, BatchRow
 from fathom.run.estimate import PhaseEstimate
 from fathom.storage.lease import result_key
 from fathom.text.plain import counted

@@ -19,7 +19,7 @@ from fathom.evidence.likeness import Likeness, nearest
 from fathom.evidence.passages import Search
 from fathom.evidence.stored import texts_of
 from fathom.models import SourceText
-from fathom.models.batch import RowStatus
+from fathom.models.run import RowStatus
 from fathom.report.foreign_lists import comparable
 from fathom.sources.hosts import site_of
 from fathom.text.citations import without_citations

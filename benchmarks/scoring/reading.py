@@ -24,7 +24,7 @@ from benchmarks.results import (
 from fathom.errors import InvalidInput
 from fathom.evidence.claims import Statement, claims_of
 from fathom.models import Ending, Report, RunResult, SourceText, ToolOutput
-from fathom.models.batch import RowStatus
+from fathom.models.run import RowStatus
 from fathom.report.answer import answer_of
 from fathom.report.foreign import read_markdown
 from fathom.report.foreign_lists import comparable

@@ -31,7 +31,7 @@ from fathom.batch.questions import settings_of
 from fathom.config.settings import ResearchSettings
 from fathom.errors import FathomError, InvalidInput, ModelRejected, UserError
 from fathom.models import RunResult
-from fathom.models.batch import BatchQuestion, RowStatus
+from fathom.models.run import BatchQuestion, RowStatus
 
 TOOLS = ["web_search", "web_extract", "fetch"]
 """Those that read the world and nothing else."""

@@ -13,7 +13,7 @@ from fathom.batch.page import render_index
 from fathom.budget.ledger import Cost
 from fathom.errors import StoreError
 from fathom.models import Model
-from fathom.models.batch import BatchQuestion, BatchResult, BatchRow, RowStatus
+from fathom.models.run import BatchQuestion, BatchResult, BatchRow, RowStatus
 from fathom.storage.atomic import READERS
 from fathom.storage.store import ArtifactStore, json_bytes
 

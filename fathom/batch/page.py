@@ -12,7 +12,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 import fathom.report
-from fathom.models.batch import BatchRow, RowStatus
+from fathom.models.run import BatchRow, RowStatus
 from fathom.report.policy import policy
 from fathom.text.plain import clean_text, counted
 

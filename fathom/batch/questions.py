@@ -15,7 +15,7 @@ from fathom.config.given import path_of, placed, settings_from
 from fathom.config.inputs import check_query
 from fathom.config.settings import ResearchSettings
 from fathom.errors import InvalidInput
-from fathom.models.batch import BatchQuestion
+from fathom.models.run import BatchQuestion
 
 Format = Literal["txt", "csv", "jsonl"]
 FORMATS: Mapping[str, Format] = {".txt": "txt", ".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl"}

@@ -14,7 +14,7 @@ from fathom.cli.options import Given, Json, Mcp, Quiet
 from fathom.cli.printing import output
 
 if TYPE_CHECKING:
-    from fathom.models.batch import BatchQuestion, BatchResult
+    from fathom.models.run import BatchQuestion, BatchResult
 
 
 def batch(

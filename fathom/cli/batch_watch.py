@@ -12,10 +12,10 @@ from rich.console import Group, RenderableType
 from fathom.batch.page import used, words
 from fathom.cli.printing import dollars, one_line, row
 from fathom.cli.watch import FRAMES, FRAMES_A_SECOND, Watch, clock, drawn_line
-from fathom.models.batch import RowStatus
+from fathom.models.run import RowStatus
 
 if TYPE_CHECKING:
-    from fathom.models.batch import BatchResult, BatchRow
+    from fathom.models.run import BatchResult, BatchRow
     from fathom.telemetry.progress import Event
 
 BAR = 40  # characters

@@ -18,7 +18,7 @@ from fathom.cli.printing import line, one_line, output, printable, row
 if TYPE_CHECKING:
     from fathom.evidence.trace import Link, Trace
     from fathom.evidence.verify import Verification
-    from fathom.models.claims import Claim
+    from fathom.models.evidence import Claim
 
 _STYLES = {
     "supported": "green",
@@ -67,7 +67,7 @@ def verify(
 
 
 def _show_verification(found: Verification) -> None:
-    from fathom.models.claims import Verdict
+    from fathom.models.evidence import Verdict
     from fathom.text.plain import counted
 
     console = Console(highlight=False)

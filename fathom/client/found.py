@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from fathom.models import Claim, Model, Note, SourceQuality, Verdict
-from fathom.models.claims import Problem as Fault
+from fathom.models.evidence import Problem as Fault
 from fathom.models.evidence import Referenced, SourceKind
 from fathom.storage.names import slug
 from fathom.telemetry.audit_events import Break, ChainedEvent

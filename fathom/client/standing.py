@@ -8,7 +8,7 @@ from pydantic import Field, JsonValue
 
 from fathom.client.shapes import RunSummary, Text
 from fathom.models import Model
-from fathom.models.batch import BatchRow, RowStatus
+from fathom.models.run import BatchRow, RowStatus
 
 Name = Annotated[str, Field(min_length=1, max_length=100)]
 

@@ -13,7 +13,7 @@ from fathom.evidence.passages import Passage, Search
 from fathom.evidence.rows import cells_of, nearest_rows
 from fathom.evidence.stored import StoredText
 from fathom.facts.extraction import facts_of
-from fathom.models.claims import Corroboration, Verdict
+from fathom.models.evidence import Corroboration, Verdict
 from fathom.retrieval.duplicates import is_near_duplicate
 from fathom.sources.corroboration import HELD, party
 from fathom.sources.scoring import CREDIBLE

@@ -27,7 +27,7 @@ from fathom.models import (
     ToolResult,
     described,
 )
-from fathom.models.claims import Claim, SourceQuality
+from fathom.models.evidence import Claim, SourceQuality
 from fathom.storage.store import json_bytes
 
 PROVENANCE = "provenance.json"

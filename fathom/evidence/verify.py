@@ -18,7 +18,7 @@ from fathom.evidence.stored import StoredText, read_quote, stored_texts
 from fathom.evidence.surroundings import Surroundings
 from fathom.evidence.words import check
 from fathom.models import Claim, Model, Quote, Report, Verdict
-from fathom.models.claims import Problem
+from fathom.models.evidence import Problem
 from fathom.roles.judge import ShownPassage
 from fathom.storage.store import REPORT, REPORT_TEXT
 from fathom.text.citations import cited_ids, without_addresses

@@ -3,19 +3,22 @@
 What a language model fills is defined with its role in `fathom.roles`.
 """
 
-from fathom.models.base import Model
-from fathom.models.claims import Claim, Corroboration, Judgement, Quote, SourceQuality, Verdict
 from fathom.models.evidence import (
     Bibliographic,
     Brief,
     Call,
     Charge,
+    Claim,
+    Corroboration,
     Document,
+    Judgement,
     Note,
     NoteMessage,
+    Quote,
     Referenced,
     Source,
     SourceKind,
+    SourceQuality,
     SourceText,
     StepOutcome,
     Survey,
@@ -25,34 +28,43 @@ from fathom.models.evidence import (
     ToolResult,
     UnreadFile,
     Usage,
+    Verdict,
     described,
     noted,
     told_by,
     untold,
 )
-from fathom.models.people import Asked, Matter, OpenQuestion, Reply
 from fathom.models.plan import (
+    Asked,
     Clarification,
     Contradiction,
     Gap,
     Kind,
+    Matter,
+    Model,
+    OpenQuestion,
     Plan,
     PlanStep,
     Priority,
     Reflection,
     Remark,
+    Reply,
     StepStatus,
     Width,
     insufficiency,
 )
 from fathom.models.run import (
+    AbsentWord,
     Account,
     Answered,
     AuditHead,
+    Catalogue,
     Draft,
     Ending,
+    Holdings,
     Making,
     Metrics,
+    NearPassage,
     ParentRun,
     Phase,
     Report,
@@ -60,9 +72,10 @@ from fathom.models.run import (
     RunManifest,
     RunResult,
     RunState,
+    Searched,
     StepCoverage,
+    Unanswered,
 )
-from fathom.models.unanswered import AbsentWord, Catalogue, Holdings, NearPassage, Searched, Unanswered
 
 __all__ = [
     "AbsentWord",

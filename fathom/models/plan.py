@@ -1,4 +1,4 @@
-"""The plan, which is also the checklist, and the critic's view of the evidence.
+"""The plan, which is also the checklist, the critic's view of the evidence, and what a run asks of people.
 
 What a plan need not have is left out where it is stored and asked about, so that without it every request is the same
 as before there was such a thing.
@@ -11,9 +11,14 @@ from enum import StrEnum
 from textwrap import shorten
 from typing import Literal
 
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field
 
-from fathom.models.base import Model
+
+class Model(BaseModel):
+    """Base of all models: frozen; unknown fields, infinite numbers and those that are none (NaN) are errors."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
 
 REASON_CHARS = 300
 
@@ -159,3 +164,49 @@ def insufficiency(score: int, wanted: int, reason: str) -> str:
         return ""
     why = shorten(reason, REASON_CHARS, placeholder=" …").rstrip(".")
     return f"the evidence was judged {score} of 10, where {wanted} suffices{f': {why}' if why else ''}"
+
+
+class Matter(StrEnum):
+    """What a question to a person is about."""
+
+    question = "question"
+    plan = "plan"
+    report = "report"
+
+
+class OpenQuestion(Model):
+    """What the query leaves open, and what is assumed unless somebody says otherwise."""
+
+    question: str
+    default: str
+
+
+class Asked(Model):
+    """Something that a run asks a person. It follows from the run's records, so a replay asks the same."""
+
+    matter: Matter
+    query: str
+    number: int = 1  # of the times that the run asks about this matter
+    questions: list[OpenQuestion] = []  # of `question`
+    plan: Plan | None = None  # of `plan`
+    report: str = ""  # of `report`: its Markdown
+    rewords: bool = True  # whether a model takes up what a person says in words
+
+
+class Reply(Model):
+    """What a person replied; without anything else, that all is well as it is."""
+
+    answers: list[str] = []  # one for each question
+    plan: Plan | None = None  # the plan as the person edited it
+    remark: str = ""  # what to change, in words
+    stop: bool = False
+    assumed: bool = False  # nobody could be asked, or nobody replied in time
+    by: str = ""
+    at: str = ""  # ISO 8601, UTC
+
+    def clarifications(self, questions: list[OpenQuestion]) -> list[Clarification]:
+        """Return what is now known of each question."""
+        return [
+            Clarification(question=asked.question, answer=answer, assumed=self.assumed, by=self.by, at=self.at)
+            for asked, answer in zip(questions, self.answers, strict=True)
+        ]

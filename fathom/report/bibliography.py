@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from fathom.models import Bibliographic, Report
-from fathom.models.claims import SourceType
+from fathom.models.evidence import SourceType
 from fathom.report.chapters import cited_sources
 from fathom.text.plain import clean_line
 from fathom.text.urls import web_address

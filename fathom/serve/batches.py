@@ -31,7 +31,7 @@ from fathom.flows.preflight import check_batch
 from fathom.flows.runs.flow_runs import FLOW, row_of
 from fathom.flows.runs.states import state_of
 from fathom.models import Model, RunState
-from fathom.models.batch import BatchQuestion, BatchRow
+from fathom.models.run import BatchQuestion, BatchRow
 from fathom.serve.access.journal import Deed
 from fathom.serve.access.ownership import tags_of
 from fathom.serve.access.permitted import capped, most_usd

@@ -13,7 +13,7 @@ from importlib.resources import files
 from typing import NamedTuple
 
 from fathom.models import Source
-from fathom.models.claims import SourceType
+from fathom.models.evidence import SourceType
 from fathom.sources.hosts import matching
 from fathom.text.urls import host_of
 

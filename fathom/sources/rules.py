@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from fathom.config.groups import SourceRules
 from fathom.models import Note, Source
-from fathom.models.claims import SourceQuality
+from fathom.models.evidence import SourceQuality
 from fathom.sources.domains import rate
 from fathom.sources.hosts import matching
 from fathom.text.citations import cited_ids

@@ -13,7 +13,7 @@ from datetime import date
 from fathom.config.groups import SourceRules
 from fathom.contradictions.finding import Said
 from fathom.models import Contradiction, PlanStep, SourceText, described
-from fathom.models.claims import SourceFlag, SourceQuality
+from fathom.models.evidence import SourceFlag, SourceQuality
 from fathom.retrieval.dated import asks_for_newest
 from fathom.retrieval.identifiers import identifiers_of
 from fathom.retrieval.ranking import Passage

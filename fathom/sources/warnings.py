@@ -8,7 +8,7 @@ from datetime import date
 
 from fathom.facts.extraction import plain
 from fathom.models import Source
-from fathom.models.claims import Claim, Corroboration, SourceFlag, SourceQuality, SourceType, Verdict
+from fathom.models.evidence import Claim, Corroboration, SourceFlag, SourceQuality, SourceType, Verdict
 from fathom.sources.corroboration import site
 from fathom.sources.published import parse_date
 from fathom.sources.scoring import CREDIBLE

@@ -11,7 +11,7 @@ from typing import Literal
 
 from fathom.config.caps import Budget
 from fathom.models import Account, Draft, Plan, StepStatus
-from fathom.models.batch import BatchRow
+from fathom.models.run import BatchRow
 from fathom.telemetry.audit_events import AuditEvent
 
 Kind = Literal[

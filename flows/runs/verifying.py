@@ -7,7 +7,7 @@ import asyncio
 from fathom.evidence.trace import Trace, trace
 from fathom.evidence.verify import Verification, misquotations, verify_run
 from fathom.flows.runs.stored import files_of, recorded
-from fathom.models.claims import Problem
+from fathom.models.evidence import Problem
 from fathom.storage.runs import StoredRun
 
 
