@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fathom.contradictions.finding import Said, find_contradictions
-from fathom.facts.extraction import facts_of
-from fathom.facts.intervals import figures_of
+from fathom.facts.extraction import facts_of, figures_of
 
 CONTRADICTIONS = [
     # numbers

@@ -11,7 +11,7 @@ from fathom.evidence.passages import Search
 from fathom.evidence.stored import texts_of
 from fathom.evidence.words import facts_nowhere
 from fathom.facts.extraction import facts_of
-from fathom.facts.negation import denied_terms
+from fathom.facts.opposites import denied_terms
 from fathom.models import Note, SourceText
 
 A, B, C = "S00000a", "S00000b", "S00000c"

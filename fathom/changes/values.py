@@ -11,8 +11,7 @@ from fathom.changes.model import Difference
 from fathom.evidence.support import spaced_words
 from fathom.facts.dates import Date
 from fathom.facts.extraction import Facts, Name, facts_of
-from fathom.facts.negation import denied_terms
-from fathom.facts.opposites import opposed, side_of
+from fathom.facts.opposites import denied_terms, opposed, side_of
 from fathom.text.terms import STOP_WORDS, language_of, query_terms, terms
 
 ALIKE = 0.6  # of the words of both: in less similar sentences a "not" may deny something else

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from fathom.contradictions.events import Event, events_of
-from fathom.facts.extraction import blanked, facts_of
-from fathom.facts.intervals import Figure, figures_of, part_of_name
+from fathom.facts.extraction import Figure, blanked, facts_of, figures_of, part_of_name
 from fathom.text.terms import STOP_WORDS, query_terms, terms
 
 MOST_WORDS, LEAST_WORDS = 60, 4

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from fathom.contradictions.assertions import Assertion, assertion_of
 from fathom.contradictions.polarity import opposed, sign_of
-from fathom.facts.intervals import Figure, agree
+from fathom.facts.extraction import Figure, agree
 from fathom.models import Contradiction
 from fathom.text.sentences import split_sentences
 

@@ -10,9 +10,8 @@ from difflib import SequenceMatcher
 from functools import cache
 
 from fathom.contradictions.assertions import Assertion
-from fathom.facts.intervals import agree
-from fathom.facts.negation import NEGATION
-from fathom.facts.opposites import side_of
+from fathom.facts.extraction import agree
+from fathom.facts.opposites import NEGATION, side_of
 from fathom.text.terms import STOP_WORDS, terms
 
 SHARED = 0.8  # of all words of both sentences

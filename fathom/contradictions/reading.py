@@ -9,8 +9,7 @@ from typing import NamedTuple
 
 from fathom.contradictions.assertions import Assertion, assertion_of
 from fathom.facts.dates import MONTHS, WEEKDAYS, Date
-from fathom.facts.extraction import Facts, blanked, facts_of
-from fathom.facts.intervals import Figure, figures_of
+from fathom.facts.extraction import Facts, Figure, blanked, facts_of, figures_of
 from fathom.text.sentences import Sentence, fences, split_sentences
 from fathom.text.terms import query_terms, terms
 

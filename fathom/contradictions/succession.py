@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from fathom.contradictions.finding import differ
 from fathom.contradictions.reading import Reading, content_terms
-from fathom.facts.intervals import agree
+from fathom.facts.extraction import agree
 from fathom.text.terms import terms
 
 SHARED = 0.6  # of a statement's words that both must have where the later one tells of a change

@@ -15,8 +15,7 @@ from fathom.evidence.passages import Passage
 from fathom.evidence.support import spaced_words
 from fathom.facts.dates import Date, DateFound
 from fathom.facts.extraction import Facts, Name, facts_of
-from fathom.facts.negation import denied_terms
-from fathom.facts.opposites import opposed
+from fathom.facts.opposites import denied_terms, opposed
 from fathom.text.terms import language_of, query_terms, terms
 
 STEM = 5  # letters of a name that Germany and German, Austria and Austrian share at least

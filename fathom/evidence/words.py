@@ -21,8 +21,7 @@ from fathom.evidence.rows import nearest_rows
 from fathom.facts.code import code_spans, has_identifier, identifiers, lines_nowhere, pieces_nowhere, without_code
 from fathom.facts.dates import MONTHS, Date
 from fathom.facts.extraction import Facts, Name, facts_of
-from fathom.facts.numbers import Number, has_share
-from fathom.facts.units import UNITS
+from fathom.facts.numbers import UNITS, Number, has_share
 from fathom.models import Verdict
 from fathom.text.blocks import Kind
 from fathom.text.languages import language_tag

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from fathom.facts.units import SCALES, UNITS
+from fathom.facts.numbers import SCALES, UNITS
 
 _MONTHS = """
 january jan januar jänner

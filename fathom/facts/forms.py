@@ -9,8 +9,7 @@ from functools import cache
 
 from fathom.facts.dates import MONTHS, find_dates
 from fathom.facts.extraction import blanked, plain
-from fathom.facts.numbers import numbers_of
-from fathom.facts.units import CURRENCIES, NUMBER_WORDS, UNITS
+from fathom.facts.numbers import CURRENCIES, NUMBER_WORDS, UNITS, numbers_of
 from fathom.text.terms import terms
 
 _ORDINALS = """
