@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fathom.contradictions.reading import readings
-from fathom.contradictions.succession import differing, replaces
+from fathom.contradictions.succession import differing, readings, replaces
 from fathom.retrieval.dated import ON_DATE, preferences
 from tests.inprocess import investigated
 

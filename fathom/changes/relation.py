@@ -11,8 +11,7 @@ from fathom.changes.sides import Borne
 from fathom.changes.values import figures_differ, names_apart
 from fathom.contradictions.assertions import assertion_of
 from fathom.contradictions.finding import differ
-from fathom.contradictions.reading import readings
-from fathom.contradictions.succession import replaces
+from fathom.contradictions.succession import readings, replaces
 from fathom.evidence.likeness import Likeness, nearest_in
 from fathom.evidence.stored import StoredText
 from fathom.facts.extraction import facts_of

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from fathom.contradictions.reading import Reading, readings
-from fathom.contradictions.succession import differing, replaces
+from fathom.contradictions.succession import Reading, differing, readings, replaces
 from fathom.extractive.statements import Quotations
 from fathom.retrieval.dated import times_of
 from fathom.retrieval.relevance import Chosen, Found
