@@ -25,7 +25,7 @@ from fathom.roles import ANSWER, JUDGE, OUTLINE, SECTION
 from fathom.run.engine import Engine
 from fathom.run.metrics import phases_of
 from fathom.run.state import RunState
-from fathom.sources.rules import usable
+from fathom.sources.domains import usable
 from fathom.sources.scoring import trust
 from fathom.sources.warnings import report_warnings
 from fathom.storage.store import MANIFEST, REPORT, REPORT_PAGE, REPORT_TEXT

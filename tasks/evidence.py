@@ -11,8 +11,8 @@ from fathom.evidence.stored import StoredText, stored_texts
 from fathom.extractive.statements import on_question
 from fathom.models import Contradiction, Note, Plan, ToolResult
 from fathom.run.engine import Engine
+from fathom.sources.corroboration import standing_of
 from fathom.sources.scoring import score_sources
-from fathom.sources.succession import standing_of
 from fathom.tasks.results import Scored
 
 

@@ -17,12 +17,18 @@ from fathom.config.groups import SourceRules
 from fathom.contradictions.finding import Said
 from fathom.models import Contradiction, PlanStep, Source, SourceText
 from fathom.models.evidence import Claim, Corroboration, Quote, SourceQuality, SourceType, Verdict
-from fathom.sources.domains import rate
-from fathom.sources.hosts import site_of
-from fathom.sources.published import parse_date, published_on
-from fathom.sources.recency import DECAY, Topic, recency, topic_of
-from fathom.sources.rules import admitted, good_enough, reading_bonus
-from fathom.sources.scoring import CREDIBLE, score_sources, trust
+from fathom.sources.domains import admitted, good_enough, rate, reading_bonus, site_of
+from fathom.sources.scoring import (
+    CREDIBLE,
+    DECAY,
+    Topic,
+    parse_date,
+    published_on,
+    recency,
+    score_sources,
+    topic_of,
+    trust,
+)
 from fathom.sources.signals import read_signals
 from fathom.sources.warnings import report_warnings
 from fathom.text.urls import domain_of, host_of

@@ -15,9 +15,8 @@ from fathom.evidence.stored import StoredText
 from fathom.facts.extraction import facts_of
 from fathom.models.evidence import Corroboration, Verdict
 from fathom.retrieval.duplicates import is_near_duplicate
-from fathom.sources.corroboration import HELD, party
+from fathom.sources.corroboration import HELD, Standing, party, standing_of
 from fathom.sources.scoring import CREDIBLE
-from fathom.sources.succession import Standing, standing_of
 from fathom.text.blocks import Kind
 from fathom.text.sentences import split_sentences
 from fathom.text.terms import query_terms, terms

@@ -1,4 +1,4 @@
-"""The type and authority of a domain, which are known before a page is read.
+"""What is known of a source by its address: whose it is, its authority, and the user's rules for it.
 
 The list is `domains.toml`. Authority follows the matrix of the engine design (001, section 9.2).
 """
@@ -7,15 +7,46 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Container, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
+from ipaddress import ip_address
 from typing import NamedTuple
 
-from fathom.models import Source
-from fathom.models.evidence import SourceType
-from fathom.sources.hosts import matching
+from fathom.config.groups import SourceRules
+from fathom.models import Note, Source
+from fathom.models.evidence import SourceQuality, SourceType
+from fathom.text.citations import cited_ids
 from fathom.text.urls import host_of
+
+# Every user has a subdomain there, and the public suffix list does not say so.
+_PLATFORMS = frozenset(("hashnode.dev", "readthedocs.org", "substack.com", "tumblr.com", "weebly.com", "wordpress.com"))
+
+
+def matching(host: str, domains: Container[str]) -> str:
+    """Return the longest suffix of a host, cut at a dot, that is one of some domains; empty if none is."""
+    labels = host.split(".")
+    suffixes = (".".join(labels[start:]) for start in range(len(labels)))
+    return next((suffix for suffix in suffixes if suffix and suffix in domains), "")
+
+
+def site_of(host: str) -> str:
+    """Return the site a host belongs to: pages of one site are not independent of each other.
+
+    It is the host's name below a public suffix (publicsuffix.org, in the copy that `tld` ships), under which anyone can
+    register one; an unlisted suffix is taken to be one label, as the list's own rule says.
+    """
+    from tld import get_fld
+
+    if platform := matching(host, _PLATFORMS):
+        return ".".join(host.split(".")[-platform.count(".") - 2 :])
+    if site := get_fld(host, fix_protocol=True, fail_silently=True):
+        return site
+    try:
+        return str(ip_address(host))
+    except ValueError:
+        return ".".join(host.split(".")[-2:])
+
 
 UNKNOWN_AUTHORITY = 0.3  # "personal blogs, unknown sources"
 RETRACTED_AUTHORITY = 0.1  # as a hoax
@@ -79,3 +110,40 @@ def _listed() -> Mapping[str, Rating]:
         for group in data["group"]
         for domain in group["domains"].split()
     }
+
+
+PREFERRED = 0.25  # added to a page's relevance, which is 0 to 1
+AUTHORITY = 0.3  # weight of the distance between a domain's authority and the middle: less than preference
+
+
+def admitted(source: Source, rules: SourceRules) -> bool:
+    """Whether a source may be read, by its address; the user's own documents always may."""
+    if source.kind == "document":
+        return True
+    host = host_of(source.url)
+    return not matching(host, rules.block) and (not rules.allow or bool(matching(host, rules.allow)))
+
+
+def reading_bonus(source: Source, rules: SourceRules) -> float:
+    """Return what to add to a result's relevance, 0 to 1: authority decides between about equally relevant pages."""
+    preferred = bool(matching(host_of(source.url), rules.prefer))
+    return AUTHORITY * (rate(source, rules.scores).authority - 0.5) + PREFERRED * preferred
+
+
+def usable(notes: Sequence[Note], qualities: Sequence[SourceQuality], rules: SourceRules) -> list[Note]:
+    """Return the notes without the bullets from sources that are not good enough."""
+    poor = {quality.source_id for quality in qualities if not good_enough(quality, rules)}
+    if not poor:
+        return list(notes)
+    kept: list[Note] = []
+    for note in notes:
+        bullets = [b for b in note.extraction if not (ids := cited_ids(b)) or not poor.issuperset(ids)]
+        ids = [source_id for source_id in note.source_ids if source_id not in poor]
+        if ids and bullets:
+            kept.append(note.model_copy(update={"extraction": bullets, "source_ids": ids}))
+    return kept
+
+
+def good_enough(quality: SourceQuality, rules: SourceRules) -> bool:
+    """Whether a scored source may be used."""
+    return quality.type == "document" or quality.overall >= rules.min_quality

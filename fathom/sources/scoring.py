@@ -1,33 +1,195 @@
 """How good each source is: credible, relevant, recent, and corroborated by others.
 
-The weights of credibility and the decay of recency are those of the engine design (001, sections 9.2 and 9.3); it names
-no weights for the overall score, so those are Fathom's own. `docs/sources.md` lists every rule.
+The weights of credibility and the decay of recency are those of the engine design (001, sections 9.2 and 9.3); it
+names no weights for the overall score, so those are Fathom's own. `docs/sources.md` lists every rule.
+
+When a source was published: dates as vendors and pages write them. `today` is always given: a replay of a run reads
+"3 days ago" as the run did. How dates are written in full is in `fathom.facts.dates`; here are the forms of vendors
+and bylines, and one day for each.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import date
+from datetime import UTC, date, datetime, timedelta
+from email.utils import parsedate_to_datetime
+from enum import StrEnum
 
 from fathom.config.groups import SourceRules
 from fathom.contradictions.finding import Said
-from fathom.models import Contradiction, PlanStep, SourceText, described
+from fathom.facts.dates import Date, find_dates
+from fathom.models import Contradiction, PlanStep, Source, SourceText, described
 from fathom.models.evidence import SourceFlag, SourceQuality
 from fathom.retrieval.dated import asks_for_newest
 from fathom.retrieval.identifiers import identifiers_of
 from fathom.retrieval.ranking import Passage
 from fathom.retrieval.selection import Reader
-from fathom.sources.corroboration import corroborate, site
+from fathom.sources.corroboration import corroborate, site, standing_of
 from fathom.sources.domains import DOCUMENT_AUTHORITY, UNKNOWN_AUTHORITY, Rating, rate
-from fathom.sources.published import published_on
-from fathom.sources.recency import UNKNOWN, is_outdated, recency, topic_of
 from fathom.sources.signals import Signals, author_authority, content_score, read_signals
-from fathom.sources.succession import standing_of
 from fathom.text.boilerplate import asks_of_orders, orders
 from fathom.text.parsed import parse
 from fathom.text.terms import query_terms, terms
 from fathom.text.urls import canonical_url
+
+_YEAR_MONTH = re.compile(r"(?<!\d)(?P<year>\d{4})[-/](?P<month>\d{1,2})(?!\d)")
+_AGO = re.compile(r"(?<!\d)(?P<count>\d{1,5}|\ban?) (?P<unit>minute|hour|day|week|month|year)s? ago", re.IGNORECASE)
+_DAYS = {"minute": 0.0, "hour": 0.0, "day": 1.0, "week": 7.0, "month": 30.4, "year": 365.25}
+_STAMP = re.compile(r"\d{10}(?:\d{3})?(?:\.\d+)?\Z")
+_IN_ADDRESS = re.compile(r"/((?:19|20)\d\d[/-](?:0?[1-9]|1[0-2])(?:[/-](?:0?[1-9]|[12]\d|3[01]))?)(?=[/?#-]|\Z)")
+_BYLINE = re.compile(
+    r"\b(?:published|posted|updated|last (?:modified|updated|edited|reviewed)|date)\b(?: on)?:? {0,2}"
+    r"(?P<date>[\w ,./-]{4,30})",
+    re.IGNORECASE,
+)
+_BYLINE_CHARS = 2_500
+LONGEST = 100  # characters that a date is looked for in
+
+
+def parse_date(text: str, today: date) -> date | None:
+    """Read a date as vendors and pages write it; None where there is none, or it is in the future.
+
+    Knows ISO 8601, RFC 2822, seconds since 1970, "5 March 2024", "March 5, 2024", "05.03.2024", "3 days ago". In
+    "3/5/2024" the month comes first unless it cannot. A month is read as its middle, a year as its 1 July.
+    """
+    text = text[:LONGEST]
+    found = _relative(text, today) or _stamp(text) or _rfc(text) or _written(text, today)
+    return found if found and found <= today + timedelta(days=1) else None  # a time zone may be ahead of ours
+
+
+def published_on(source: Source, text: str, today: date) -> date | None:
+    """Return when a source was published: as the vendor says, else the page's address, else its first lines."""
+    if found := parse_date(source.published, today):
+        return found
+    if source.kind == "web" and (dated := _IN_ADDRESS.search(source.url)):
+        return parse_date(dated[1], today)
+    bylines = (parse_date(m["date"], today) for m in _BYLINE.finditer(text[:_BYLINE_CHARS]))
+    return next((found for found in bylines if found), None)
+
+
+def _relative(text: str, today: date) -> date | None:
+    if re.fullmatch(r"\s*(?:today|yesterday|just now)\s*", text, re.IGNORECASE):
+        return today - timedelta(days="yesterday" in text.lower())
+    if not (ago := _AGO.search(text)):
+        return None
+    count = int(ago["count"]) if ago["count"].isdigit() else 1
+    days = count * _DAYS[ago["unit"].lower()]
+    return today - timedelta(days=round(days)) if days < 100_000 else None
+
+
+def _stamp(text: str) -> date | None:
+    if not (stamp := _STAMP.match(text.strip())):
+        return None
+    seconds = float(stamp[0]) / (1000 if len(stamp[0].split(".")[0]) == 13 else 1)
+    return datetime.fromtimestamp(seconds, UTC).date()
+
+
+def _rfc(text: str) -> date | None:
+    if "," not in text or ":" not in text:  # it would take "5 March 24" for the time of day
+        return None
+    try:
+        return parsedate_to_datetime(text.strip()).date()
+    except ValueError:
+        return None
+
+
+def _written(text: str, today: date) -> date | None:
+    dates = [found.date for found in find_dates(text) if found.date.year]
+    months = (Date(int(m["year"]), int(m["month"])) for m in _YEAR_MONTH.finditer(text))
+    days = [d for d in dates if d.day]
+    given = [*days, *(d._replace(day=0) for d in days), *(d for d in dates if d.month and not d.day), *months, *dates]
+    return next((made for found in given if (made := _made(found, today))), None)
+
+
+def _made(found: Date, today: date) -> date | None:
+    """Return a day for a date; of a month or year that is not over, today at the latest."""
+    try:
+        made = date(found.year, found.month or 7, found.day or (15 if found.month else 1))
+    except ValueError:
+        return None
+    rough = not found.day and (made.year, made.month if found.month else 0) <= (today.year, today.month)
+    return min(made, today) if rough else made
+
+
+UNKNOWN = 0.5  # the score of a source without a date
+OUTDATED_DAYS = 730  # of a topic that changes quickly
+QUICK = 0.008  # decay from which a topic does
+
+
+class Topic(StrEnum):
+    """What a question is about, by how quickly the answers change."""
+
+    current_events = "current_events"
+    technology = "technology"
+    business = "business"
+    science = "science"
+    history = "history"
+    reference = "reference"
+
+
+DECAY: Mapping[Topic, float] = {
+    Topic.current_events: 0.02,
+    Topic.technology: 0.01,
+    Topic.business: 0.008,
+    Topic.science: 0.002,
+    Topic.history: 0.0005,
+    Topic.reference: 0.001,
+}
+"""Decay a day, from the engine design (001, section 9.3); the score halves every ln 2 / decay days."""
+
+# Words that say what a question is about. Where two topics have as many, the first of them is taken.
+_TOPICAL = {
+    Topic.history: """
+        history historical historian century medieval ancient empire emperor dynasty revolution colonial prehistoric
+        antiquity renaissance wartime archaeology biography origin
+        """,
+    Topic.current_events: """
+        latest news today currently recent recently breaking election ongoing crisis announced protest sanctions
+        ceasefire
+        """,
+    Topic.technology: """
+        technology software hardware app api programming python javascript java rust linux windows android ios cloud
+        kubernetes docker database framework library compiler browser algorithm computer gpu chip semiconductor ai llm
+        transformer chatbot robot robotics blockchain crypto cybersecurity internet smartphone
+        startup server open-source benchmark quantum
+        """,
+    Topic.business: """
+        business market company companies revenue profit sales stock shares price prices economy economic investment
+        investor bank finance financial inflation trade industry startup merger acquisition budget cost costs forecast
+        gdp tax wage customer brand retail supply
+        """,
+    Topic.science: """
+        science scientific study studies research disease cancer virus vaccine drug therapy treatment patient clinical
+        gene genome protein brain species evolution climate ecology physics chemistry biology astronomy planet
+        galaxy particle molecule mathematics theorem psychology medicine health diet vitamin symptom
+        """,
+}
+_PAST_YEAR = re.compile(r"\b(?:1[0-8]\d\d|19[0-8]\d)\b|\b\d{3,4} ?BCE?\b")
+
+
+def topic_of(query: str) -> Topic:
+    """Guess a question's topic: the one most of whose words it has; a year before 1990 counts twice for history.
+
+    Without any such word it is `reference`.
+    """
+    asked = set(terms(query))
+    counts = {topic: len(asked.intersection(terms(words))) for topic, words in _TOPICAL.items()}
+    counts[Topic.history] += 2 * bool(_PAST_YEAR.search(query))
+    best = max(counts, key=lambda topic: counts[topic])
+    return best if counts[best] else Topic.reference
+
+
+def recency(published: date | None, topic: Topic, today: date) -> float:
+    """Return exp(-decay x age in days), 0.5 without a date (001, section 9.3)."""
+    return math.exp(-DECAY[topic] * max(0, (today - published).days)) if published else UNKNOWN
+
+
+def is_outdated(published: date | None, topic: Topic, today: date) -> bool:
+    """Whether a source is older than two years and its topic changes quickly."""
+    return published is not None and DECAY[topic] >= QUICK and (today - published).days > OUTDATED_DAYS
+
 
 DOMAIN, AUTHOR, CONTENT, VALIDATION = 0.4, 0.2, 0.2, 0.2  # parts of credibility
 OVERALL: Mapping[str, float] = {"credibility": 0.4, "relevance": 0.3, "recency": 0.15, "corroboration": 0.15}

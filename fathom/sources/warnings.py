@@ -10,8 +10,7 @@ from fathom.facts.extraction import plain
 from fathom.models import Source
 from fathom.models.evidence import Claim, Corroboration, SourceFlag, SourceQuality, SourceType, Verdict
 from fathom.sources.corroboration import site
-from fathom.sources.published import parse_date
-from fathom.sources.scoring import CREDIBLE
+from fathom.sources.scoring import CREDIBLE, parse_date
 from fathom.text.plain import counted, joined
 
 MAX_WARNINGS = 3

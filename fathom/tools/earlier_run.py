@@ -13,7 +13,7 @@ from fathom.models import ToolOutput
 from fathom.retrieval.identifiers import borne_by, naming
 from fathom.retrieval.relevance import best_places
 from fathom.retrieval.titles import titled
-from fathom.sources.rules import admitted
+from fathom.sources.domains import admitted
 from fathom.tools.base import RunContext, Tool
 from fathom.tools.earlier import EarlierRun
 

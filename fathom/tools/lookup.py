@@ -43,7 +43,7 @@ from pydantic import AfterValidator, BaseModel, ValidationError, ValidatorFuncti
 from fathom.errors import ToolError, ToolRateLimited, ToolRejected
 from fathom.models import Bibliographic, Holdings, SourceText, ToolOutput
 from fathom.network import pace_of, user_agent
-from fathom.sources.rules import admitted
+from fathom.sources.domains import admitted
 from fathom.text.plain import clean_line
 from fathom.text.terms import ENGLISH
 from fathom.tools.base import RunContext, Tool

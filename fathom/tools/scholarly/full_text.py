@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Self
 
 from fathom.models import ToolCall, ToolFailure, ToolOutput, ToolResult
-from fathom.sources.rules import reading_bonus
+from fathom.sources.domains import reading_bonus
 from fathom.tools.base import RunContext
 from fathom.tools.fetch.tool import FetchTool, address_of, as_found, meant
 from fathom.tools.pages import output

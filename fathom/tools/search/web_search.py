@@ -10,7 +10,7 @@ from fathom.config.groups import SourceRules
 from fathom.config.settings import SearchMode
 from fathom.errors import BudgetExceeded, FathomError, ToolError, ToolRejected
 from fathom.models import Source, ToolCall, ToolFailure, ToolOutput, ToolResult
-from fathom.sources.rules import admitted, reading_bonus
+from fathom.sources.domains import admitted, reading_bonus
 from fathom.storage.cache import TimedCache
 from fathom.text.plain import clean_line
 from fathom.text.urls import canonical_url
