@@ -12,7 +12,7 @@ from collections.abc import Collection, Sequence
 from fathom.config.profiles import Execution
 from fathom.evidence.provenance import RoundRecord
 from fathom.models import Call, PlanStep, Reflection, Remark, StepOutcome
-from fathom.retrieval.working_memory import Memory
+from fathom.retrieval.narrowing import Memory
 from fathom.run.checklist import next_steps, waves
 from fathom.run.convergence import decide
 from fathom.run.engine import Engine

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fathom.config.models import Role
 from fathom.models import Plan, Remark
-from fathom.retrieval.working_memory import Memory
+from fathom.retrieval.narrowing import Memory
 from fathom.roles import CRITIC, ReflectRequest
 from fathom.run.engine import Engine
 from fathom.tasks.durable import run_logger

@@ -12,8 +12,7 @@ from fathom.evidence.stored import StoredText
 from fathom.extractive.sections import NOTHING_FOUND
 from fathom.extractive.statements import quotations_for
 from fathom.models import Brief, Contradiction, Note, Plan, ReportSection, SourceText, Usage, Width, noted
-from fathom.retrieval.narrowing import narrow
-from fathom.retrieval.working_memory import Memory
+from fathom.retrieval.narrowing import Memory, narrow
 from fathom.roles import ANSWER, OUTLINE, SECTION, AnswerRequest, OutlineAnswer, OutlineRequest, SectionRequest
 from fathom.roles.base import RoleSpec
 from fathom.roles.reporter import OutlinedSection

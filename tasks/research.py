@@ -11,7 +11,7 @@ from fathom.budget.ledger import WARN_FROM, Allowance
 from fathom.config.models import EXTRACTIVE
 from fathom.extractive.researcher import decide
 from fathom.models import Brief, Call, Note, PlanStep, Priority, StepOutcome, StepStatus, ToolCall, ToolResult, Usage
-from fathom.retrieval.working_memory import Memory
+from fathom.retrieval.narrowing import Memory
 from fathom.roles import COMPRESSOR, RESEARCHER, ResearchAnswer, ResearchRequest
 from fathom.roles.researcher import BRIEF_FROM, BRIEF_TOKENS
 from fathom.run.engine import Engine

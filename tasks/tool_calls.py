@@ -16,9 +16,9 @@ from fathom.evidence.grounding import Grounded, ground
 from fathom.llm.base import Failure
 from fathom.llm.learnt import spare_tokens
 from fathom.models import Note, PlanStep, SourceText, ToolCall, ToolFailure, ToolResult, Usage
+from fathom.retrieval.narrowing import message_tokens
 from fathom.retrieval.portions import MOST_REQUESTS, Shown, shown
-from fathom.retrieval.titles import titled
-from fathom.retrieval.working_memory import message_tokens
+from fathom.retrieval.ranking import titled
 from fathom.roles import COMPRESSOR, CompressAnswer, CompressRequest
 from fathom.roles.compressor import merged
 from fathom.run.engine import Engine

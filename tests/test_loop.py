@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fathom.models import Brief, Note, PlanStep, RunResult
-from fathom.retrieval.working_memory import Memory
+from fathom.retrieval.narrowing import Memory
 from fathom.run.reading import Reading, bears_on
 from tests.inprocess import investigated
 from tests.stubs import FACT, Record, Stubs

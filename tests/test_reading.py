@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 
 from benchmarks.engine import answer
 from fathom.retrieval.duplicates import DuplicateFilter, is_near_duplicate
-from fathom.retrieval.question import read_question
+from fathom.retrieval.passages import PAGES, PASSAGES, TALK, read_question, weights_for
 from fathom.retrieval.ranking import Passage
 from fathom.retrieval.selection import Reader
-from fathom.retrieval.weights import PAGES, PASSAGES, TALK, weights_for
 from fathom.text.tokens import count_tokens
 
 FILMS = [

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fathom.contradictions.succession import differing, readings, replaces
-from fathom.retrieval.dated import ON_DATE, preferences
+from fathom.retrieval.asked import ON_DATE, preferences
 from tests.inprocess import investigated
 
 TABLE = "| Plan | Price per seat | Storage |\n|---|---|---|\n"

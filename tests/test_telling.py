@@ -12,7 +12,7 @@ from fathom.extractive.reporter import outline
 from fathom.extractive.sections import write_section
 from fathom.models import Answered, Note, Plan, PlanStep, SourceText
 from fathom.retrieval.asked import read_asked
-from fathom.retrieval.quantities import states
+from fathom.retrieval.expansion import states
 from fathom.roles import OutlineRequest, SectionRequest
 from fathom.text.boilerplate import is_boilerplate
 from fathom.text.terms import terms

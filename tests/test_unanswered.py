@@ -10,7 +10,7 @@ import pytest
 
 from fathom.models import AbsentWord, Ending, RunResult, Unanswered
 from fathom.report.unanswered import UNANSWERED, parts_of
-from fathom.retrieval.spelling import meant_by
+from fathom.retrieval.expansion import meant_by
 from tests.conftest import FathomCLI, PrefectServer
 from tests.inprocess import investigated
 from tests.stubs import Stubs

@@ -16,8 +16,7 @@ from fathom.extractive.statements import Quotations, Statement, asked_by, quotat
 from fathom.extractive.succession import Quoted, Succession
 from fathom.extractive.verbs import is_verb
 from fathom.models import Note
-from fathom.retrieval.asked import Asked
-from fathom.retrieval.kinds import has_kind, kind_of
+from fathom.retrieval.asked import Asked, has_kind, kind_of
 from fathom.roles.reporter import ANSWER_CHARS, AnswerRequest, ShortAnswer
 from fathom.text.sentences import split_sentences
 from fathom.text.terms import terms

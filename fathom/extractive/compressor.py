@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from fathom.extractive.questions import is_question
 from fathom.extractive.wording import ANY_OF, clip, topic_terms
 from fathom.models import SourceText
-from fathom.retrieval.asked import Asked, read_asked
-from fathom.retrieval.dated import preferences
+from fathom.retrieval.asked import Asked, preferences, read_asked
+from fathom.retrieval.ranking import titled
 from fathom.retrieval.relevance import Chosen, Evidence
-from fathom.retrieval.titles import titled
 from fathom.roles import CompressAnswer, CompressRequest
 from fathom.text.sentences import split_sentences
 from fathom.text.terms import count_words

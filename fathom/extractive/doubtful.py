@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from fathom.models import SourceText
-from fathom.retrieval.dated import asks_for_newest
+from fathom.retrieval.asked import asks_for_newest
 from fathom.sources.signals import is_sensational_title
 
 OLD_YEARS = 3  # that a page is older than the newest one

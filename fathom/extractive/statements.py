@@ -8,11 +8,9 @@ from typing import NamedTuple, Self
 from fathom.extractive.doubtful import WebSource, doubtful
 from fathom.extractive.wording import topic_terms
 from fathom.models import Answered, Contradiction, Note, SourceText
-from fathom.retrieval.asked import Asked, compares, read_asked
-from fathom.retrieval.dated import preferences
-from fathom.retrieval.ranking import Passage
+from fathom.retrieval.asked import Asked, compares, preferences, read_asked
+from fathom.retrieval.ranking import Passage, titled
 from fathom.retrieval.relevance import Chosen, Evidence, Found
-from fathom.retrieval.titles import titled
 
 ANSWERED = 0.54
 """Share of a question's terms, by worth, from which an excerpt may be its answer; see docs/extractive.md."""

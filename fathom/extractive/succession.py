@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from fathom.contradictions.succession import Reading, differing, readings, replaces
 from fathom.extractive.statements import Quotations
-from fathom.retrieval.dated import times_of
+from fathom.retrieval.asked import times_of
 from fathom.retrieval.relevance import Chosen, Found
 
 COMPARED = 40  # best excerpts of a question that are compared

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fathom.models import SourceText, told_by
-from fathom.retrieval.narrowing import narrow
-from fathom.retrieval.working_memory import within_budget
+from fathom.retrieval.narrowing import narrow, within_budget
 from fathom.roles import (
     AnswerRequest,
     CompressRequest,

@@ -25,7 +25,7 @@ from fathom.models import (
     Unanswered,
 )
 from fathom.report.escaping import escaped, escaped_quotation
-from fathom.retrieval.spelling import meant_by
+from fathom.retrieval.expansion import meant_by
 from fathom.text.languages import LANGUAGES, language_of_question, language_tag
 from fathom.text.plain import clean_line, clean_title, counted
 from fathom.text.terms import terms

@@ -1,4 +1,4 @@
-"""What a question asks for: its terms with what texts say in their place, the kind of answer, and what defines it."""
+"""What a question asks for: its terms with what texts say in their place, the kind of answer, and the time."""
 
 from __future__ import annotations
 
@@ -7,10 +7,8 @@ from collections.abc import Collection, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from fathom.retrieval.dated import newest_words
-from fathom.retrieval.expansion import related_terms
-from fathom.retrieval.kinds import AnswerKind, kind_of
-from fathom.retrieval.quantities import quantities_of, stand_ins_of
+from fathom.facts.dates import MONTHS, Date, find_dates
+from fathom.retrieval.expansion import quantities_of, related_terms, stand_ins_of
 from fathom.text.languages import language_of_question
 from fathom.text.terms import query_terms, terms
 
@@ -147,3 +145,126 @@ def defines(text: str, asked: Asked) -> bool:
     defined = _DEFINITION.match(text)
     subject = terms(defined[1]) if defined else []
     return any(term in said for term in subject for said in asked.terms.values())
+
+
+NEWEST = 1.25  # factor for the newest text where the question asks for the newest; others get their share of it
+ON_DATE = 1.5  # factor for a text of the time that the question names
+TIE = 1e-6  # of the score: between equals the newer one comes first
+
+_NEWEST = re.compile(
+    r"\b(?:latest|newest|most recent(?:ly)?|current(?:ly)?|now|nowadays|today|at the moment|at present|these days|"
+    r"still|up[ -]to[ -]date|last (?:meeting|version|release|decision|time))\b",
+    re.IGNORECASE,
+)
+_IN_MONTH = re.compile(
+    rf"\b(?:in|of|from|during|since|until|by|last)\s+(?:early\s+|late\s+)?({'|'.join(MONTHS)})\b", re.I
+)
+
+
+def preferences(question: str, dates: Sequence[str]) -> list[float]:
+    """Return a factor for each text from its date (YYYY-MM-DD, YYYY-MM, or empty), 1 where dates do not matter."""
+    wanted = times_of(question)
+    rank = {date: place for place, date in enumerate(sorted({date for date in dates if date}), 1)}
+    most = NEWEST - 1 if asks_for_newest(question) else TIE
+    return [
+        (ON_DATE if date and any(time.agrees(_parsed(date)) for time in wanted) else 1.0)
+        + (most * rank[date] / len(rank) if date else 0.0)
+        for date in dates
+    ]
+
+
+def asks_for_newest(question: str) -> bool:
+    """Whether a question asks for what holds now, or for the latest of something."""
+    return bool(newest_words(question)) and not times_of(question)
+
+
+def newest_words(question: str) -> list[str]:
+    """Return the words by which a question asks for what holds now, or for the latest of something."""
+    return _NEWEST.findall(question)
+
+
+def times_of(question: str) -> list[Date]:
+    """Return the days, months and years that a question names; 0 where a part is not given."""
+    months = [Date(0, MONTHS[match[1].lower()]) for match in _IN_MONTH.finditer(question)]
+    dates = [found.date for found in find_dates(question)]
+    return dates or months
+
+
+def _parsed(date: str) -> Date:
+    return Date(*map(int, date.split("-")))
+
+
+_MONTH = r"(?:January|February|March|April|May|June|July|August|September|October|November|December)"
+_NAMED = r"(?:(?:[A-ZÀ-ÖØ-Þ][\w'’-]+|[A-Z]\.)(?:\s+(?:(?:de|van|von|der|al|bin|of|the)\s+)?[A-ZÀ-ÖØ-Þ][\w.'’-]*)*)"
+_DATE = rf"\b(?:1[0-9]|20)\d\ds?\b|\b{_MONTH}\b|\b\d+(?:st|nd|rd|th) century\b|\b\d{{1,2}}:\d\d\b|\b[A-Z][a-z]+day\b"
+_NUMBER = (
+    r"\d|\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fifteen|twenty|thirty|forty|fifty|"
+    r"sixty|seventy|eighty|ninety|hundred|thousand|million|billion|half|once|twice|daily|weekly|monthly|annually)\b"
+)
+_PLACE = rf"\b(?:in|at|from|near|to|on|of|outside|around|across) (?:the )?(?:\w+ern )?{_NAMED}"
+_CONDITION = r"\b(?:when|whenever|if|before|after|until|once|while|unless|as soon as)\b"
+_REASON = (
+    r"\b(?:because|since|due to|owing to|so that|in order to|as a result|therefore|reason|caused?|leads? to|led to|"
+    r"results? (?:in|from)|to (?:avoid|prevent|allow|make|keep|reduce|ensure))\b"
+)
+_CODE = r"```|`[^`\n]+`|^\s*(?:\$|>>>)\s|(?<!\w)--?\w[\w-]+|\b\w+(?:_\w+)+\b|\w\(\)"
+
+
+class AnswerKind(NamedTuple):
+    """The kind of thing that a question asks for."""
+
+    pattern: re.Pattern[str]
+    needed: bool  # nothing without it can be the answer
+
+
+# What is asked, the pattern that an answer to it holds, and whether it must; the first match counts.
+_KINDS = [
+    (re.compile(asked, re.IGNORECASE), AnswerKind(re.compile(held, re.MULTILINE), needed))
+    for asked, held, needed in (
+        (r"\bwho(?:m|se)?\b", _NAMED, True),
+        (r"\b(?:what|which) (?:person|man|woman|author|actor|actress|director)\b", _NAMED, False),
+        (
+            r"\b(?:what|which) (?:\w+ )?(?:commands?|options?|flags?|settings?|variables?|parameters?|functions?|"
+            r"methods?|keys?|attributes?|decorators?|fields?|headers?|signals?|endpoints?|quer(?:y|ies)|expressions?)\b"
+            r"|\bwhat do i (?:run|type|call|set)\b|\bhow (?:do|can|would) (?:i|you|we)\b|\blooks? like\b",
+            _CODE,
+            False,
+        ),
+        (
+            r"\bhow (?:many|much|long|old|far|large|big|tall|high|deep|wide|fast|heavy|often)\b|\b(?:what|which) "
+            r"(?:\w+ )?(?:number|percentage|percent|share|amount|rate|price|cost|size|age|population|speed)\b",
+            _NUMBER,
+            True,
+        ),
+        (r"\bfor when\b|\bwhen (?:is|are)\b.*\b(?:planned|scheduled|due|held|start|end|take place)", _DATE, False),
+        (r"\bwhen (?:is|are|do|does|should|can|may|must|will it)\b", _CONDITION, False),
+        (r"\bwhen\b|\b(?:what|which) (?:\w+ )?(?:year|date|day|month|century|decade|period|time)\b", _DATE, True),
+        (
+            r"\bwhere\b|\b(?:what|which) (?:\w+ )?(?:city|country|place|state|town|county|region|continent|island)\b",
+            _PLACE,
+            False,
+        ),
+        (r"\bwhy\b|\bwhat (?:is|was|were|are) the (?:reason|cause)|\bwhat causes?d?\b", _REASON, False),
+        (
+            r"^(?:(?:in|of|for|by|to|on|at|from|with) )?which\b|^what (?:is|was) the (?:\w+ )?(?:name|title)\b",
+            _NAMED,
+            False,
+        ),
+    )
+]
+_SMALL_WORDS = """
+in at from near to on of outside around across the a an it he she they this these its
+"""
+_SMALL = frozenset(_SMALL_WORDS.split())
+
+
+def kind_of(question: str) -> AnswerKind | None:
+    """Return what a sentence with the answer holds, or None where the question does not tell."""
+    return next((kind for asked, kind in _KINDS if asked.search(question)), None)
+
+
+def has_kind(kind: AnswerKind | None, text: str, question: str) -> bool:
+    """Whether a text holds something of a kind that the question does not hold already."""
+    known = _SMALL.union(re.findall(r"\w+", question.lower()))
+    found = kind.pattern.finditer(text) if kind else ()
+    return kind is None or any(not known.issuperset(re.findall(r"\w+", match[0].lower())) for match in found)

@@ -1,7 +1,12 @@
-"""Which passages to read: BM25 with a title field, and the bridge from one passage to the next.
+"""Which passages to read for a question: BM25 with a title field, and the bridge from one passage to the next.
 
 A question such as "Where was the director of X born?" is answered by a passage that shares hardly a word with it. It
 is found by its title or a rare name, which occurs in a passage that answers a part of the question.
+
+The weights of the text engine, one set for each shape of input. Ten short passages on different things, one long page
+and a transcript need different readers: with passages the question is which of them to read at all, on a page where
+on it to look, in a meeting who says anything of substance. The values come from coordinate search on public data;
+what each one buys is in `docs/extractive.md`.
 """
 
 from __future__ import annotations
@@ -13,12 +18,11 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from fathom.retrieval.question import Question
-from fathom.retrieval.ranking import TITLE_WEIGHT, Passage, bm25_parts, inverse_document_frequency
-from fathom.retrieval.weights import Weights
+from fathom.retrieval.expansion import related_terms
+from fathom.retrieval.ranking import TITLE_WEIGHT, B, Passage, Query, bm25_parts, inverse_document_frequency
 from fathom.text.parsed import ParsedText
 from fathom.text.sentences import Sentence
-from fathom.text.terms import STOP_WORDS, Language, terms
+from fathom.text.terms import STOP_WORDS, Language, is_cjk, is_particle, query_terms, terms
 
 SPAN_TERMS = 100  # after which a passage of a long text ends at the next paragraph; at twice as many it always ends
 SEEDS = 5  # best passages from which a bridge may lead
@@ -228,3 +232,139 @@ def _finder(phrases: Iterable[Phrase]) -> Callable[[Sequence[str]], set[Phrase]]
         return {phrase for i, n in starts if (phrase := tuple(sequence[i : i + n])) in known}
 
     return find
+
+
+SHORT_CHARS = 2_500  # texts shorter than this on average are read as passages
+FEW = 3  # texts at least, to be read as passages
+TURNS = 0.6  # share of lines that open with a speaker's name
+TURN_LINES = 10
+SAMPLE_LINES = 400
+_TURN = re.compile(r"[A-Z][\w .'’-]{0,30}: ")
+
+
+class Weights(NamedTuple):
+    """How much each sign of relevance counts. A sentence's own score, at most 1, is the unit."""
+
+    own: float  # the terms the sentence itself holds
+    passage: float  # its passage
+    kind: float = 0.0  # a date where "when" is asked, a name where "who" is
+    window: tuple[float, float] = (0.0, 0.0)  # the sentences one and two places away
+    lead: float = 0.0  # the beginning of a passage
+    first: float = 0.0  # its very first sentence
+    early: float = 0.0  # the beginning of a page: abstracts and preambles say what it is about
+    link: float = 0.0  # a sentence that names another relevant passage
+    density: float = 0.0  # how many words of substance it has
+    decay: float = 1.0  # of a term's worth with each chosen sentence that holds it
+    passage_decay: float = 1.0  # of a passage's worth with each sentence chosen from it
+    brevity: float = B  # the `b` of BM25 for sentences: how far one without other words is better
+    length: float = 0.0  # exponent: how far long sentences must be better
+    named: float = 0.0  # passages: its title occurs in the question
+    bridge: float = 0.0  # passages: its title occurs in a relevant passage
+    entity: float = 0.0  # passages: it shares a rare name with a relevant one
+    whole: bool = False  # passages are whole texts, not parts of them
+
+
+PASSAGES = Weights(
+    own=0.6,
+    passage=2.0,
+    kind=0.4,
+    lead=0.3,
+    first=0.3,
+    link=0.8,
+    decay=0.4,
+    passage_decay=0.6,
+    length=0.25,
+    named=1.0,
+    bridge=0.8,
+    entity=0.7,
+    whole=True,
+)
+PAGES = Weights(own=1.3, passage=0.65, kind=0.25, window=(0.1, 0.25), early=0.6, brevity=0.3)
+TALK = Weights(own=1.6, passage=0.3, window=(0.0, 0.15), density=5.0, decay=0.85)
+
+
+def weights_for(texts: Sequence[str]) -> Weights:
+    """Return the weights for the shape of some texts."""
+    if len(texts) >= FEW and sum(map(len, texts)) <= SHORT_CHARS * len(texts):
+        return PASSAGES
+    lines = [line for text in texts for line in text[:100_000].split("\n", SAMPLE_LINES)[:SAMPLE_LINES] if line.strip()]
+    turns = sum(bool(_TURN.match(line)) for line in lines)
+    return TALK if len(lines) >= TURN_LINES and turns >= TURNS * len(lines) else PAGES
+
+
+RELATED = 0.5  # weight of a term that texts use in place of the question's
+CHARACTER = 0.3  # weight of a character of CJK writing: words that share one are often related
+QUOTED = 2.0  # weight of a term that the question puts in quotation marks
+
+_MONTHS = (
+    "January|February|March|April|May|June|July|August|September|October|November|December|"
+    "Januar|Februar|März|Mai|Juni|Juli|Oktober|Dezember"
+)
+_DATE = re.compile(rf"\b(?:1\d{{3}}|20\d\d)\b|\b(?:{_MONTHS})\b|[年月]|\bcentur|\bJahrhundert")
+_NUMBER = re.compile(
+    r"\d|[一二三四五六七八九十百千万]|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|hundred|thousand|"
+    r"million|billion|zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|zwölf|hundert|tausend)\b",
+    re.IGNORECASE,
+)
+# Two capitalised words in a row, not counting a sentence's own first capital.
+_NAME = re.compile(
+    r"(?<=[a-z,;)] )[\"“(]?[A-Z][\w'’.-]+ (?:(?:of|de|van|von|der|the|al|bin) )?[A-Z][\w'’-]+"
+    r"|^[A-Z][\w'’.-]+ [A-Z][a-z]"
+)
+_PLACE = re.compile(r"\b(?:in|at|near|of|from|to|In|At|aus|bei|nach) (?:the )?[A-Z]\w+|[省市县国州区]")
+# By what the question says; what was first or is older is settled by dates. The first that matches counts.
+_KINDS = (
+    (
+        re.compile(
+            r"\b(?:older|younger|earlier|later|first|longer|more recent|most recent|when|(?:what|which) "
+            r"(?:year|date|century|decade|day|month)|date of|wann|welchem jahr)\b|什么时候|哪一?年|何时"
+        ),
+        _DATE,
+    ),
+    (
+        re.compile(
+            r"\bhow (?:many|much|long|old|large|big|far|tall|high|often|fast)\b|\bwhat (?:percent|number|percentage|"
+            r"proportion|age|size|amount|is the population)|\bwie ?(?:viele?|lange?|hoch|groß|alt|weit)\b|多少|多大|几"
+        ),
+        _NUMBER,
+    ),
+    (re.compile(r"\b(?:who|whom|whose|wer|wem|wen|wessen)\b|谁"), _NAME),
+    (
+        re.compile(
+            r"\b(?:where|(?:what|which) (?:city|country|state|county|place|town|region|continent|province)|place of|"
+            r"wo|woher|wohin)\b|哪里|何处|哪个[国城]"
+        ),
+        _PLACE,
+    ),
+)
+_QUOTED = re.compile(r"[\"“„«]([^\"”“»]{2,200})[\"”“»]")
+
+
+class Question(NamedTuple):
+    """A question as the engine sees it."""
+
+    weights: Mapping[str, float]  # the terms asked for
+    related: Mapping[str, float] = {}  # terms that texts may use in their place
+    sequence: tuple[str, ...] = ()  # all terms in order: in it, titles are found
+    kind: re.Pattern[str] | None = None  # what a sentence with the answer looks like
+
+    @property
+    def wanted(self) -> dict[str, float]:
+        """All terms with their weights."""
+        return {**self.related, **self.weights}
+
+
+def read_question(query: Query, language: Language = "english") -> Question:
+    """Return a question's parts; weighted terms are taken as they are."""
+    if not isinstance(query, str):
+        return Question(dict(query))
+    weights = dict.fromkeys(query_terms(query, language), 1.0)
+    for quoted in _QUOTED.findall(query):
+        weights |= {term: QUOTED for term in query_terms(quoted, language) if term in weights}
+    related: dict[str, float] = {}
+    for term, weight in weights.items():
+        related |= {other: RELATED * weight for other in related_terms(term) if other not in weights}
+        if is_cjk(term):
+            related |= {character: CHARACTER for character in term if not is_particle(character)}
+    kind = next((held for asked, held in _KINDS if asked.search(query.lower())), None)
+    return Question(weights, related, tuple(terms(query, language)), kind)

@@ -1,4 +1,4 @@
-"""BM25: how well passages answer a query.
+"""BM25: how well passages answer a query; and the title under which a text is ranked.
 
 Okapi BM25 (Robertson and Zaragoza, 2009) with the titles' terms counted as if the text had them twice more, the
 simple form of BM25F. Document frequencies come from the passages at hand; there is no index to keep.
@@ -7,11 +7,15 @@ simple form of BM25F. Document frequencies come from the passages at hand; there
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
+from urllib.parse import unquote, urlsplit
 
+from fathom.models import SourceText
 from fathom.text.terms import query_terms, terms
+from fathom.text.urls import ENDING
 
 K1 = 1.2
 B = 0.5
@@ -67,3 +71,19 @@ def bm25(weights: Mapping[str, float], counts: Sequence[Mapping[str, int]], leng
     """Return the score of each text for weighted terms, from its counts of them and its number of terms."""
     parts = bm25_parts(inverse_document_frequency(weights, counts), counts, lengths)
     return [sum(part.values()) for part in parts]
+
+
+_BETWEEN_WORDS = re.compile(r"[\W_]+")
+_ZEROS = re.compile(r"(?<![0-9])0+(?=[0-9]{2})")  # that fill up a number: pep-0572
+
+
+def titled(text: SourceText) -> Passage:
+    """Return a text with its title and the words of its path."""
+    return Passage(text.text, f"{text.title} {path_words(text.url)}")
+
+
+def path_words(url: str) -> str:
+    """Return the words of an address behind the host or the folder: "docs:notes/2024/leave.md" is "2024 leave"."""
+    parts = urlsplit(url)
+    path = parts.path if parts.netloc else parts.path.partition("/")[2]
+    return _ZEROS.sub("", _BETWEEN_WORDS.sub(" ", ENDING.sub("", unquote(path)))).strip()

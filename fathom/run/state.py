@@ -29,7 +29,7 @@ from fathom.models import (
     described,
     insufficiency,
 )
-from fathom.retrieval.working_memory import Memory
+from fathom.retrieval.narrowing import Memory
 from fathom.run.convergence import Reason
 from fathom.run.reading import Useless
 from fathom.text.plain import counted

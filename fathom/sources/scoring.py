@@ -22,7 +22,7 @@ from fathom.contradictions.finding import Said
 from fathom.facts.dates import Date, find_dates
 from fathom.models import Contradiction, PlanStep, Source, SourceText, described
 from fathom.models.evidence import SourceFlag, SourceQuality
-from fathom.retrieval.dated import asks_for_newest
+from fathom.retrieval.asked import asks_for_newest
 from fathom.retrieval.identifiers import identifiers_of
 from fathom.retrieval.ranking import Passage
 from fathom.retrieval.selection import Reader

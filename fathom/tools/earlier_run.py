@@ -11,8 +11,8 @@ from fathom.errors import ToolRejected
 from fathom.evidence.stored import StoredText
 from fathom.models import ToolOutput
 from fathom.retrieval.identifiers import borne_by, naming
+from fathom.retrieval.ranking import titled
 from fathom.retrieval.relevance import best_places
-from fathom.retrieval.titles import titled
 from fathom.sources.domains import admitted
 from fathom.tools.base import RunContext, Tool
 from fathom.tools.earlier import EarlierRun

@@ -10,10 +10,9 @@ from typing import Self
 
 from fathom.config.settings import ResearchSettings
 from fathom.models import AbsentWord, Document, Holdings, SourceText, Survey, ToolOutput, UnreadFile
-from fathom.retrieval.ranking import Passage
+from fathom.retrieval.expansion import meant_by
+from fathom.retrieval.ranking import Passage, path_words
 from fathom.retrieval.relevance import Place, best_places
-from fathom.retrieval.spelling import meant_by
-from fathom.retrieval.titles import path_words
 from fathom.text.languages import language_tag
 from fathom.text.urls import source_ids
 from fathom.tools.base import RunContext, Tool
