@@ -8,7 +8,7 @@ if it holds an alternative of each expected answer. Every other question measure
     ECE     expected calibration error: how far it is from the share of right answers, over ten bins
     Brier   mean square of its distance from 1 or 0, and that of always stating the share of right answers
 
-The rest are there to fit it: `--fit` prints the weights for `fathom/extractive/confidence.py`.
+The rest are there to fit it: `--fit` prints the weights for `fathom/extractive/answering.py`.
 """
 
 from __future__ import annotations
@@ -21,8 +21,7 @@ from typing import NamedTuple
 
 from benchmarks import metrics
 from benchmarks.text import expected_of, lines_of
-from fathom.extractive.answering import choose_answer
-from fathom.extractive.confidence import Signs
+from fathom.extractive.answering import Signs, choose_answer
 from fathom.models import SourceText
 from fathom.roles import AnswerRequest
 

@@ -19,7 +19,7 @@ from fathom.config.inputs import check_query
 from fathom.config.secrets import HIDDEN, Scrubber
 from fathom.config.settings import ResearchSettings, ResolvedSettings, SearchMode, resolve
 from fathom.errors import InvalidInput
-from fathom.extractive.judging import judge
+from fathom.extractive.planner import judge
 from fathom.flows.server import find_api
 from fathom.llm.model_checks import check_models, settled_budget
 from fathom.models.run import BatchQuestion

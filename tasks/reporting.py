@@ -9,7 +9,7 @@ from typing import Any
 from fathom.config.models import EXTRACTIVE
 from fathom.config.templates import TemplateSection
 from fathom.evidence.stored import StoredText
-from fathom.extractive.sections import NOTHING_FOUND
+from fathom.extractive.reporter import NOTHING_FOUND
 from fathom.extractive.statements import quotations_for
 from fathom.models import Brief, Contradiction, Note, Plan, ReportSection, SourceText, Usage, Width, noted
 from fathom.retrieval.narrowing import Memory, narrow

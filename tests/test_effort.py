@@ -10,7 +10,7 @@ import pytest
 
 from fathom.config.environment import Environment
 from fathom.config.settings import ResearchSettings, ResolvedSettings, resolve
-from fathom.extractive.judging import judge
+from fathom.extractive.planner import judge
 from fathom.models import Ending, Kind, RunResult, Width
 from fathom.run.effort import Scope, scope_of
 from fathom.run.engine import Engine

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fathom.extractive.reporter import outline
-from fathom.extractive.sections import write_section
+from fathom.extractive.reporter import outline, write_section
 from fathom.models import Answered, Note, Plan, PlanStep, SourceText
 from fathom.retrieval.asked import read_asked
 from fathom.retrieval.expansion import states

@@ -17,7 +17,7 @@ from fathom.config.profiles import Profile
 from fathom.config.settings import ResearchSettings, resolve
 from fathom.config.templates import MOST_BYTES, shipped, template_of
 from fathom.errors import InvalidInput
-from fathom.extractive.sections import NOTHING_FOUND
+from fathom.extractive.reporter import NOTHING_FOUND
 from fathom.flows.deep_research import deep_research
 from fathom.flows.runs.local import execute, new_run
 from fathom.flows.runs.replay import replay

@@ -11,9 +11,8 @@ from fathom.extractive.clarifier import clarify
 from fathom.extractive.compressor import compress
 from fathom.extractive.critic import reflect
 from fathom.extractive.planner import plan
-from fathom.extractive.reporter import outline
+from fathom.extractive.reporter import outline, write_section
 from fathom.extractive.researcher import decide
-from fathom.extractive.sections import write_section
 from fathom.llm.base import Completion, ModelCall
 from fathom.models import Usage
 from fathom.roles import Answer, CorrectionAnswer, JudgeAnswer, Text

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import re
 
-from fathom.extractive.questions import parts_of, questions_of
-from fathom.extractive.wording import key_terms, topic_terms
+from fathom.extractive.questions import key_terms, parts_of, questions_of, topic_terms
 from fathom.roles import ClarifyAnswer, ClarifyRequest
 from fathom.roles.clarifier import AskedBack
 from fathom.text.plain import joined

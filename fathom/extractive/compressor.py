@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fathom.extractive.questions import is_question
-from fathom.extractive.wording import ANY_OF, clip, topic_terms
+from fathom.extractive.questions import ANY_OF, clip, is_question, topic_terms
 from fathom.models import SourceText
 from fathom.retrieval.asked import Asked, preferences, read_asked
 from fathom.retrieval.ranking import titled

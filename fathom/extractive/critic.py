@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from fathom.contradictions.finding import Said, find_contradictions
-from fathom.extractive.questions import questions_of
+from fathom.extractive.questions import (
+    broader,
+    capitalized,
+    clip,
+    is_verb,
+    keywords,
+    questions_of,
+    strip_lead,
+    topic_terms,
+)
 from fathom.extractive.statements import ANSWERED, Quotations, Statement, statements_of
-from fathom.extractive.verbs import is_verb
-from fathom.extractive.wording import broader, capitalized, clip, keywords, strip_lead, topic_terms
 from fathom.models import Gap, Note, PlanStep, Priority, StepStatus
 from fathom.roles import ReflectAnswer, ReflectRequest
 from fathom.roles.critic import FollowUpStep, StepVerdict

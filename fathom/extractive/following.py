@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import re
 
-from fathom.extractive.verbs import is_verb
-from fathom.extractive.wording import keywords, topic_terms
+from fathom.extractive.questions import is_verb, keywords, topic_terms
 from fathom.text.terms import STOP_WORDS, terms
 
 MOST_WORDS = 6  # of the earlier question, that are added

@@ -1,15 +1,15 @@
-"""What a prompt asks: its questions, each complete by itself, and the sides, aspects or items that a question lists."""
+"""What a prompt asks: its questions, each complete by itself, what they list, and words for titles and queries."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from itertools import groupby
 from typing import NamedTuple
 
-from fathom.extractive.verbs import is_verb
-from fathom.extractive.wording import capitalized, clip, key_terms, keywords, strip_lead, topic_terms
+from fathom.retrieval.expansion import related_terms
 from fathom.text.sentences import split_sentences
-from fathom.text.terms import query_terms
+from fathom.text.terms import STOP_WORDS, query_terms, terms
 
 SUBJECT_WORDS = 6
 ITEM_WORDS = 8
@@ -148,3 +148,154 @@ def _complete(question: str, subject: str) -> str:
     if wanted <= own or (own & wanted and not _PRONOUN.search(question)):
         return question
     return f"{question} ({subject})"
+
+
+RELATED_WEIGHT = 0.5  # of a term that texts use in place of another
+
+ANY_OF = "Find what is said on any part of this:"
+"""Beginning of the description of a step that asks for several things, of which each is worth a note."""
+
+_WORD = re.compile(r"[^\W_][\w'’+#-]*(?:\.\w+)*|__\w+__")
+_WORK = r"(?:report|overview|summary|analysis|review|article|essay|introduction|paper|study|guide|survey|research)"
+_LEAD = re.compile(
+    r"(?:please|(?:could|can|would) you|also|i(?: would|'d) like(?: (?:you )?to)?|"
+    r"i (?:want|need)(?: to (?:know|understand)(?: about)?)?|help me (?:to )?understand|tell me(?: about)?|"
+    r"acting as [^,.]{3,80},|explain(?: to me)?|describe|discuss|summari[sz]e|investigate|analy[sz]e|examine|explore|"
+    r"evaluate|assess|find out|(?:write|give|prepare|create|provide|produce|conduct|draft|make)(?: me)?"
+    rf"(?: (?:an? |the )?(?:(?:comprehensive|detailed|short|brief|full) )?{_WORK} (?:on|about|of|into|for)"
+    rf"|(?= (?:[\w-]+ ){{1,6}}{_WORK}\b)))(?!\w)[\s,:]*",
+    re.IGNORECASE,
+)
+_LOOSE_WORDS = """
+a an the of in on at to for from by with and or as that which who is are was were be its their this these when where
+while if than then into over about between how why what do does did can so such very too not no und oder der die das
+des dem den ein eine von mit zu im für auf
+"""
+_LOOSE = frozenset(_LOOSE_WORDS.split())
+# Terms of asking, and of the sentences in which a plan describes its steps: they say nothing about the subject.
+_ASKED = "define interact relate choose work happen now nowadays currently today mean meant"
+_META_TERMS = frozenset(query_terms(_ASKED))
+_FRAME_TERMS = _META_TERMS | frozenset(query_terms("answer find follow passage read say state question"))
+
+
+def keywords(text: str) -> list[str]:
+    """Return the words of a text that name its topic, as written, each once."""
+    seen: set[str] = set()
+    words = []
+    for word in _WORD.findall(strip_lead(text)):
+        if (found := key_terms(word)) and not set(found) <= seen:
+            seen.update(found)
+            words.append(word)
+    return words
+
+
+def key_terms(text: str) -> list[str]:
+    """Return the terms of a text that name its topic; nothing when there are only function words."""
+    words = _WORD.findall(text)
+    return query_terms(text) if any(_is_acronym(word) or word.lower() not in STOP_WORDS for word in words) else []
+
+
+def _is_acronym(word: str) -> bool:
+    """Whether a word is in capitals, as the name "US" is and the pronoun is not."""
+    return len(word) > 1 and word.isupper()
+
+
+def topic_terms(text: str, *, frame: bool = False) -> list[str]:
+    """Return the key terms without those of asking; with `frame`, also without those of a step's description."""
+    found = key_terms(text)
+    left_out = _FRAME_TERMS if frame else _META_TERMS
+    return [term for term in found if term not in left_out] or found
+
+
+def with_related(weights: Mapping[str, float]) -> dict[str, float]:
+    """Return weighted terms with those that texts use in their place, at half the weight."""
+    extended = dict(weights)
+    for term, weight in weights.items():
+        for other in related_terms(term):
+            extended.setdefault(other, RELATED_WEIGHT * weight)
+    return extended
+
+
+def families(found: Iterable[str]) -> list[set[str]]:
+    """Return each term with those that texts use in its place."""
+    return [{term, *related_terms(term)} for term in found]
+
+
+def broader(title: str, query: str) -> str:
+    """Return a query of at most three words, those that a step's title shares with the question where it has two."""
+    words = keywords(title)
+    shared = [word for word in words if set(terms(word)) & set(topic_terms(query))]
+    return " ".join((shared if len(shared) >= 2 else list(dict.fromkeys([*words, *keywords(query)])))[:3])
+
+
+def strip_lead(query: str) -> str:
+    """Return a query without the request around it: "Please write a report on X" is "X"."""
+    query = " ".join(query.split())
+    while (lead := _LEAD.match(query)) and query[lead.end() :].strip(" .?!"):
+        query = query[lead.end() :]
+    return query.strip(" .?!？。，、;:")
+
+
+def clip(text: str, words: int) -> str:
+    """Return at most this number of words from the start of a text, without an article or preposition left last."""
+    parts = text.split()
+    if len(parts) == 1 and len(text) > 6 * words:
+        return text[: 3 * words]  # writing without spaces
+    if len(parts) > words:
+        parts = parts[:words]
+        while len(parts) > 1 and parts[-1].lower().strip(",;:.") in _LOOSE:
+            parts.pop()
+    clipped = " ".join(parts).strip(" ,;:–-.")
+    for opening, closing in (("(", ")"), ("[", "]"), ("“", "”")):
+        if clipped.count(opening) > clipped.count(closing):
+            clipped = clipped[: clipped.rindex(opening)].strip(" ,;:–-")
+    return clipped
+
+
+def capitalized(text: str) -> str:
+    """Return the text with its first letter a capital."""
+    return text[:1].upper() + text[1:]
+
+
+_BASE = """
+absorb accept achieve act adapt add affect agree aim allocate allow amount announce answer appear apply approach arise
+arrive ask assign avoid balance base become begin behave believe belong bind break bring build buy cache calculate
+call capture carry cast cause change charge choose claim clean climb close collect combine come communicate compare
+compile complain compute confirm connect consider consist contain continue contribute control convert cool cope copy
+cost count cover create date deal decide declare decode define delete deliver depend derive destroy detect determine
+develop die differ diffuse digest discover dispatch distinguish distribute divide dock draw drive drop eat elect
+emerge employ enable encode encrypt enforce enjoy ensure enter establish estimate evaluate evolve exceed execute exist
+expand expect explain express extend face fail fall feed feel fight fill finance find fit fix float fly follow force
+form found function gain gather generate get give go grant grow guide handle hang happen harm head heal hear help hire
+hold host identify impact implement import improve include increase infect influence inherit initialize insert inspect
+interact interpret invent invest iterate join keep kill know last launch lay lead learn leave let lie lift like limit
+link listen live load locate lock look lose love lower make manage map mark match matter mean measure meet mention
+migrate modify move name need note number occur offer open operate optimize order organize overload override own parse
+pass pay perform pick plan play point prefer present prevent process produce promise promote propagate protect prove
+provide publish pull push put quote raise range rank rate reach react read receive reclaim recognise recognize recover
+reduce refer reflect regulate reject relate release remain remember remove render repair replace report represent
+reproduce require resolve respond rest return reuse rise rule run sail save say scale schedule search see seem select
+sell send serve set shape shift shrink sink sit sleep solve sort speak spend split spread stand start state steer stop
+store strike study sue suffer suggest support suppress survive swap sync take talk target teach tell tend test think
+threaten total touch track trade train transfer transform translate transmit travel treat trigger try turn understand
+update use vary verify vote wait want warn wear weigh win wish work worry wrap write yield
+"""
+_FINITE = """
+is are was were be been has have had can could may might must will would shall should does do did cannot
+became began bought broke brought built came caught chose cost cut did drew drove fell felt flew found fought gave
+got grew had held hit kept knew laid led left lent let lay lost made meant met paid put ran rose said sang sank sat
+saw sent set shook shot shut sold spent spoke spread stood struck swam swore taught thought threw told took went woke
+won wore wrote
+"""
+_FINITE_VERBS = frozenset(_FINITE.split())
+_BASE_FORMS = frozenset(_BASE.split())
+
+
+def is_verb(word: str, before: str = "") -> bool:
+    """Whether a lowercase word can be the verb of a sentence; not behind "to", "which" or "that"."""
+    if before in ("to", "which", "that"):
+        return False
+    if word in _FINITE_VERBS or word.endswith("n't") or (word.endswith("ed") and len(word) > 4):
+        return True
+    stems = (word, word.removesuffix("s"), word.removesuffix("es"), re.sub("ies$", "y", word))
+    return any(stem in _BASE_FORMS for stem in stems)

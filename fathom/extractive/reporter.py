@@ -1,17 +1,36 @@
-"""Outlining without a model: the short answer, then a section for each step that has enough of its own to say."""
+"""Writing a report without a model: its outline, and sections of quotations, each with its citation.
+
+Writing a section of a template without a model: the quotations that belong into it more than into any other. A
+section says in its title and description what belongs into it. A paragraph, list or table of the notes goes to the
+section whose words it fits best, if it holds enough of them; a section that gets none stays empty.
+"""
 
 from __future__ import annotations
 
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import takewhile
 from textwrap import shorten
+from typing import NamedTuple
 
-from fathom.extractive.questions import questions_of
-from fathom.extractive.sections import CITED, MORE, write_section
-from fathom.extractive.statements import quotations_for
-from fathom.extractive.wording import capitalized
-from fathom.models import Answered, PlanStep
+from fathom.config.templates import TemplateSection
+from fathom.extractive.questions import capitalized, families, questions_of, topic_terms
+from fathom.extractive.statements import (
+    ON_QUESTION,
+    Quotations,
+    Quoted,
+    Statement,
+    Succession,
+    quotations_for,
+    statements_of,
+)
+from fathom.models import Answered, Note, PlanStep
 from fathom.retrieval.duplicates import is_near_duplicate
-from fathom.roles import OutlineAnswer, OutlineRequest, SectionRequest
+from fathom.retrieval.relevance import Found
+from fathom.roles import OutlineAnswer, OutlineRequest, SectionRequest, Text
 from fathom.roles.reporter import OutlinedSection
+from fathom.text.sentences import split_sentences
 from fathom.text.terms import terms
 
 ANSWER, CLOSEST = "Answer", "What comes closest"
@@ -122,3 +141,296 @@ def _fitting(groups: list[list[PlanStep]]) -> list[list[PlanStep]]:
 def _nearest(step: PlanStep, groups: list[list[PlanStep]]) -> list[PlanStep]:
     words = set(terms(step.title))
     return max(groups, key=lambda group: len(words & set(terms(" ".join(s.title for s in group)))))
+
+
+ANSWER_TOKENS = 200
+PART_TOKENS = 60  # at least for each part of a question that has many
+SECTION_TOKENS = 450
+LEAST_SCORE, LEAST_IN_SECTION = 0.2, 0.3  # of the best excerpt's; what says less stays out
+MORE = "More from the sources"
+"""Heading of the section with what else bears on the only question."""
+NOT_FOUND = "Not found in the sources:"
+NOTHING_FOUND = "This section is empty: this research found nothing that belongs here."
+NOTHING_NEW = "This section has nothing to add to what the others quote."
+
+CITED = re.compile(r"\s*(?:\[S[0-9a-f]{6,64}\])+\s*")
+
+
+def write_section(request: SectionRequest) -> Text:
+    """Return a section of quotations that no earlier section has; the first one answers each part of the question."""
+    if request.position == 0:
+        body = _answer(quotations_for(request.notes, request.passages), questions_of(request.query))
+    elif request.is_given:
+        return Text(text=write_given_section(request) or NOTHING_FOUND)
+    else:
+        body = _section_text(Quotations.of_notes(request.notes, request.passages), request)
+    return Text(text=body or NOTHING_NEW)
+
+
+def _answer(quotations: Quotations, questions: Sequence[str]) -> str:
+    """Return the best quotations for each question, and what of them was not found."""
+    room = max(PART_TOKENS, ANSWER_TOKENS // len(questions))
+    shown: list[Quoted] = []
+    missing: list[str] = []
+    for question in questions:
+        succession = Succession(quotations, question)
+        shown += succession.shown(quotations.choose(_best(succession.found), question, room))
+        if len(questions) > 1 and quotations.answered_by(succession.found, question) is Answered.no:
+            missing.append(question)
+    lines = [f"{NOT_FOUND} {question.rstrip('?')}?" for question in missing]
+    return "\n\n".join(filter(None, [_quoted(quotations, _once(shown)), *lines]))
+
+
+def _once(shown: Iterable[Quoted]) -> Iterator[Quoted]:
+    """Yield the quotations without the paragraphs that those before them have; texts of one source may overlap."""
+    said: set[tuple[str, ...]] = set()
+    for each in shown:
+        blocks = [each.markdown] if "```" in each.markdown else each.markdown.split("\n\n")
+        new = [block for block in blocks if not (own := _said([block])) or own - said]
+        said |= _said(new)
+        if any(not block.endswith(":") for block in new):
+            yield each._replace(markdown="\n\n".join(new))
+
+
+def _section_text(quotations: Quotations, request: SectionRequest) -> str:
+    said = _said(request.written)
+    questions = questions_of(request.query)
+    heading = request.section.heading
+    if heading == MORE:
+        wording = questions[0]
+    else:
+        wording = heading if heading.rstrip("?") in map(_plain, questions) else f"{heading} {request.query}"
+    succession = Succession(quotations, wording)
+    new = [each for each in _best(succession.found, LEAST_IN_SECTION) if not _is_said(quotations.says(each), said)]
+    chosen = quotations.choose(new, wording, SECTION_TOKENS)
+    # A lead-in that is the section's heading says nothing more.
+    bare = (each._replace(markdown=each.markdown.removeprefix(f"{heading}:").lstrip("\n")) for each in chosen)
+    return _quoted(quotations, [succession.marked(Quoted(each.text, each.markdown)) for each in bare])
+
+
+def _plain(question: str) -> str:
+    return question.rstrip("?")
+
+
+def _best(found: Sequence[Found], least: float = LEAST_SCORE) -> list[Found]:
+    return [each for each in found if each.score >= least * found[0].score]
+
+
+def _said(written: Iterable[str]) -> set[tuple[str, ...]]:
+    """Return the sentences, rows and items of earlier sections, as their terms."""
+    parts = (part for section in written for part in CITED.split(section))
+    sentences = (s for part in parts for s in split_sentences(part) if not s.text.endswith(":"))
+    return {found for s in sentences if (found := tuple(terms(s.text)))}
+
+
+def _is_said(text: str, said: set[tuple[str, ...]]) -> bool:
+    """Whether earlier sections have a sentence, row or item of an excerpt."""
+    return any(tuple(terms(sentence.text)) in said for sentence in split_sentences(text))
+
+
+def _quoted(quotations: Quotations, shown: Iterable[Quoted]) -> str:
+    return quoted((quotations.sources[each.number], each.markdown) for each in shown)
+
+
+OF_TITLE, OF_DESCRIPTION = 2, 1  # what a word of a section's title counts, and one of its description
+LEAST_HELD = 2  # that a quotation must hold: one word of a description alone is a coincidence
+LEAST_SHARED = 3  # that it must hold where it fits another section better, and this one would be empty
+LEAST_GIVEN = 0.3  # of the best quotation's; what says less stays out
+
+
+class _Fit(NamedTuple):
+    """How well a quotation fits the section at a position of the report."""
+
+    position: int
+    score: float
+    held: int
+
+
+def write_given_section(request: SectionRequest) -> str:
+    """Return the quotations of a section as Markdown with citations; nothing if no quotation belongs into it."""
+    parts = list({(part.text, part.sources): part for part in _parts(request.notes)}.values())
+    quotations = Quotations.of_statements(parts)
+    shares = dict.fromkeys(range(len(parts)), 0.0)  # of the question, by the number of the quotation
+    for each in quotations.rank(request.query):
+        shares[each.text] = max(shares[each.text], each.share)
+    own = _on_question(_belonging(request, quotations), parts, shares)
+    section = request.sections[request.position - 1]
+    wording = f"{_described(section)} {request.query}"
+    succession = Succession(quotations, wording)
+    found = [each for each in succession.found if each.text in own]
+    telling = [each for each in found if each.score >= LEAST_GIVEN * found[0].score]
+    chosen = quotations.choose(telling, wording, SECTION_TOKENS)
+    shown = [succession.marked(Quoted(each.text, each.markdown)) for each in chosen]
+    return quoted((quotations.sources[each.number], each.markdown) for each in shown)
+
+
+def _described(section: TemplateSection) -> str:
+    return f"{section.title} {section.about}"
+
+
+def _parts(notes: Sequence[Note]) -> Iterator[Statement]:
+    """Yield what the notes quote in paragraphs, lists and tables, each below its heading and lead-in."""
+    for statement in statements_of(notes):
+        first, *others = split_blocks(statement.text)
+        heading = [first] if announces(first) and others else []
+        lead: list[str] = []
+        for block in others if heading else [first, *others]:
+            if announces(block):
+                lead.append(block)
+                continue
+            yield statement._replace(text="\n\n".join([*heading, *lead, block]))
+            lead = []
+
+
+def _belonging(request: SectionRequest, quotations: Quotations) -> set[int]:
+    """Return the quotations that fit the section best; if there are none, those that fit it well, too."""
+    best, well = set[int](), set[int]()
+    for number, fits in _fits(request, quotations).items():
+        if max(fits, key=lambda fit: fit.score).position == request.position:
+            best.add(number)
+        if any(fit.position == request.position and fit.held >= LEAST_SHARED for fit in fits):
+            well.add(number)
+    return best or well
+
+
+def _fits(request: SectionRequest, quotations: Quotations) -> dict[int, list[_Fit]]:
+    """Return by the number of each quotation the sections into which it may belong, in the order of the report."""
+    said = [set(terms(f"{title} {quotations.whole(number)}")) for number, title in enumerate(quotations.titles)]
+    fitting: defaultdict[int, list[_Fit]] = defaultdict(list)
+    for position, section in enumerate(request.sections, 1):
+        worth = _worth(section, request.query)
+        scores: dict[int, float] = {}
+        for each in quotations.rank(_described(section)):
+            scores.setdefault(each.text, each.score)  # the best comes first
+        for number, score in scores.items():
+            held = sum(worth.get(term, 0) for term in said[number])
+            if held >= LEAST_HELD:
+                fitting[number].append(_Fit(position, score, held))
+    return fitting
+
+
+def _worth(section: TemplateSection, query: str) -> Mapping[str, int]:
+    """Return what the words of a section count, and those that texts use in their place; none of the question's."""
+    worth: dict[str, int] = {}
+    for text, count in ((section.about, OF_DESCRIPTION), (section.title, OF_TITLE)):
+        for family in families(topic_terms(text)):
+            worth.update(dict.fromkeys(family, count))
+    return {term: count for term, count in worth.items() if term not in topic_terms(query)}
+
+
+def _on_question(own: set[int], parts: Sequence[Statement], shares: Mapping[int, float]) -> set[int]:
+    """Return quotations without those that say little of the question, if some of them say much.
+
+    What stands together in a source is on the same matter.
+    """
+    together: defaultdict[tuple[int, int], float] = defaultdict(float)
+    for number in own:
+        place = (parts[number].note, parts[number].order)
+        together[place] = max(together[place], shares[number])
+    most = max(together.values(), default=0.0)
+    if most < ON_QUESTION:
+        return own
+    return {number for number in own if together[parts[number].note, parts[number].order] >= most / 2}
+
+
+_ENDS_WITH_COLON = re.compile(r"[:：?]\s*\Z")
+_ITEM = re.compile(r"\s*- ")
+_TABLE = re.compile(r"\|[^\n]*\n\|(?:\s*:?-+:?\s*\|)+")  # a snippet of a search may begin in the middle of one
+
+
+Sources = tuple[str, ...]
+
+
+def quoted(excerpts: Iterable[tuple[Sources, str]]) -> str:
+    """Return excerpts, each with its sources, as Markdown with citations; a header or lead-in stands only once."""
+    groups: dict[tuple[object, ...], tuple[Sources, list[str]]] = {}
+    for number, (sources, markdown) in enumerate(excerpts):
+        blocks = list(split_blocks(markdown))
+        lead = list(takewhile(announces, blocks))
+        rest = blocks[len(lead) :]
+        header = tuple(rest[0].split("\n")[:2]) if rest and _TABLE.match(rest[0]) else ()
+        key = (sources, *lead, *header) if lead or header else (number,)
+        if key not in groups:
+            groups[key] = (sources, blocks)
+        else:
+            _add(groups[key][1], rest)
+    return "\n\n".join(cited(blocks, sources) for sources, blocks in groups.values())
+
+
+def _add(blocks: list[str], more: Sequence[str]) -> None:
+    """Add blocks to others with the same lead-in; rows and items join those before."""
+    first, *others = more
+    if _TABLE.match(first) and _TABLE.match(blocks[-1]):
+        blocks[-1] = "\n".join([blocks[-1], *first.split("\n")[2:]])
+    elif _ITEM.match(first) and _ITEM.match(blocks[-1]):
+        blocks[-1] = f"{blocks[-1]}\n{first}"
+    else:
+        blocks.append(first)
+    blocks.extend(others)
+
+
+def cited(blocks: Iterable[str], sources: Sources) -> str:
+    """Return the blocks of an excerpt with the citation of its sources wherever their form needs one."""
+    return "\n\n".join(_cited_blocks(blocks, "".join(f"[{source}]" for source in sources)))
+
+
+def announces(block: str) -> bool:
+    """Whether a block is a heading or a line that introduces what follows."""
+    return bool(_ENDS_WITH_COLON.search(block)) and not block.startswith(("|", "```"))
+
+
+def split_blocks(markdown: str) -> Iterator[str]:
+    """Yield the blocks of an excerpt; blank lines inside a fence are part of it."""
+    block: list[str] = []
+    fence = ""
+    for line in markdown.split("\n"):
+        marker = re.match(r"`{3,}", line)
+        if not line.strip() and not fence:
+            if block:
+                yield "\n".join(block)
+            block = []
+            continue
+        block.append(line)
+        if marker and (not fence or line.strip() == fence):
+            fence = "" if fence else marker[0]
+    if block:
+        yield "\n".join(block)
+
+
+def _cited_blocks(blocks: Iterable[str], citation: str) -> Iterator[str]:
+    waiting = ""  # a line that introduces what follows
+    for block in blocks:
+        if block.startswith("```"):
+            yield f"{waiting or 'The source reads:'} {citation}"
+            yield block
+            waiting = ""
+            continue
+        if waiting:
+            yield waiting
+            waiting = ""
+        if _TABLE.match(block):
+            yield _cited_table(block, citation)
+        elif _ITEM.match(block):
+            yield "\n".join(f"{line} {citation}" for line in block.split("\n"))
+        else:
+            *said, last = [sentence.clean for sentence in split_sentences(block)]
+            if not _ENDS_WITH_COLON.search(last):
+                said.append(last)
+            elif not said:
+                waiting = last
+            text = " ".join(f"{_closed(sentence)} {citation}" for sentence in said)
+            if said and _ENDS_WITH_COLON.search(last):
+                waiting = f"{text} {last}"
+            elif said:
+                yield text
+    if waiting:
+        yield f"{waiting} {citation}"
+
+
+def _cited_table(table: str, citation: str) -> str:
+    header, rule, *rows = table.split("\n")
+    return "\n".join([header, rule, *(f"{row.rstrip().removesuffix('|').rstrip()} {citation} |" for row in rows)])
+
+
+def _closed(sentence: str) -> str:
+    return f"{sentence}." if sentence[-1].isalnum() else sentence

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fathom.extractive.wording import families, keywords
+from fathom.extractive.questions import families, keywords
 from fathom.models import Note
 from fathom.roles import ResearchAnswer, ResearchRequest
 from fathom.roles.researcher import ToolCallAnswer

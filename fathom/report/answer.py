@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from fathom.evidence.claims import claims_of, lead_ins
 from fathom.extractive.critic import MOST_MISSING
-from fathom.extractive.reporter import CLOSEST
-from fathom.extractive.sections import NOT_FOUND
-from fathom.extractive.verbs import is_verb
-from fathom.extractive.wording import keywords
+from fathom.extractive.questions import is_verb, keywords
+from fathom.extractive.reporter import CLOSEST, NOT_FOUND
 from fathom.models import Answered, Claim, Corroboration, Making, Report, ReportSection, Verdict, insufficiency
 from fathom.report.prose import new_parser
 from fathom.retrieval.asked import compares

@@ -14,8 +14,7 @@ from itertools import zip_longest
 from typing import NamedTuple
 
 from fathom.evidence.claims import is_head
-from fathom.extractive.questions import sides_of
-from fathom.extractive.wording import capitalized
+from fathom.extractive.questions import capitalized, sides_of
 from fathom.facts.dates import Date, DateFound
 from fathom.facts.extraction import facts_of
 from fathom.models import Claim, Corroboration, Report

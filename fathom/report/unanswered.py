@@ -12,8 +12,8 @@ from textwrap import shorten
 from typing import NamedTuple
 
 from fathom.config.settings import ResolvedSettings
+from fathom.extractive.questions import keywords
 from fathom.extractive.statements import Quotations
-from fathom.extractive.wording import keywords
 from fathom.models import (
     AbsentWord,
     Call,

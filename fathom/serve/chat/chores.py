@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from textwrap import shorten
 
-from fathom.extractive.wording import keywords
+from fathom.extractive.questions import keywords
 from fathom.serve.chat.shapes import Message
 from fathom.text.plain import clean_line
 
