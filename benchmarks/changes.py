@@ -29,9 +29,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Literal
 
-from fathom.changes.comparing import compare
+from fathom.changes.comparing import Side, compare
 from fathom.changes.model import Change, Changes
-from fathom.changes.sides import Side
 from fathom.evidence.stored import stored_texts
 from fathom.evidence.support import spaced_words
 from fathom.models import Report, RunResult, ToolCall, ToolResult

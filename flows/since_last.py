@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from fathom.changes.comparing import compare
+from fathom.changes.comparing import Side, compare
 from fathom.changes.model import CHANGES, Changes
-from fathom.changes.sides import Side
 from fathom.errors import NoReport, StoreError
 from fathom.flows.runs.comparing import runs_of, side_of
 from fathom.models import Report

@@ -18,8 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fathom.changes.comparing import compare
-from fathom.changes.sides import Side
+from fathom.changes.comparing import Side, compare
 from fathom.errors import FathomError, InvalidInput, NoReport, RunBusy
 from fathom.evidence.verify import verify_run
 from fathom.flows.runs.index import RunIndex

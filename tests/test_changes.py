@@ -10,9 +10,8 @@ import pytest
 from markdown_it import MarkdownIt
 
 from benchmarks.changes import Score, questions, report_on, score
-from fathom.changes.comparing import compare
+from fathom.changes.comparing import Side, compare
 from fathom.changes.model import Changes
-from fathom.changes.sides import Side
 from fathom.changes.values import differences, row_differences
 from fathom.evidence.stored import StoredText
 from fathom.evidence.verify import check_claims

@@ -8,17 +8,23 @@ sources say it. What a writer chose to say, and how, makes no difference.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
-from fathom.changes.model import Change, Changes, Kind, Place, Statement
-from fathom.changes.pages import Edits, Line, Page, edits_of
-from fathom.changes.relation import bears, concerned, contradicts, same_fact
-from fathom.changes.sides import Borne, Ground, Side, place, statement
-from fathom.changes.values import differences, row_differences
-from fathom.evidence.likeness import Likeness, nearest
+from fathom.changes.model import Change, Changes, Compared, Difference, Kind, Place, Statement
+from fathom.changes.pages import Edits, Line, Page, edits_of, pages_of
+from fathom.changes.values import differences, figures_differ, names_apart, row_differences
+from fathom.contradictions.assertions import assertion_of
+from fathom.contradictions.finding import differ
+from fathom.contradictions.succession import readings, replaces
+from fathom.evidence.likeness import Likeness, nearest, nearest_in
+from fathom.evidence.passages import Search
+from fathom.evidence.stored import StoredText
 from fathom.evidence.support import claim_weights
-from fathom.models import Claim, Corroboration, Report
+from fathom.facts.extraction import facts_of
+from fathom.models import Claim, Corroboration, Quote, Report, Source
 from fathom.text.terms import terms
 
 BEARING = 0.25  # least share of a claim that a sentence of its quote says, of several sentences
@@ -244,3 +250,130 @@ def _pair(ground: Ground, *, earlier: bool) -> tuple[str, str, str]:
 def _cited_only(report: Report, other: Side) -> list[Place]:
     """Return the sources that a report cites and that the other run did not read."""
     return [place(source) for source in report.sources if source.url not in other.pages]
+
+
+def bears(claim: Claim, line: Line, source: Source) -> bool:
+    """Whether a sentence says a claim as well as the claim's own sources do."""
+    text = f"{line.header}\n|---|\n| {line.text} |" if line.header else line.text
+    own = [StoredText(source, quote.text) for quote in claim.quotes]
+    least = nearest_in(claim.sentence, own).likeness if own else Likeness.near
+    return nearest_in(claim.sentence, [StoredText(source, text)]).likeness >= max(least, Likeness.near)
+
+
+def concerned(claim: str, values: Sequence[Difference], *, earlier: bool) -> list[Difference]:
+    """Return which of the values in which a sentence changed a claim says; of an earlier claim, the former value."""
+    return [value for value in values if _has(claim, value.before if earlier else value.after, value.about)]
+
+
+def _has(claim: str, value: str, about: str) -> bool:
+    if not value:
+        return False
+    its = facts_of(value)
+    if about not in ("number", "date") or not (its.numbers or its.dates):
+        return bool(set(terms(re.sub(r"\Anot ", "", value))) & set(terms(claim)))
+    own = facts_of(claim)
+    numbers = any(number.agrees(other) for number in own.numbers for other in its.numbers)
+    return numbers or any(found.date.agrees(other.date) for found in own.dates for other in its.dates)
+
+
+def same_fact(earlier: Borne, later: Borne) -> bool:
+    """Whether two claims say the same in other words: each is borne by the other's sources, with the same figures."""
+    other, others = earlier
+    claim, grounds = later
+    if figures_differ(other.sentence, claim.sentence) or names_apart(other.sentence, claim.sentence):
+        return False
+    return any(bears(claim, g.line, g.page.source) for g in others) or any(
+        bears(other, g.line, g.page.source) for g in grounds
+    )
+
+
+def contradicts(earlier: str, later: str) -> bool:
+    """Whether two claims, of different times, give different values for the same thing."""
+    a, b = assertion_of(earlier, ()), assertion_of(later, ())
+    if a and b and differ(a, b):
+        return True
+    return any(replaces(new, old) for new in readings(later, "") for old in readings(earlier, ""))
+
+
+@dataclass
+class Side:
+    """A run: its report, if it has one, and every text that it read."""
+
+    run_id: str
+    started: str  # ISO 8601, UTC
+    query: str
+    report: Report | None
+    texts: Sequence[StoredText]
+
+    @cached_property
+    def pages(self) -> dict[str, Page]:
+        """What it read, by address."""
+        return pages_of(self.texts)
+
+    @cached_property
+    def search(self) -> Search:
+        """Everything that it read, to search in."""
+        return Search(self.texts)
+
+    @cached_property
+    def _addresses(self) -> Mapping[str, str]:
+        return {text.source.source_id: text.source.url for text in self.texts}
+
+    def lines(self, quote: Quote) -> list[tuple[Page, Line]]:
+        """Return the sentences in which a quote stands, each with its page."""
+        page = self.pages.get(self._addresses.get(quote.source_id, ""))
+        return [(page, line) for line in page.holding(quote)] if page else []
+
+    @property
+    def claims(self) -> list[Claim]:
+        """What its report says with evidence."""
+        said = self.report.claims if self.report else []
+        return [claim for claim in said if not claim.verdict.objects and claim.quotes]
+
+    def said(self, claim: Claim, grounds: Sequence[Ground]) -> Statement:
+        """Return a claim as one side of a change; where no sentence was found that bears it, with its quotes."""
+        if grounds:
+            return statement(claim.sentence, [(g.page, g.line) for g in grounds], claim.number)
+        cited = (self.pages.get(self._addresses.get(quote.source_id, "")) for quote in claim.quotes)
+        sources = {page.source.url: place(page.source) for page in cited if page}
+        passages = list(dict.fromkeys(quote.text for quote in claim.quotes))
+        return Statement(claim=claim.number, sentence=claim.sentence, passages=passages, sources=list(sources.values()))
+
+    def compared(self) -> Compared:
+        """Return the run as the comparison names it."""
+        answered = self.report.answered if self.report else None
+        return Compared(run_id=self.run_id, started=self.started, claims=len(self.claims), answered=answered)
+
+
+@dataclass(frozen=True)
+class Ground:
+    """A sentence of a page that bears a claim, and the other run's sentence that it became or was."""
+
+    page: Page
+    line: Line
+    stands: bool  # on the other run's page too
+    read: bool  # the other run read the part of the page where it stands
+    other: Line | None = None
+    values: tuple[Difference, ...] = ()  # that are the claim's own
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """The address and the sentence."""
+        return (self.page.source.url, self.line.key)
+
+
+Borne = tuple[Claim, list[Ground]]
+"""A claim with the sentences that bear it."""
+
+
+def statement(sentence: str, lines: Iterable[tuple[Page, Line]], number: int) -> Statement:
+    """Return a sentence as one side of a change, with the lines that say it; `number` of its claim, or 0."""
+    borne = list(lines)
+    passages = list(dict.fromkeys(line.text for _, line in borne))
+    sources = {page.source.url: place(page.source) for page, _ in borne}
+    return Statement(claim=number, sentence=sentence, passages=passages, sources=list(sources.values()))
+
+
+def place(source: Source) -> Place:
+    """Return a source as a reader finds it."""
+    return Place(source_id=source.source_id, url=source.url, title=source.title)

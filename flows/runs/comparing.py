@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import NamedTuple
 
-from fathom.changes.sides import Side
+from fathom.changes.comparing import Side
 from fathom.errors import StoreError
 from fathom.evidence.provenance import results_of
 from fathom.evidence.stored import stored_texts
