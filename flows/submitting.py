@@ -17,8 +17,7 @@ from prefect.states import Cancelling
 from fathom.batch.folder import BatchFolder, Record, Share
 from fathom.batch.page import words
 from fathom.batch.questions import settings_of
-from fathom.budget.ledger import Cost, Ledger
-from fathom.budget.shares import SharedBudget, caps
+from fathom.budget.ledger import Cost, Ledger, SharedBudget, caps
 from fathom.config.caps import DEFAULT_USD, BatchBudget, Budget
 from fathom.config.groups import NEVER
 from fathom.config.settings import ResearchSettings

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from fathom.batch.folder import question_ids
 from fathom.batch.page import render_index
 from fathom.batch.questions import format_of, lines_of, read_questions, settings_of
-from fathom.budget.ledger import Cost
-from fathom.budget.shares import SharedBudget, caps
+from fathom.budget.ledger import Cost, SharedBudget, caps
 from fathom.config.given import read_settings
 from fathom.config.groups import Judging
 from fathom.config.profiles import Profile

@@ -22,8 +22,7 @@ from math import isinf
 from typing import Any
 
 from fathom.budget.ledger import LEAST_SECONDS, Cost, Ledger
-from fathom.budget.model_table import provider_and_name
-from fathom.budget.prices import Pricing, Rates
+from fathom.budget.prices import Pricing, Rates, provider_and_name
 from fathom.config.caps import Price
 from fathom.config.environment import Environment
 from fathom.config.models import EXTRACTIVE, ModelCallSettings, Role, RoleModel

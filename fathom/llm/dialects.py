@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
-from fathom.budget.model_table import model_entry
+from fathom.budget.prices import model_entry
 from fathom.config.models import StructuredOutput
 
 

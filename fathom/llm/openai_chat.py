@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from fathom.budget.model_table import model_entry
+from fathom.budget.prices import model_entry
 from fathom.config.environment import Environment
 from fathom.config.secrets import Scrubber
 from fathom.errors import AnswerTooLarge, ModelError, ModelRejected, ModelTimeout, ProviderFailed, Refused

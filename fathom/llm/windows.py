@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from fathom.budget.model_table import model_entry
+from fathom.budget.prices import model_entry
 from fathom.errors import ContextOverflow
 from fathom.network import TooLarge, limit_body
 

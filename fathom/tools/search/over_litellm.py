@@ -13,7 +13,7 @@ from functools import cache
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from fathom.budget.model_table import model_entry
+from fathom.budget.prices import model_entry
 from fathom.config.environment import Environment
 from fathom.errors import ToolRejected
 from fathom.llm.over_litellm import load_litellm
