@@ -28,7 +28,7 @@ from fathom.models.run import BatchQuestion, BatchResult
 from fathom.tasks.durable import current_run_id, current_run_key, run_store
 from fathom.tasks.supervision import Supervision
 from fathom.tasks.ui import Display
-from fathom.telemetry.json_logs import start_logs
+from fathom.telemetry.logs import start_logs
 from fathom.text.plain import counted
 
 _NO_QUESTIONS: list[str] = []

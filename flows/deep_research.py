@@ -48,11 +48,9 @@ from fathom.tasks.supervision import Supervision
 from fathom.tasks.ui import Display
 from fathom.telemetry.audit_events import AuditType
 from fathom.telemetry.audit_log import PENDING_FILE, AuditLog
-from fathom.telemetry.json_logs import start_logs
-from fathom.telemetry.live import showing
-from fathom.telemetry.progress import Event, phase, publish
-from fathom.telemetry.spans import describe_run
-from fathom.telemetry.tracing import start_tracing
+from fathom.telemetry.logs import start_logs
+from fathom.telemetry.progress import Event, phase, publish, showing
+from fathom.telemetry.tracing import describe_run, start_tracing
 from fathom.text.plain import counted
 
 DEFAULTS = ResearchSettings()

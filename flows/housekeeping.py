@@ -12,7 +12,7 @@ from fathom.errors import StoreError
 from fathom.flows.keeping import Pruned, prune
 from fathom.flows.preflight import artifact_root
 from fathom.tasks.durable import run_store
-from fathom.telemetry.json_logs import start_logs
+from fathom.telemetry.logs import start_logs
 from fathom.text.plain import size
 
 

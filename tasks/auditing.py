@@ -12,8 +12,7 @@ from fathom.run.engine import Engine
 from fathom.tasks.durable import run_logger
 from fathom.tasks.sentences import sentence_of
 from fathom.telemetry.audit_events import AuditEvent, AuditType
-from fathom.telemetry.spans import run_span
-from fathom.telemetry.tracing import Span
+from fathom.telemetry.tracing import Span, run_span
 
 # A run page with a line for every source and every attempt would hide the rest.
 _LEVELS = {

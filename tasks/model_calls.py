@@ -17,7 +17,7 @@ from fathom.run.engine import Engine
 from fathom.tasks.durable import recorded_task, run_logger
 from fathom.telemetry.audit_events import AuditType
 from fathom.telemetry.progress import Event, doing, publish
-from fathom.telemetry.spans import role_span
+from fathom.telemetry.tracing import role_span
 
 RememberingT = TypeVar("RememberingT", bound=Remembering)
 OverviewT = TypeVar("OverviewT", bound=OverviewAnswer)

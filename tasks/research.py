@@ -23,7 +23,7 @@ from fathom.tasks.results import Checked, Compressed, Decided
 from fathom.tasks.tool_calls import call_tool, compress, serving
 from fathom.telemetry.audit_events import AuditType
 from fathom.telemetry.progress import Event, publish
-from fathom.telemetry.spans import step_span
+from fathom.telemetry.tracing import step_span
 from fathom.text.tokens import count_tokens
 from fathom.tools.earlier_run import EarlierRunTool
 from fathom.tools.mcp.configuration import PREFIX

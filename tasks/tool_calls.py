@@ -29,7 +29,7 @@ from fathom.tasks.model_calls import answer_without_model, ask, find_window
 from fathom.tasks.results import Compressed
 from fathom.telemetry.audit_events import AuditType
 from fathom.telemetry.progress import Event, doing, publish
-from fathom.telemetry.spans import describe_tool, tool_span
+from fathom.telemetry.tracing import describe_tool, tool_span
 from fathom.text.citations import cited_ids
 from fathom.text.parsed import parse
 from fathom.text.plain import counted

@@ -26,8 +26,7 @@ from fathom.tasks.durable import outside_prefect
 from fathom.tasks.ui import Display
 from fathom.telemetry.audit_events import AuditType
 from fathom.telemetry.audit_log import PENDING_FILE, AuditLog
-from fathom.telemetry.spans import describe_run
-from fathom.telemetry.tracing import start_tracing
+from fathom.telemetry.tracing import describe_run, start_tracing
 from fathom.tools.registry import configured_tools
 
 __all__ = ["QUERY", "investigated", "research"]

@@ -25,11 +25,10 @@ from fathom.serve.runs import feed as feeds
 from fathom.serve.runs.feed import Feeds
 from fathom.storage.store import ArtifactStore
 from fathom.tasks.sentences import sentence_of
-from fathom.telemetry import live as live_view
+from fathom.telemetry import progress
 from fathom.telemetry.audit_events import AuditEvent, AuditType
 from fathom.telemetry.audit_log import AuditLog
-from fathom.telemetry.live import read_live, showing
-from fathom.telemetry.progress import Event, listen, phase, publish
+from fathom.telemetry.progress import Event, listen, phase, publish, read_live, showing
 from tests.conftest import Bucket
 from tests.inprocess import QUERY, investigated
 from tests.stubs import Stubs
@@ -174,14 +173,14 @@ async def until(store: ArtifactStore, texts: list[str]) -> None:
 async def test_a_draft_is_beside_the_log_until_the_section_is_in_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(live_view, "WRITE_SECONDS", 0.01)
+    monkeypatch.setattr(progress, "WRITE_SECONDS", 0.01)
     store, log = ArtifactStore(str(tmp_path)), AuditLog(ArtifactStore(str(tmp_path)), "pending.jsonl")
     async with showing(store, KEY):
         phase("writing 1 of 2")
         publish(draft("It rose."))
         await until(store, ["It rose."])
         publish(draft("It rose. It fell. " + "x" * 10_000))
-        await until(store, [("It rose. It fell. " + "x" * 10_000)[: live_view.MOST_DRAFT]])
+        await until(store, [("It rose. It fell. " + "x" * 10_000)[: progress.MOST_DRAFT]])
         await log.record(AuditType.section_written, Role.reporter, "Heading", text="It rose. It fell.")
         await until(store, [])
         publish(draft("Not so."))
@@ -193,7 +192,7 @@ async def test_a_draft_is_beside_the_log_until_the_section_is_in_it(
 async def test_a_listener_hears_a_note_then_a_growing_draft_then_the_section(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module, name in ((live_view, "WRITE_SECONDS"), (feeds, "LOCAL_SECONDS"), (feeds, "STATE_SECONDS")):
+    for module, name in ((progress, "WRITE_SECONDS"), (feeds, "LOCAL_SECONDS"), (feeds, "STATE_SECONDS")):
         monkeypatch.setattr(module, name, 0.01)
     store = ArtifactStore(str(tmp_path))
     run, hub, log = found(store, Running()), Feeds(store), AuditLog(store, PENDING)
@@ -223,8 +222,8 @@ async def test_a_listener_hears_a_note_then_a_growing_draft_then_the_section(
 
 
 async def test_a_growing_draft_alone_is_seldom_a_request(moto_s3: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live_view, "WRITE_SECONDS", 0.01)
-    monkeypatch.setattr(live_view, "REMOTE_DRAFT_SECONDS", 3_600.0)
+    monkeypatch.setattr(progress, "WRITE_SECONDS", 0.01)
+    monkeypatch.setattr(progress, "REMOTE_DRAFT_SECONDS", 3_600.0)
     store = ArtifactStore(moto_s3.url)
     async with showing(store, KEY):
         phase("writing 1 of 2")

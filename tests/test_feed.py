@@ -28,8 +28,7 @@ from fathom.storage.runs import StoredRun
 from fathom.storage.store import ArtifactStore
 from fathom.telemetry.audit_events import AuditType, ChainedEvent, events_in
 from fathom.telemetry.audit_log import AUDIT_FILE, PENDING_FILE, AuditLog
-from fathom.telemetry.live import live_path, read_live, showing
-from fathom.telemetry.progress import Event, doing, listen, phase, publish
+from fathom.telemetry.progress import Event, doing, listen, live_path, phase, publish, read_live, showing
 from tests.conftest import ROOT
 from tests.test_audit import FOLDER, PENDING, RECORDER
 

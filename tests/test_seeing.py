@@ -21,7 +21,7 @@ from fathom.flows.metrics import FathomCollector
 from fathom.storage.store import ArtifactStore
 from fathom.telemetry import tracing
 from fathom.telemetry.audit_events import AuditType, ChainedEvent, events_in
-from fathom.telemetry.json_logs import JsonHandler, start_logs
+from fathom.telemetry.logs import JsonHandler, start_logs
 from tests.collector import ReceivedSpan, collecting
 from tests.conftest import ROOT, FathomCLI, PrefectServer, base_env, quiet_port
 from tests.inprocess import QUERY, investigated
@@ -31,7 +31,7 @@ from tests.stubs import Stubs
 KEY = "tvly-0123456789abcdef"
 TRACING = """
 from fathom.config.environment import Environment
-from fathom.telemetry.spans import run_span, tool_span
+from fathom.telemetry.tracing import run_span, tool_span
 from fathom.telemetry.tracing import start_tracing
 import sys
 assert not [name for name in sys.modules if name.startswith("opentelemetry")]

@@ -76,6 +76,6 @@ def _options(
     if debug:
         sys.excepthook = show_where
     if (environment := Environment.read()).log:
-        from fathom.telemetry.json_logs import start_logs
+        from fathom.telemetry.logs import start_logs
 
         start_logs(environment)

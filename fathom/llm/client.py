@@ -51,8 +51,8 @@ from fathom.llm.shrinking import shrunk
 from fathom.llm.windows import table_answer
 from fathom.models import Usage
 from fathom.network import turn
-from fathom.telemetry.spans import describe_reply, request_span
-from fathom.telemetry.warnings import Warnings
+from fathom.telemetry.logs import Warnings
+from fathom.telemetry.tracing import describe_reply, request_span
 
 log = logging.getLogger(__name__)
 

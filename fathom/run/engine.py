@@ -27,7 +27,7 @@ from fathom.storage.editions import UsedCorpus
 from fathom.storage.steering import Steering
 from fathom.storage.store import ArtifactStore, RunFolder
 from fathom.telemetry.audit_log import AuditLog
-from fathom.telemetry.warnings import Warnings
+from fathom.telemetry.logs import Warnings
 from fathom.text.terms import terms
 from fathom.tools.documents.uploaded import UploadedCorpora
 from fathom.tools.earlier import EarlierRun

@@ -1,18 +1,30 @@
-"""What a run is doing right now, for its screen. Never an input to the run."""
+"""What a run is doing right now: for its screen, and in a file for whoever follows it from another process.
+
+What a run does right now, in a file beside its results, for whoever follows it from another process. The file is a
+view and never an input to the run. What has happened is in the audit log; this is what is under way.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from itertools import count
+from time import monotonic
 from typing import Literal
 
+from pydantic import ValidationError
+
 from fathom.config.caps import Budget
-from fathom.models import Account, Draft, Plan, StepStatus
+from fathom.errors import StoreError
+from fathom.models import Account, Draft, Model, Plan, StepStatus
 from fathom.models.run import BatchRow
-from fathom.telemetry.audit_events import AuditEvent
+from fathom.storage.lease import RESULTS
+from fathom.storage.store import ArtifactStore, json_bytes
+from fathom.telemetry.audit_events import AuditEvent, AuditType
 
 Kind = Literal[
     "phase",
@@ -98,3 +110,130 @@ def doing(message: str) -> Iterator[None]:
         yield
     finally:
         publish(Event("end", message, key=key))
+
+
+WRITE_SECONDS = 1.0
+REMOTE_DRAFT_SECONDS = 3.0  # between two writes for a growing draft alone, where each is a request
+ENDING_SECONDS = 3.0  # for which the end of a run waits for the file
+MOST_NOW = 20  # things under way that are named
+MOST_CHARACTERS = 300
+MOST_DRAFT = 8_000  # characters of a section that is being written
+
+
+class Live(Model):
+    """What a run does. `at` is an ISO 8601 time in UTC."""
+
+    at: str
+    phase: str = ""
+    now: list[str] = []  # what is being read or asked; several things at once
+    drafts: list[Draft] = []  # of the sections that are being written
+    spent: Account | None = None  # by all attempts of the run
+    caps: dict[str, float] = {}  # max_usd, max_tokens, max_calls, max_seconds; those that are set
+
+
+async def read_live(store: ArtifactStore, run_key: str) -> Live | None:
+    """Return what a run does, or did when its process ended before its time; None when there is nothing to tell.
+
+    Raises:
+        StoreError: the store fails.
+    """
+    try:
+        return Live.model_validate_json(await store.read(live_path(run_key)))
+    except (FileNotFoundError, ValidationError):
+        return None
+
+
+def live_path(run_key: str) -> str:
+    """Return where the file of a run is."""
+    return f"{RESULTS}/{run_key}/now.json"
+
+
+@asynccontextmanager
+async def showing(store: ArtifactStore, run_key: str) -> AsyncIterator[None]:
+    """Keep the file of a run while the block runs.
+
+    It is written at most once a second, and only when something has changed. Where a write is a request, a draft that
+    grows is no reason for one more often than every `REMOTE_DRAFT_SECONDS`. A failure of the store is passed over: the
+    next change is written again. A run that is finished has no such file; of one that stopped, it keeps what was spent.
+    """
+    view = _View(ArtifactStore(store.address()), live_path(run_key))  # without patience: the next change comes soon
+    writing = asyncio.create_task(view.keep())
+    try:
+        with listen(view.note):
+            yield
+        last = view.remove
+    except BaseException:
+        last = view.leave
+        raise
+    finally:
+        view.ended.set()  # not cancelled: a write in progress would come after the last one
+        await asyncio.wait([writing], timeout=ENDING_SECONDS)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(ENDING_SECONDS):
+                await last()
+
+
+class _View:
+    """The contents of the file. Events may come from any thread: each replaces a value, and none is taken apart."""
+
+    def __init__(self, store: ArtifactStore, path: str) -> None:
+        self._store = store
+        self._path = path
+        self.ended = asyncio.Event()
+        self._phase = "starting"
+        self._doing: dict[int, str] = {}
+        self._drafts: dict[int, Draft] = {}  # by position
+        self._spent: Account | None = None
+        self._caps: dict[str, float] = {}
+        self._changed = self._grown = False
+
+    def note(self, event: Event) -> None:
+        """Take note of an event of the run."""
+        if event.kind == "phase":
+            self._phase = event.message[:MOST_CHARACTERS]
+            self._drafts.clear()
+        elif event.kind == "begin":
+            self._doing[event.key] = event.message[:MOST_CHARACTERS]
+        elif event.kind == "end":
+            self._doing.pop(event.key, None)
+        elif event.draft:
+            cut = event.draft.text[:MOST_DRAFT]
+            self._drafts[event.draft.position] = event.draft.model_copy(update={"text": cut})
+            self._grown = True
+            return
+        elif event.recorded and event.recorded.type is AuditType.section_written:
+            self._drafts.clear()
+        elif event.kind == "spent" and event.spent and event.caps:
+            self._spent = event.spent
+            caps = event.caps.model_dump(exclude_none=True, exclude={"research_share"})
+            self._caps = {name: float(cap) for name, cap in caps.items()}
+        else:
+            return
+        self._changed = True
+
+    async def keep(self) -> None:
+        """Write what changes, until the run has ended."""
+        last, patience = 0.0, 0.0 if self._store.local else REMOTE_DRAFT_SECONDS
+        while not self.ended.is_set():
+            if self._changed or (self._grown and monotonic() - last >= patience):
+                self._changed, self._grown, last = False, False, monotonic()
+                now = list(dict.fromkeys(list(self._doing.values())))[:MOST_NOW]
+                await self._write(self._phase, now, list(self._drafts.values()))
+            with suppress(TimeoutError):
+                async with asyncio.timeout(WRITE_SECONDS):
+                    await self.ended.wait()
+
+    async def leave(self) -> None:
+        """Leave only what was spent."""
+        await self._write("", [], [])
+
+    async def remove(self) -> None:
+        """Remove the file."""
+        with suppress(StoreError):
+            await self._store.remove(self._path)
+
+    async def _write(self, phase: str, now: list[str], drafts: list[Draft]) -> None:
+        at = datetime.now(UTC).isoformat(timespec="seconds")
+        live = Live(at=at, phase=phase, now=now, drafts=drafts, spent=self._spent, caps=self._caps)
+        with suppress(StoreError):
+            await self._store.write(self._path, json_bytes(live))

@@ -29,7 +29,7 @@ from fathom.models import RunState
 from fathom.serve.runs.log_reader import LogReader
 from fathom.serve.runs.telling import told_end, told_now
 from fathom.storage.store import ArtifactStore
-from fathom.telemetry.live import read_live
+from fathom.telemetry.progress import read_live
 
 LOCAL_SECONDS, REMOTE_SECONDS = 0.25, 1.0
 """How often a log is read: on a local disk, and where each reading is a request."""

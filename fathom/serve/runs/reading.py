@@ -20,7 +20,7 @@ from fathom.serve.caller import Ownership
 from fathom.serve.options import is_own
 from fathom.serve.runs.workers import living, waiting_in
 from fathom.storage.store import ArtifactStore
-from fathom.telemetry.live import read_live
+from fathom.telemetry.progress import read_live
 from fathom.text.plain import counted
 
 API = "/api/v1"

@@ -8,7 +8,7 @@ from fathom.client.shapes import EventType, RunEvent
 from fathom.models import RunState, StepStatus
 from fathom.tasks.sentences import sentence_of
 from fathom.telemetry.audit_events import AuditEvent, AuditType
-from fathom.telemetry.live import Live
+from fathom.telemetry.progress import Live
 
 _TYPES: Mapping[AuditType, EventType] = {
     AuditType.step_started: EventType.step_started,

@@ -1,4 +1,4 @@
-"""Log lines as JSON objects on stderr, with the ids of the run, the step and the call that they are about."""
+"""Log lines as JSON, and the warnings of a run, one a cause."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import json
 import logging
 import sys
 from datetime import UTC, datetime
+from typing import Any
 
 from fathom.config.environment import Environment
 from fathom.config.secrets import Scrubber, guard_logs
 from fathom.errors import InvalidInput
+from fathom.telemetry.progress import Event, publish
 from fathom.telemetry.tracing import current
 
 
@@ -41,7 +43,7 @@ class JsonHandler(logging.StreamHandler):  # type: ignore[type-arg]
     """Writes JSON to what stderr is at the moment.
 
     It can also stand in for Prefect's own handler, in processes that begin before Fathom is imported:
-    `PREFECT_LOGGING_HANDLERS_CONSOLE_CLASS=fathom.telemetry.json_logs.JsonHandler`. Then Prefect's configuration gives
+    `PREFECT_LOGGING_HANDLERS_CONSOLE_CLASS=fathom.telemetry.logs.JsonHandler`. Then Prefect's configuration gives
     it colours and a formatter, which it has no use for.
     """
 
@@ -75,3 +77,23 @@ def start_logs(environment: Environment) -> bool:
         logging.getLogger("fathom").setLevel(logging.INFO)
         logging.captureWarnings(True)
     return bool(environment.log)
+
+
+class Warnings:
+    """Shows a warning when its cause is new, and logs each."""
+
+    def __init__(self) -> None:
+        self._causes = set[tuple[str, ...]]()
+
+    def warn(self, log: logging.Logger | logging.LoggerAdapter[Any], message: str, *cause: str) -> None:
+        """Log a message, and show it unless one of the same cause was shown: then it is logged as information."""
+        new = self.first(*cause)
+        log.log(logging.WARNING if new else logging.INFO, "%s", message)
+        if new:
+            publish(Event("warning", message))
+
+    def first(self, *cause: str) -> bool:
+        """Whether a cause is new; from now on it is not."""
+        new = cause not in self._causes
+        self._causes.add(cause)
+        return new
