@@ -13,8 +13,7 @@ from fathom.config.environment import Environment
 from fathom.errors import InvalidInput
 from fathom.models import UnreadFile
 from fathom.storage.corpora import Corpora
-from fathom.storage.corpus_limits import Upload
-from fathom.storage.editions import Edition, folder_of
+from fathom.storage.editions import Edition, Upload, folder_of
 from fathom.storage.store import ArtifactStore, json_bytes
 from fathom.tools.documents.corpus import FORMAT, UPLOADED, open_corpus
 from fathom.tools.documents.files import KINDS, File, find_files

@@ -9,7 +9,7 @@ from fathom.config.environment import Environment
 from fathom.flows.runs.following import name_follow_ups
 from fathom.models import Model
 from fathom.storage.cache import sweep
-from fathom.storage.corpus_pruning import OldUploads, prune_uploads
+from fathom.storage.corpora import OldUploads, prune_uploads
 from fathom.storage.pruning import Kept, OldRun, Pruning, remove, survey
 from fathom.storage.store import ArtifactStore
 from fathom.text.plain import counted, size

@@ -42,9 +42,9 @@ from pydantic_core import to_jsonable_python
 
 from fathom.errors import RecordMissing
 from fathom.run.engine import RunStart
+from fathom.storage.atomic import OUTAGE_SECONDS
 from fathom.storage.lease import RESULTS, result_key
 from fathom.storage.names import slug
-from fathom.storage.outages import OUTAGE_SECONDS
 from fathom.storage.store import ArtifactStore
 from fathom.telemetry.progress import Event, publish
 

@@ -23,8 +23,7 @@ from pydantic_core import to_jsonable_python
 
 from fathom.config.secrets import Scrubber, each_text
 from fathom.errors import FathomError, RunBusy, RunCancelled, RunTerminated, StoreError
-from fathom.storage.lease import LEASE_SECONDS, LeaseFile, read_lease
-from fathom.storage.lease_keeper import LeaseKeeper
+from fathom.storage.lease import LEASE_SECONDS, LeaseFile, LeaseKeeper, read_lease
 from fathom.storage.store import ArtifactStore
 from fathom.tasks.durable import current_run_key, run_logger
 from fathom.tasks.watching import cancelled, new_client, watched

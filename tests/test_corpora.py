@@ -31,10 +31,8 @@ from fathom.serve.corpora import CorpusDesk
 from fathom.serve.options import Options
 from fathom.serve.runs.desk import Desk
 from fathom.serve.uploads import Uploaded, upload_form
-from fathom.storage.corpora import Corpora
-from fathom.storage.corpus_limits import Limits
-from fathom.storage.corpus_pruning import prune_uploads
-from fathom.storage.editions import CORPORA
+from fathom.storage.corpora import Corpora, prune_uploads
+from fathom.storage.editions import CORPORA, Limits
 from fathom.storage.runs import runs
 from fathom.storage.store import ArtifactStore, RunFolder
 from fathom.tools.documents.uploaded import UploadedCorpora

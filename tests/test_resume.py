@@ -30,8 +30,7 @@ from fathom.config.settings import ResearchSettings
 from fathom.errors import FathomError, RunBusy, RunCancelled
 from fathom.flows.deep_research import deep_research
 from fathom.llm import prompts
-from fathom.storage.lease import LEASE_SECONDS, LeaseFile, read_lease, result_key
-from fathom.storage.lease_keeper import LeaseKeeper
+from fathom.storage.lease import LEASE_SECONDS, LeaseFile, LeaseKeeper, read_lease, result_key
 from fathom.storage.store import ArtifactStore
 from fathom.tasks.supervision import Supervision
 from fathom.tasks.watching import MANY, watched

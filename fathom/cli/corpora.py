@@ -28,8 +28,8 @@ SHOWN = 20
 
 def _corpora(artifacts: str | None) -> Corpora:
     from fathom.flows.preflight import artifact_root
+    from fathom.storage.atomic import OUTAGE_SECONDS
     from fathom.storage.corpora import Corpora
-    from fathom.storage.outages import OUTAGE_SECONDS
     from fathom.storage.store import ArtifactStore
 
     store = ArtifactStore(artifact_root(artifacts), OUTAGE_SECONDS, lambda said: typer.echo(said, err=True))

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fathom.flows.keeping import Pruned
-    from fathom.storage.corpus_pruning import OldUploads
+    from fathom.storage.corpora import OldUploads
     from fathom.storage.pruning import OldRun, Pruning
 
 
@@ -52,7 +52,7 @@ def prune(
     from fathom.errors import InvalidInput
     from fathom.flows.keeping import prune as remove
     from fathom.flows.preflight import artifact_root
-    from fathom.storage.outages import OUTAGE_SECONDS
+    from fathom.storage.atomic import OUTAGE_SECONDS
     from fathom.storage.store import ArtifactStore
     from fathom.text.plain import counted, joined, size
 

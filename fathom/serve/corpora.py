@@ -10,8 +10,7 @@ from fathom.errors import NotAllowed
 from fathom.flows.corpora import examine, examined, sorted_out
 from fathom.serve.caller import Caller, Ownership, Role
 from fathom.storage.corpora import Corpora
-from fathom.storage.corpus_limits import Upload
-from fathom.storage.editions import Edition, check_name, no_corpus, unknown_corpus
+from fathom.storage.editions import Edition, Upload, check_name, no_corpus, unknown_corpus
 from fathom.tools.documents.readers import ENDINGS
 from fathom.tools.documents.uploaded import Reading
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from fathom.errors import InvalidInput
 from fathom.serve.caller import Role
-from fathom.storage.corpus_limits import LIMITS, Limits
+from fathom.storage.editions import LIMITS, Limits
 from fathom.storage.names import slug
 
 _OWN = "serve-"

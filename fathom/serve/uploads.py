@@ -12,7 +12,7 @@ from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import ClientDisconnect, Request
 
 from fathom.errors import InvalidInput, StoreError, TooLarge
-from fathom.storage.corpus_limits import Limits
+from fathom.storage.editions import Limits
 from fathom.text.plain import size
 
 FIELDS, FIELD_BYTES = 20, 10_000  # besides the files

@@ -1,17 +1,19 @@
-"""Whole files on a local disk or an object store, through fsspec: a file exists with all of its bytes, or not at all.
+"""Whole files on a local disk or an object store, through fsspec, and how its outages are ridden out.
 
 Everything here blocks; `fathom.storage.store` calls it in threads.
 """
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from glob import has_magic
 from pathlib import Path
-from typing import Any, BinaryIO
+from time import monotonic
+from typing import Any, BinaryIO, TypeVar
 from uuid import uuid4
 
 from fsspec.core import url_to_fs
@@ -228,3 +230,50 @@ def _is_taken(error: OSError) -> bool:
 def _response(error: Exception) -> dict[str, Any]:
     """Return the answer of an S3 server that s3fs made an error of, in botocore's form; empty for another error."""
     return getattr(error.__cause__, "response", None) or {}
+
+
+T = TypeVar("T")
+
+OUTAGE_SECONDS = 60.0
+"""How long a run waits for an object store that does not answer."""
+_PAUSES = (0.5, 5.0)  # the first and the longest, in seconds; each is twice the one before
+
+
+class Outages:
+    """Calls to the files of a store, each repeated while the store does not answer, up to `patience` seconds.
+
+    An outage begins with a failure and ends with the next success. `say` is told of it once, and once it has lasted for
+    too long, no call waits for its end any more. Each call must be one that may be repeated.
+    """
+
+    def __init__(self, files: AtomicFiles, patience: float, say: Callable[[str], object]) -> None:
+        self._files = files
+        self._patience = patience
+        self._say = say
+        self._until: float | None = None  # when the outage will have lasted too long
+
+    async def call(self, path: str, blocking: Callable[[str], T]) -> T:
+        """Call a function with a path in a thread and return its result; `AtomicFiles.failures` are raised."""
+        until: float | None = None
+        pause, longest = _PAUSES
+        while True:
+            try:
+                result = await asyncio.to_thread(blocking, path)
+            except self._files.failures as error:
+                if not self._files.is_outage(error):
+                    self._until = None  # it answered
+                    raise
+                now = monotonic()
+                if (outage := self._until) is None:
+                    outage = self._until = now + self._patience
+                    if self._patience:
+                        self._say(f"the artifact store does not answer; trying again for up to {self._patience:.0f} s")
+                until = until or now + self._patience
+                left = min(until, outage) - now
+                if left <= 0:
+                    raise
+            else:
+                self._until = None
+                return result
+            await asyncio.sleep(min(pause, left))
+            pause = min(2 * pause, longest)

@@ -1,4 +1,4 @@
-"""Which process works on a run: a lease beside its results, so that there is never more than one, on any machine.
+"""Which process works on a run: a lease beside its results, kept alive for as long as the process works.
 
 Each attempt at a run owns a numbered file, `.results/{run key}/lease/0001.json`. The process that creates the next
 number owns the run: a race has one winner, and a process that only seemed dead learns that it was replaced. A lease
@@ -7,19 +7,25 @@ holds the run's parameters, so a run can be restarted from the store alone.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import os
 import re
 import socket
+from collections.abc import Callable
+from concurrent.futures import Future
 from datetime import UTC, datetime
+from threading import Event, Thread
+from time import monotonic
 from typing import Annotated, Any
 from uuid import uuid4
 
 from pydantic import AfterValidator, ValidationError
 
-from fathom.errors import OtherLayout, RunBusy, StoreError
+from fathom.errors import FathomError, OtherLayout, RunBusy, StoreError
 from fathom.models import Model
 from fathom.models.run import LAYOUT
+from fathom.storage.atomic import OUTAGE_SECONDS
 from fathom.storage.names import slug
 from fathom.storage.store import ArtifactStore, note_change
 
@@ -264,3 +270,63 @@ def _bytes(lease: Lease) -> bytes:
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+_RENEWALS = 4.5  # while a lease is valid
+_FAILURES = (StoreError, OSError, RuntimeError)  # the last two where no file or thread can be opened any more
+
+
+class LeaseKeeper:
+    """Renews a lease from a thread of its own, so that work which blocks the event loop does not lose the run.
+
+    `lost` is called in that thread, when another process has taken the run over (RunBusy) and when the lease could not
+    be renewed for longer than an outage may last (StoreError).
+    """
+
+    def __init__(self, lease: LeaseFile, lost: Callable[[FathomError], object]) -> None:
+        self._lease = lease
+        self._lost = lost
+        self._ending = Event()
+        self._waiting = False
+        self._ended: Future[None] = Future()
+        self._ended.set_running_or_notify_cancel()  # whoever waits for the thread cannot cancel it
+        Thread(target=self._run, name="lease", daemon=True).start()
+
+    async def release(self, *, waiting: bool = False) -> None:
+        """Give the run up, unless it was taken over; `waiting`: because it waits for a person.
+
+        The thread does it last, so no late renewal undoes it.
+
+        Raises:
+            StoreError: it could not be written; the lease expires by itself.
+        """
+        self._waiting = waiting
+        self._ending.set()
+        await asyncio.wrap_future(self._ended)
+
+    def _run(self) -> None:
+        try:
+            self._keep()
+        except _FAILURES as error:
+            self._ended.set_exception(error)
+        finally:
+            if not self._ended.done():
+                self._ended.set_result(None)
+
+    def _keep(self) -> None:
+        renewed = monotonic()
+        while not self._ending.wait(self._lease.seconds / _RENEWALS):
+            try:
+                owned = asyncio.run(self._lease.renew())
+            except _FAILURES as error:
+                if self._ending.is_set():
+                    raise
+                if monotonic() - renewed > OUTAGE_SECONDS:
+                    self._lost(StoreError(f"The lease cannot be renewed: {error}", next_step="fathom resume RUN"))
+                continue
+            renewed = monotonic()
+            if not owned:
+                if not self._ending.is_set():
+                    self._lost(RunBusy("Another process has taken over the run.", next_step="see fathom runs"))
+                return
+        asyncio.run(self._lease.release(waiting=self._waiting))

@@ -20,9 +20,8 @@ from pydantic_core import from_json, to_jsonable_python
 from fathom.config.secrets import without_credentials
 from fathom.errors import InvalidInput, StoreError
 from fathom.models import Note, Plan, Report, RunManifest, RunResult, Source, ToolOutput
-from fathom.storage.atomic import AtomicFiles
+from fathom.storage.atomic import AtomicFiles, Outages
 from fathom.storage.names import folder_names
-from fathom.storage.outages import Outages
 from fathom.text.urls import source_ids
 
 RUNS = "research_artifacts"
