@@ -34,9 +34,9 @@ from fathom.evidence.words import ByWords, check
 from fathom.llm.base import ModelCall
 from fathom.llm.client import ModelBackend
 from fathom.llm.dialects import dialect_of
-from fathom.llm.directly import answer_of
-from fathom.llm.learnt import fitting
+from fathom.llm.parsing import answer_of
 from fathom.llm.prompts import Message, messages
+from fathom.llm.windows import fitting
 from fathom.models import ReportSection, Source, Verdict
 from fathom.roles import JUDGE
 from fathom.roles.judge import JudgeAnswer, JudgedClaim, JudgeRequest, Opinion

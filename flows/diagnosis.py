@@ -26,8 +26,7 @@ from fathom.flows.preflight import artifact_root
 from fathom.flows.server import find_api
 from fathom.flows.tools_examined import examine_tools
 from fathom.llm.base import CutOff
-from fathom.llm.model_checks import check_models
-from fathom.llm.probe import FIRST, SECOND, Probe, probe
+from fathom.llm.model_checks import FIRST, SECOND, Probe, check_models, probe
 from fathom.run.estimate import usual_tokens
 from fathom.run.speed import SLOW_MINUTES
 from fathom.storage.store import ArtifactStore

@@ -22,9 +22,9 @@ from fathom.evidence.claims import claims_of
 from fathom.evidence.judging import Ask, Key, Settled, judge, key_of, settled
 from fathom.flows.preflight import artifact_root
 from fathom.llm.client import ModelBackend
-from fathom.llm.directly import answer_of
-from fathom.llm.learnt import fitting
 from fathom.llm.model_checks import check_models, settled_budget
+from fathom.llm.parsing import answer_of
+from fathom.llm.windows import fitting
 from fathom.models import Report, Source, ToolOutput, Usage
 from fathom.report.foreign_check import ForeignCheck, checked, to_judge, wanted_of
 from fathom.report.foreign_report import Foreign, report_of

@@ -26,7 +26,7 @@ from fathom.evidence.judging import (
 from fathom.evidence.passages import Search
 from fathom.evidence.stored import StoredText
 from fathom.evidence.verify import check_claims
-from fathom.llm.learnt import fitting
+from fathom.llm.windows import fitting
 from fathom.models import Claim, Note, Report, ReportSection, Usage, noted
 from fathom.roles import CORRECTION, JUDGE, CorrectionRequest
 from fathom.roles.correction import Objection

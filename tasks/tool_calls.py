@@ -14,7 +14,7 @@ from fathom.config.models import EXTRACTIVE, Role
 from fathom.errors import AnswerInvalid, BudgetExceeded, ToolError
 from fathom.evidence.grounding import Grounded, ground
 from fathom.llm.base import Failure
-from fathom.llm.learnt import spare_tokens
+from fathom.llm.windows import spare_tokens
 from fathom.models import Note, PlanStep, SourceText, ToolCall, ToolFailure, ToolResult, Usage
 from fathom.retrieval.narrowing import message_tokens
 from fathom.retrieval.portions import MOST_REQUESTS, Shown, shown

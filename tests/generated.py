@@ -14,7 +14,7 @@ from fathom.config.models import RoleModel
 from fathom.config.profiles import PROFILES, Profile
 from fathom.config.settings import SETTINGS
 from fathom.errors import FathomError, ModelRejected
-from fathom.llm import limits, services
+from fathom.llm import responses, services
 from fathom.llm.dialects import CONCESSIONS, TABLE, Line
 from fathom.tools import http
 from fathom.tools.base import SearchVendor
@@ -187,9 +187,9 @@ def faults_page() -> str:
         longest_rest=services.LONGEST_REST,
         longest_wait=services.MAX_WAIT,
         rests=RESTS,
-        token_bytes=limits.TOKEN_BYTES,
-        event_bytes=limits.EVENT_BYTES,
-        error_kb=limits.ERROR_BYTES / 2**10,
+        token_bytes=responses.TOKEN_BYTES,
+        event_bytes=responses.EVENT_BYTES,
+        error_kb=responses.ERROR_BYTES / 2**10,
         vendor_mb=http.MAX_BYTES / 2**20,
         tool_table=tool_table(),
         attempts=http.ATTEMPTS,

@@ -51,7 +51,7 @@ from fathom.llm.services import (
     circuit_of,
     slots,
 )
-from fathom.llm.shrinking import shrunk
+from fathom.llm.windows import shrunk
 from fathom.models import Ending, Note, SourceText
 from fathom.network import retry_after
 from fathom.roles import COMPRESSOR, SECTION, AnswerRequest, CompressRequest, SectionRequest

@@ -21,14 +21,12 @@ from fathom.errors import ModelRejected, RequestRejected
 from fathom.llm.base import Completion, CutOff, InvalidAnswer, ModelCall
 from fathom.llm.client import ModelBackend
 from fathom.llm.dialects import CONCESSIONS, OLLAMA_WINDOW, TABLE, Dialect, conceded, dialect_of
-from fathom.llm.learnt import LEAST_SHARE, Learnt, sent_tokens
 from fathom.llm.listening import listen
 from fathom.llm.openai_chat import OpenAIChat
 from fathom.llm.parsing import accept
 from fathom.llm.prompts import REPETITIONS, request_options
 from fathom.llm.services import Pulse
-from fathom.llm.shrinking import shrunk
-from fathom.llm.windows import OLLAMA_DEFAULT
+from fathom.llm.windows import LEAST_SHARE, OLLAMA_DEFAULT, Learnt, sent_tokens, shrunk
 from fathom.models import Ending, Note, PlanStep, SourceText, Usage
 from fathom.roles import COMPRESSOR, PLANNER, RESEARCHER, PlanAnswer, PlanRequest, ResearchRequest
 from fathom.telemetry.progress import Event

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from fathom.config.models import RoleModel
 from fathom.errors import AnswerInvalid
 from fathom.llm.base import Completion, CutOff, InvalidAnswer, ModelCall
-from fathom.llm.debris import without_debris
 from fathom.llm.dialects import Dialect
-from fathom.llm.parsing import accept
+from fathom.llm.parsing import accept, not_prose, without_debris
 from fathom.llm.prompts import messages, strict_schema
 from fathom.models import PlanStep, SourceText, ToolCall, Usage
 from fathom.roles import (
@@ -32,7 +31,6 @@ from fathom.roles import (
 )
 from fathom.roles.researcher import ResearchAnswer, ToolCallAnswer
 from fathom.text.plain import shortened, without_controls
-from fathom.text.prose import not_prose
 from fathom.text.sentences import split_sentences
 
 PLAN = {

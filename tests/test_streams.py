@@ -22,9 +22,9 @@ from fathom.errors import ModelTimeout
 from fathom.evidence.claims import MARKS
 from fathom.llm.base import CutOff, InvalidAnswer, ModelCall
 from fathom.llm.client import ModelBackend
+from fathom.llm.listening import Repetition
 from fathom.llm.parsing import accept
 from fathom.llm.prompts import PENALTY, REPETITIONS, WARMER
-from fathom.llm.repetition import Repetition
 from fathom.models import Ending, RunResult, Verdict
 from fathom.roles import PLANNER, PlanAnswer, PlanRequest
 from fathom.storage.store import ArtifactStore

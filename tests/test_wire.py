@@ -16,14 +16,12 @@ from fathom.config.environment import Environment
 from fathom.config.models import EXTRACTIVE, RoleModel, StructuredOutput
 from fathom.llm.base import Completion, ModelCall
 from fathom.llm.client import ModelBackend
-from fathom.llm.debris import without_debris
 from fathom.llm.dialects import dialect_of
-from fathom.llm.parsing import accept
+from fathom.llm.parsing import accept, not_prose, without_debris
 from fathom.llm.prompts import messages, request_options
 from fathom.models import Usage
 from fathom.roles import PLANNER, SECTION, PlanRequest, Text
 from fathom.text.citations import with_known_ids
-from fathom.text.prose import not_prose
 from tests.conftest import new_ledger
 from tests.inprocess import QUERY
 from tests.stubs import Stubs

@@ -41,14 +41,12 @@ from fathom.errors import (
 )
 from fathom.llm.base import Completion, CutOff, ModelCall, Reply, Transport
 from fathom.llm.dialects import Dialect, dialect_of
-from fathom.llm.learnt import Learnt, sent_tokens
 from fathom.llm.listening import listen, telling
 from fathom.llm.openai_chat import OpenAIChat, speaks_openai_chat
 from fathom.llm.over_litellm import LiteLLM
 from fathom.llm.prompts import REPETITIONS, request_options, varies
 from fathom.llm.services import MAX_WAIT, circuit_of, pulse_of, slots, spacing_of
-from fathom.llm.shrinking import shrunk
-from fathom.llm.windows import table_answer
+from fathom.llm.windows import Learnt, sent_tokens, shrunk, table_answer
 from fathom.models import Usage
 from fathom.network import turn
 from fathom.telemetry.logs import Warnings

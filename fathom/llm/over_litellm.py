@@ -17,8 +17,7 @@ from fathom.config.secrets import Scrubber
 from fathom.errors import ModelError, ModelTimeout, ProviderFailed, Refused
 from fathom.llm.base import Piece
 from fathom.llm.dialects import LOCAL, OLLAMA, Dialect
-from fathom.llm.failures import failure, said
-from fathom.llm.limits import limited
+from fathom.llm.responses import failure, limited, said
 from fathom.llm.windows import ollama_window, overflow, served_window, table_window
 from fathom.network import retry_after, tls, user_agent
 

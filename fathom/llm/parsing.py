@@ -1,8 +1,11 @@
-"""From a model's text to a typed answer: the ladder, and the rules of the role.
+"""From a model's text to a typed answer: what models write around it, the ladder, and the rules of the role.
 
 Strip reasoning, fences and the marks of chat templates, and validate; else repair and validate; else send the
 complaints to the model, once. An answer that was cut off is never repaired: what is missing cannot be guessed. Prose
 is no prose when it is JSON or code only, and no answer may consist of what the model was told.
+
+What models write around their answers: thoughts, the marks of chat templates, a fence. Only what stands at the start
+or the end of an answer is debris, and a mark in its middle, outside of code: an answer may be about chat templates.
 """
 
 from __future__ import annotations
@@ -13,17 +16,17 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from fathom.config.models import EXTRACTIVE
+from fathom.config.models import EXTRACTIVE, RoleModel
 from fathom.config.secrets import each_text
 from fathom.errors import AnswerInvalid
-from fathom.llm.base import Completion, CutOff, InvalidAnswer, ModelCall
-from fathom.llm.debris import without_debris
+from fathom.llm.base import Backend, Completion, CutOff, InvalidAnswer, ModelCall
 from fathom.llm.prompts import instructions
+from fathom.models import Usage
 from fathom.roles import Answer, Text
-from fathom.text.citations import without_addresses
+from fathom.roles.base import AnswerT, RequestT, RoleSpec
+from fathom.text.citations import without_addresses, without_citations
 from fathom.text.plain import without_controls
-from fathom.text.prose import not_prose
-from fathom.text.sentences import split_sentences
+from fathom.text.sentences import fenced_code, fences, split_sentences
 
 ECHO_WORDS = 8  # of a sentence of the instructions in an answer; fewer may be chance
 _WORD = re.compile(r"\w+")
@@ -138,3 +141,119 @@ def _describe(error: ValueError) -> list[str]:
     if isinstance(error, ValidationError):
         return [f"{'.'.join(map(str, e['loc'])) or 'answer'}: {e['msg']}" for e in error.errors()[:8]]
     return [str(error)]
+
+
+async def answer_of(
+    spec: RoleSpec[RequestT, AnswerT], request: RequestT, model: RoleModel, backend: Backend
+) -> tuple[AnswerT, Usage, str]:
+    """Ask a role, once more if its answer breaks a rule; return the answer, what it used and the model that gave it.
+
+    Raises:
+        ModelError: the model does not answer.
+        AnswerInvalid: it gave two answers that cannot be used.
+    """
+    invalid: InvalidAnswer | None = None
+    usage = Usage()
+    while True:
+        call = ModelCall(spec=spec, request=request, model=model, invalid=invalid)
+        completion = await backend.complete(call)
+        usage += completion.usage
+        outcome = accept(call, completion)
+        if not isinstance(outcome, InvalidAnswer):
+            assert isinstance(outcome, spec.answer)
+            return outcome, usage, completion.model
+        invalid = outcome
+
+
+_THINK = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
+_OPEN_THOUGHT = re.compile(r"\A\s*<think(?:ing)?>", re.IGNORECASE)
+_THOUGHT = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
+# Of ChatML, Llama 3, Gemma, harmony and DeepSeek; not where they are quoted.
+_MARK = re.compile(
+    r"(?<![`\"'])(?:<\|im_start\|>\w*|<\|start_header_id\|>\w*<\|end_header_id\|>|<(?:start|end)_of_turn>(?:model|user)?"
+    r"|<\|(?:im_end|endoftext|eot_id|eom_id|end_of_text|begin_of_text|end|return|start|assistant|user|system)\|>"
+    r"|<\uff5c[^<>\n]{1,40}\uff5c>)(?![`\"'])"
+)
+_BEGINS = re.compile(r"\A(?:\s*(?:<s>|\[/?INST\]))+")  # of Mistral and Llama 2; in the middle, `<s>` is HTML
+_ENDS = ("</s>", "[INST]", "[/INST]")
+_CHANNEL = re.compile(r"\A\s*(?:<\|start\|>\w*)?<\|channel\|>")
+_FINAL = re.compile(r"<\|channel\|>final.{0,40}?<\|message\|>", re.DOTALL)
+_JSON = re.compile(r"\s*(?:```\w*\s*)?\{")
+_INLINE = re.compile(r"`[^`\n]*`")
+
+
+def without_debris(text: str, *, is_json: bool) -> str:
+    """Return the answer itself: empty where there are only thoughts."""
+    while thought := _THINK.match(text):
+        text = text[thought.end() :]
+    if _OPEN_THOUGHT.match(text):  # it never ended
+        return ""
+    text = _behind_thoughts(text, is_json=is_json)
+    if _CHANNEL.match(text):
+        text = _FINAL.split(text)[-1] if _FINAL.search(text) else ""
+    text = _BEGINS.sub("", _within_json(text) if is_json else _first_turn(text)).strip()
+    while ending := next((mark for mark in _ENDS if text.endswith(mark)), ""):
+        text = text.removesuffix(ending).rstrip()
+    return fenced_code(text).strip() or text
+
+
+def _behind_thoughts(text: str, *, is_json: bool) -> str:
+    """Return what follows thoughts that were opened before the answer started: only their end tag is here."""
+    code = _code(text)
+    ends = [tag.end() for tag in _THOUGHT.finditer(text) if not _is_in(code, tag.start())]
+    if is_json:
+        ends = [end for end in ends if _JSON.match(text, end)]
+    return text[ends[-1] :] if ends else text
+
+
+def _first_turn(text: str) -> str:
+    """Return what a model said before the first mark that has text before it, and behind those that have none."""
+    code, start = _code(text), 0
+    for mark in _MARK.finditer(text):
+        if _is_in(code, mark.start()):
+            continue
+        if text[start : mark.start()].strip():
+            return text[start : mark.start()]
+        start = mark.end()
+    return text[start:]
+
+
+def _within_json(text: str) -> str:
+    """Return a text without the marks before and behind its JSON; the texts in it are left alone."""
+    opening, closing = text.find("{"), text.rfind("}")
+    if opening < 0 or closing < opening:
+        return text
+    before, after = text[:opening], text[closing + 1 :]
+    return _MARK.split(before)[-1] + text[opening : closing + 1] + _MARK.split(after)[0]
+
+
+def _code(text: str) -> list[tuple[int, int]]:
+    blocks = [(fence.start, fence.end) for fence in fences(text)]
+    return blocks + [found.span() for found in _INLINE.finditer(text)]
+
+
+def _is_in(places: list[tuple[int, int]], position: int) -> bool:
+    return any(start <= position < end for start, end in places)
+
+
+_OPENS = re.compile(r"[{\[]\s*(?:\"[^\"\n]*\"\s*(?:[:,]|\](?!\())|[{\[]\s*\"|\Z)|\"\w+\"[ \t]*:\s*[\"\[{\d]")
+_CLOSES = re.compile(r"[}\],:{\[\"]\s*\Z")
+_WORDS = re.compile(r"[^\W\d_]{2,}")
+_HEADING = re.compile(r"^[ \t]*#{1,6}[ \t].*$", re.MULTILINE)
+_MOST = 0.5  # of a text's characters, in lines of JSON
+
+
+def not_prose(text: str) -> str:
+    """Return what a text is instead of prose, such as `JSON`; empty where it is prose, perhaps with code in it."""
+    outside, position = "", 0
+    for fence in fences(text):
+        outside += text[position : fence.start] + "\n"
+        position = fence.end
+    outside = (outside + text[position:]).strip()
+    lines = [line for line in outside.splitlines() if line.strip()]
+    json = [line for line in lines if _OPENS.match(line.strip()) and _CLOSES.search(without_citations(line))]
+    if json and (json[0] is lines[0] or sum(map(len, json)) > _MOST * sum(map(len, lines))):
+        return "JSON"
+    if position and not _WORDS.search(_HEADING.sub("", outside)):
+        return "only a code block"
+    return ""

@@ -1,24 +1,78 @@
-"""A limit on the body of a model's answer, that holds while it arrives.
+"""What arrives from a provider: a refusal as the error that says who must react, and a body with a limit.
 
-litellm searches what it cannot use for secrets: 6 seconds of processor time for a megabyte, in which the event loop
-stands still and no deadline fires. So it never gets more than a model can have meant.
+A limit on the body of a model's answer, that holds while it arrives. litellm searches what it cannot use for secrets:
+6 seconds of processor time for a megabyte, in which the event loop stands still and no deadline fires. So it never
+gets more than a model can have meant.
 """
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache, wraps
 from typing import TYPE_CHECKING, Any
 
-from fathom.errors import AnswerTooLarge
+from fathom.errors import AnswerTooLarge, ModelError, ModelRejected, ProviderFailed, RateLimited, RequestRejected
 from fathom.network import ENCODINGS, TooLarge, limit_body
 
 if TYPE_CHECKING:
     from types import ModuleType
 
     import httpx
+
+MAX_SAID = 500  # characters of a provider's message that are kept
+_MESSAGE = re.compile(r'"(?:message|error|detail)"\s*:\s*"((?:[^"\\]|\\.)*)"')
+_GATEWAY = re.compile(r"Provider returned error")  # OpenRouter; what the provider said stands in `metadata.raw`
+_RAW = re.compile(r'"raw"\s*:\s*"((?:[^"\\]|\\.)+)"')
+_CODE = re.compile(r'"(?:code|type)"\s*:\s*"(\w+)"')
+_NESTED = re.compile(r"^(?:(?:litellm\.)?\w*(?:Error|Exception)\b[\s:-]*)+")  # litellm names every wrapper
+
+
+def said(text: str, status: int) -> str:
+    """Return what a provider says went wrong, on one line: its message, out of JSON and the names of wrappers."""
+    if _GATEWAY.search(text) and (raw := _RAW.search(text)):
+        return said(_unescaped(raw[1]), status)
+    if found := _MESSAGE.search(text):
+        code = _CODE.search(text)
+        message = _unescaped(found[1])
+        text = message + (f" ({code[1]})" if code and code[1] not in message else "")
+    text = " ".join(_NESTED.sub("", text.strip()).split())
+    return text[:MAX_SAID] or f"HTTP {status}"
+
+
+def _unescaped(text: str) -> str:
+    try:
+        return str(json.loads(f'"{text}"', strict=False))
+    except ValueError:  # it is not quite JSON
+        return text
+
+
+def failure(status: int, message: str, *, wait: float | None, provider: str) -> ModelError:
+    """Return the error for an HTTP status; `wait` is the seconds of the provider's Retry-After."""
+    error = _failure(status, message[:MAX_SAID], wait, provider)
+    error.status = status
+    return error
+
+
+def _failure(status: int, message: str, wait: float | None, provider: str) -> ModelError:
+    credentials = f"check {provider.upper()}_API_KEY, or the other credentials of {provider}"
+    another = "choose another model: --model, --role-model ROLE=MODEL or FATHOM_MODEL"
+    if status == 429 and "insufficient_quota" not in message:
+        return RateLimited(message, retry_after=wait)
+    if status in (400, 422):
+        how = f"set the role's structured_output to json_object or prompt, or {another}"
+        return RequestRejected(message, next_step=how)
+    remedy = {
+        401: credentials,
+        403: credentials,
+        404: another,
+        429: f"raise the account's quota, or {another}",
+    }.get(status)
+    return ModelRejected(message, next_step=remedy) if remedy else ProviderFailed(message, retry_after=wait)
+
 
 ERROR_BYTES = 2**16  # of an error or of what is no JSON
 TOKEN_BYTES = 32  # of JSON for a token; one of English takes 5, an escaped character 6
