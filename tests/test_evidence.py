@@ -18,7 +18,7 @@ from fathom.evidence.grounding import ground
 from fathom.evidence.likeness import Likeness, nearest, nearest_in
 from fathom.evidence.passages import Search
 from fathom.evidence.stored import StoredText, locate, read_quote, stored_texts
-from fathom.evidence.verbatim import places
+from fathom.evidence.support import places
 from fathom.evidence.words import ByWords, check
 from fathom.facts.dates import find_dates
 from fathom.facts.extraction import facts_of

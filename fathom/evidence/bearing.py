@@ -24,8 +24,7 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from fathom.evidence.stored import StoredText
-from fathom.evidence.support import claim_weights
-from fathom.evidence.verbatim import places
+from fathom.evidence.support import claim_weights, places
 from fathom.facts.forms import other_forms
 from fathom.roles.judge import ShownPassage
 from fathom.text.parsed import ParsedText, Unit, parse, units_of

@@ -8,9 +8,8 @@ from typing import NamedTuple
 
 from fathom.contradictions.finding import Said, find_contradictions
 from fathom.evidence.complaints import agreeing
-from fathom.evidence.likeness import supporting, verbatim
+from fathom.evidence.likeness import cells_of, nearest_rows, supporting, verbatim
 from fathom.evidence.passages import Passage, Search
-from fathom.evidence.rows import cells_of, nearest_rows
 from fathom.evidence.stored import StoredText
 from fathom.facts.extraction import facts_of
 from fathom.models.evidence import Corroboration, Verdict

@@ -12,12 +12,10 @@ from functools import cached_property
 from typing import NamedTuple
 
 from fathom.evidence.claims import behind, is_head
-from fathom.evidence.likeness import nearest
+from fathom.evidence.likeness import nearest, nearest_rows
 from fathom.evidence.passages import Search
-from fathom.evidence.rows import nearest_rows
 from fathom.evidence.stored import texts_of
-from fathom.evidence.support import spaced_words
-from fathom.evidence.verbatim import ENOUGH
+from fathom.evidence.support import ENOUGH, spaced_words
 from fathom.evidence.words import PART_CHARS, facts_nowhere, says_nothing
 from fathom.models import Note, SourceText
 from fathom.text.blocks import Kind

@@ -14,8 +14,7 @@ from math import fsum
 from typing import NamedTuple
 
 from fathom.evidence.stored import StoredText
-from fathom.evidence.support import claim_weights
-from fathom.evidence.verbatim import places
+from fathom.evidence.support import claim_weights, places
 from fathom.text.blocks import Kind
 from fathom.text.parsed import ParsedText, parse
 from fathom.text.sentences import Sentence

@@ -15,7 +15,7 @@ from fathom.evidence.judging import JUDGEMENTS, Exchange, Key, Settled, key_of, 
 from fathom.evidence.passages import Passage, Search
 from fathom.evidence.provenance import PROVENANCE, RULES, Provenance, digest_of, read, results_of, sources_of
 from fathom.evidence.stored import StoredText, read_quote, stored_texts
-from fathom.evidence.surroundings import Surroundings
+from fathom.evidence.trace import Surroundings
 from fathom.evidence.words import check
 from fathom.models import Claim, Model, Quote, Report, Verdict
 from fathom.models.evidence import Problem

@@ -15,9 +15,8 @@ from typing import NamedTuple
 
 from fathom.evidence.claims import Statement
 from fathom.evidence.complaints import named_in, words_of
-from fathom.evidence.likeness import MAX_PASSAGES, nearest, verbatim
+from fathom.evidence.likeness import MAX_PASSAGES, nearest, nearest_rows, verbatim
 from fathom.evidence.passages import Passage, Search
-from fathom.evidence.rows import nearest_rows
 from fathom.facts.code import code_spans, has_identifier, identifiers, lines_nowhere, pieces_nowhere, without_code
 from fathom.facts.dates import MONTHS, Date
 from fathom.facts.extraction import Facts, Name, facts_of

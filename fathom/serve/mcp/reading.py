@@ -12,7 +12,7 @@ from fathom.evidence.claims import Statement, comparable
 from fathom.evidence.passages import Search
 from fathom.evidence.provenance import PROVENANCE, Provenance, read, results_of
 from fathom.evidence.stored import stored_texts
-from fathom.evidence.surroundings import Surroundings
+from fathom.evidence.trace import Surroundings
 from fathom.evidence.verify import misquotations
 from fathom.evidence.words import check
 from fathom.models import Claim, Report, RunState
