@@ -13,7 +13,7 @@ from fathom.flows.preflight import artifact_root
 from fathom.flows.runs.index import RunIndex
 from fathom.storage.store import ArtifactStore
 from fathom.tools.base import Tool
-from fathom.tools.fetch.browser import find_browser
+from fathom.tools.fetch.render import find_browser
 from fathom.tools.mcp.configuration import read_servers
 from fathom.tools.mcp.offer import Offer
 from fathom.tools.mcp.servers import McpServers, allowed_tools

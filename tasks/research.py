@@ -27,7 +27,7 @@ from fathom.telemetry.tracing import step_span
 from fathom.text.tokens import count_tokens
 from fathom.tools.earlier_run import EarlierRunTool
 from fathom.tools.mcp.configuration import PREFIX
-from fathom.tools.routing import resting
+from fathom.tools.toolbox import resting
 
 
 @computed_task(name="step", run_name="step {step.step_id}: {step.title}")

@@ -15,7 +15,7 @@ from fathom.report.chapters import credit_of
 from fathom.storage.cache import TimedCache
 from fathom.tools.fetch import archive
 from fathom.tools.fetch.allow import AllowList
-from fathom.tools.fetch.network import GuardedBackend
+from fathom.tools.fetch.client import GuardedBackend
 from fathom.tools.fetch.tool import as_found
 from fathom.tools.fetch.web import WebReader
 from fathom.tools.pages import WebPage, output

@@ -12,8 +12,7 @@ from fathom.config.environment import Environment
 from fathom.config.settings import ResearchSettings, resolve
 from fathom.errors import ToolRateLimited, ToolRejected
 from fathom.tools.base import RunContext
-from fathom.tools.factual.filings import Listed
-from fathom.tools.factual.sec_edgar import named_in
+from fathom.tools.factual.sec_edgar import Listed, named_in
 from fathom.tools.lookup import LookupTool
 from fathom.tools.registry import REGISTRY, configured_tools
 from tests.fact_cases import FACT_CASES

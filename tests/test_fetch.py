@@ -24,9 +24,10 @@ from fathom.models import SourceText, ToolOutput
 from fathom.storage.cache import TimedCache
 from fathom.text.urls import source_ids, urls_in
 from fathom.tools import http
-from fathom.tools.fetch import client, page, politeness
+from fathom.tools.fetch import client, politeness
+from fathom.tools.fetch import web as reading
 from fathom.tools.fetch.allow import AllowList
-from fathom.tools.fetch.network import GuardedBackend, system_resolve
+from fathom.tools.fetch.client import GuardedBackend, system_resolve
 from fathom.tools.fetch.tool import FetchTool
 from fathom.tools.fetch.web import WebReader
 from fathom.tools.redact import redact
@@ -440,7 +441,7 @@ HOSTILE: dict[str, tuple[Handler, type[ToolError]]] = {
 @pytest.mark.parametrize("kind", HOSTILE)
 async def test_hostile_answers_are_harmless(site: Site, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client, "TOTAL_SECONDS", 2.0)
-    monkeypatch.setattr(page, "SECONDS", 2)
+    monkeypatch.setattr(reading, "SECONDS", 2)
     site.pages["/page"], expected = HOSTILE[kind]
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     async with asyncio.timeout(60):  # some never end

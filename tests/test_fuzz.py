@@ -65,7 +65,7 @@ from fathom.tools.artifacts import ArtifactGrepTool, ArtifactReadTool
 from fathom.tools.documents.layout import lay_out
 from fathom.tools.documents.readers import ENDINGS, Unreadable, read_document
 from fathom.tools.fetch.client import Answer
-from fathom.tools.fetch.page import Page, read_page
+from fathom.tools.fetch.web import Page, read_page
 from tests.conftest import FathomCLI
 from tests.test_documents import HTML, MARKDOWN, REST, pdf, word
 from tests.test_parsing import answered

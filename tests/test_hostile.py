@@ -23,7 +23,7 @@ from fathom.roles import COMPRESSOR, CompressRequest
 from fathom.text.citations import without_addresses
 from fathom.tools.fetch import politeness
 from fathom.tools.fetch.client import Answer
-from fathom.tools.fetch.page import read_page
+from fathom.tools.fetch.web import read_page
 from tests.inprocess import investigated
 from tests.stubs import Record, Stubs
 from tests.stubs.injections import INJECTIONS, planted_page

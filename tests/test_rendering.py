@@ -17,9 +17,8 @@ from fathom.errors import ToolRejected, ToolTimeout, ToolUnavailable
 from fathom.storage.cache import TimedCache
 from fathom.tools.fetch import render
 from fathom.tools.fetch.allow import AllowList
-from fathom.tools.fetch.browser import PROGRAMS, Program, find_browser
-from fathom.tools.fetch.network import GuardedBackend
-from fathom.tools.fetch.render import Renderer
+from fathom.tools.fetch.client import GuardedBackend
+from fathom.tools.fetch.render import PROGRAMS, Program, Renderer, find_browser
 from fathom.tools.fetch.web import WebReader
 from fathom.tools.registry import configured_tools
 from fathom.tools.toolbox import open_toolbox

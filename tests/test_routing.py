@@ -14,8 +14,7 @@ from fathom.models import PlanStep, ToolCall, ToolFailure, ToolOutput, ToolResul
 from fathom.roles import PLANNER, PlanRequest, ResearchRequest
 from fathom.roles.planner import PlanAnswer, PlannedStep
 from fathom.tools.base import Tool
-from fathom.tools.routing import MOST_FAILURES, STAND_INS, domains_of, fitting, resting, stand_ins
-from fathom.tools.toolbox import Toolbox
+from fathom.tools.toolbox import MOST_FAILURES, STAND_INS, Toolbox, domains_of, fitting, resting, stand_ins
 
 DOMAINS = ("science", "medicine", "software", "companies", "facts")
 

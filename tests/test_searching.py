@@ -27,11 +27,10 @@ from fathom.tools.base import read_by_tools
 from fathom.tools.pages import WebPage
 from fathom.tools.registry import REGISTRY, configured_tools
 from fathom.tools.search.choice import prices_of
-from fathom.tools.search.fusion import K, fuse
 from fathom.tools.search.searxng import SearXNG
 from fathom.tools.search.tavily import Tavily
 from fathom.tools.search.web_extract import WebExtractTool
-from fathom.tools.search.web_search import WebSearchTool
+from fathom.tools.search.web_search import K, WebSearchTool, fuse
 from fathom.tools.toolbox import open_toolbox
 from tests.inprocess import investigated
 from tests.stubs import Stubs

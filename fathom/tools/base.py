@@ -1,12 +1,18 @@
 """What a tool and a search vendor are, and what a run offers them.
 
 The class of a tool or vendor declares all that the rest of Fathom must know of it.
+
+The pages that could not be read in a run: none is asked for again and again. One that can never be read, because it
+is gone or is no text, is asked for by one call only; one that failed for a passing reason, such as a server that was
+busy, by two.
 """
 
 from __future__ import annotations
 
+import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
@@ -19,19 +25,50 @@ from fathom.config.form import Read, setting_of
 from fathom.config.given import placed
 from fathom.config.secrets import Scrubber
 from fathom.config.settings import SETTINGS, Render, ResearchSettings, ResolvedSettings
-from fathom.errors import FathomError
+from fathom.errors import FathomError, ToolError
 from fathom.models import Holdings, Survey, ToolCall, ToolOutput, ToolResult
 from fathom.storage.cache import TimedCache
+from fathom.text.urls import canonical_url
 from fathom.tools.earlier import EarlierRun
 from fathom.tools.fetch.allow import AllowList
 from fathom.tools.pages import WebPage
 from fathom.tools.paying import Till
-from fathom.tools.unreadable import Unreadable
 
 if TYPE_CHECKING:
     from fathom.tools.documents.uploaded import UploadedCorpora
     from fathom.tools.fetch.render import Renderer
     from fathom.tools.fetch.web import WebReader
+
+MOST_CALLS = 2  # that ask for a page which fails for a passing reason
+
+
+class Unreadable:
+    """The pages that calls of one run could not read, by address, and why."""
+
+    def __init__(self) -> None:
+        self._errors: dict[str, list[FathomError]] = {}
+        self._locks: dict[str, asyncio.Lock] = {}
+
+    @asynccontextmanager
+    async def turn(self, urls: Iterable[str]) -> AsyncIterator[None]:
+        """Let calls that read the same pages do so one after the other, so that each knows what failed before."""
+        pages = sorted({canonical_url(url) for url in urls})  # in one order, so that no two wait for each other
+        async with AsyncExitStack() as held:
+            for page in pages:
+                await held.enter_async_context(self._locks.setdefault(page, asyncio.Lock()))
+            yield
+
+    def why(self, url: str) -> FathomError | None:
+        """Return why a page is not asked for any more; None if it may be."""
+        errors = self._errors.get(canonical_url(url), [])
+        given_up = errors and (not errors[-1].retryable or len(errors) >= MOST_CALLS)
+        return errors[-1] if given_up else None
+
+    def add(self, url: str, error: FathomError) -> None:
+        """Keep that a page could not be read, unless only the money for it was lacking."""
+        if isinstance(error, ToolError):
+            self._errors.setdefault(canonical_url(url), []).append(error)
+
 
 SEARCHES_SECONDS, PAGES_SECONDS = 15 * 60, 60 * 60
 
@@ -221,8 +258,7 @@ class RunContext:
         """The run's browser, which starts when a page needs it; or why there is none, empty if none is wanted."""
         if self.settings.render is Render.never:
             return ""
-        from fathom.tools.fetch.browser import find_browser
-        from fathom.tools.fetch.render import Renderer
+        from fathom.tools.fetch.render import Renderer, find_browser
 
         found = find_browser(self.variable)
         return found if isinstance(found, str) else Renderer(found)

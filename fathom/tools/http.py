@@ -1,4 +1,4 @@
-"""Asking a service over HTTP: one request, what its failures mean, and second and third attempts."""
+"""Asking a service over HTTP: one request, what its failures mean, further attempts, and XML."""
 
 from __future__ import annotations
 
@@ -166,3 +166,28 @@ async def _in_time(attempt: Callable[[], Awaitable[T]]) -> T:
             return await attempt()
     except TimeoutError as error:
         raise ToolTimeout(f"No answer within {ATTEMPT_SECONDS:g} seconds.") from error
+
+
+def parse_xml(data: bytes) -> Any:
+    """Return the root element (`lxml.etree`) of a document.
+
+    Raises:
+        ValueError: it is no XML, or declares entities of its own, which no service has reason to do.
+    """
+    from lxml import etree
+
+    parser = etree.XMLParser(resolve_entities=False, load_dtd=False, no_network=True, huge_tree=False)
+    try:
+        root = etree.fromstring(data, parser)
+    except etree.XMLSyntaxError as error:
+        raise ValueError("no XML") from error
+    declared = root.getroottree().docinfo.internalDTD
+    if declared is not None and next(declared.iterentities(), None) is not None:
+        raise ValueError("XML with entities of its own")
+    return root
+
+
+def text_of(element: Any, path: str, namespaces: dict[str, str] | None = None) -> str:
+    """Return the text of the first element at a path, with that of the elements inside it; nothing if there is none."""
+    found = element.find(path, namespaces or {})
+    return "" if found is None else "".join(found.itertext())

@@ -15,7 +15,7 @@ A source is one file with one subclass of `LookupTool`. It declares, beside what
 It implements `find(query, limit)`, which returns `WebPage`s, the best first. It asks by `self.ask_json(model, path,
 **parameters)`, which validates the answer by a pydantic model after dropping its nulls (a list of `Records[Model]` does
 without those that are malformed), or by `self.ask(path, read,
-**parameters)`, where a ValueError in `read` means that the answer is unreadable (`parse_xml` in `fathom/tools/xml.py`
+**parameters)`, where a ValueError in `read` means that the answer is unreadable (`parse_xml` in `fathom/tools/http.py`
 reads XML safely). `self.key` and `self.contact` may be empty, and an empty parameter is not sent; `headers()` adds
 headers. `self.rest(seconds)` keeps a pause that the body of an answer asks for. `place(path)` says which of
 several servers has a path.

@@ -10,9 +10,8 @@ from fathom.config.settings import ResearchSettings
 from fathom.errors import ToolError, ToolRejected
 from fathom.models import Source, ToolOutput
 from fathom.text.urls import canonical_url, source_ids, urls_in
-from fathom.tools.base import ArtifactReader, RunContext, Tool
+from fathom.tools.base import ArtifactReader, RunContext, Tool, Unreadable
 from fathom.tools.pages import WebPage, is_page, output
-from fathom.tools.unreadable import Unreadable
 
 if TYPE_CHECKING:
     from fathom.tools.earlier import EarlierRun

@@ -17,15 +17,14 @@ from fathom.errors import ToolError, ToolRejected, ToolTimeout, ToolUnavailable
 from fathom.text.plain import clean_line, counted, size
 from fathom.text.urls import host_of
 from fathom.tools.mcp.configuration import McpServer
-from fathom.tools.mcp.meter import Meter
 from fathom.tools.mcp.offer import Offer, OfferedTool, offer_of
+from fathom.tools.mcp.transports import Meter
 
 if TYPE_CHECKING:
     from mcp import ClientSession
     from mcp.types import CallToolResult
 
-    from fathom.tools.mcp.http import Address
-    from fathom.tools.mcp.stdio import Program
+    from fathom.tools.mcp.transports import Address, Program
 
 CLOSE_SECONDS = 6.0  # in which a server can say goodbye, and its program ends
 PAGES = 50  # of a list of tools
@@ -166,11 +165,11 @@ class Connection:
     def _transport(self) -> Any:
         server = self._server
         if server.url:
-            from fathom.tools.mcp.http import Address
+            from fathom.tools.mcp.transports import Address
 
             self._peer = Address(server.url, self._headers, server.seconds, self._meter)
         else:
-            from fathom.tools.mcp.stdio import Program
+            from fathom.tools.mcp.transports import Program
 
             self._peer = Program([server.command, *server.args], self._variables, self._meter)
         return self._peer.streams()

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from fathom.errors import ToolRejected
 from fathom.text.plain import clean_line
+from fathom.tools.http import parse_xml, text_of
 from fathom.tools.pages import WebPage
 from fathom.tools.scholarly.works import WORDS, ScholarlyTool, work
-from fathom.tools.xml import parse_xml, text_of
 
 if TYPE_CHECKING:
     import httpx

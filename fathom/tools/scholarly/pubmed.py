@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import AliasPath, BaseModel, Field
 
+from fathom.tools.http import parse_xml, text_of
 from fathom.tools.pages import WebPage
 from fathom.tools.scholarly.works import WORDS, ScholarlyTool, day_of, name_of, work
-from fathom.tools.xml import parse_xml, text_of
 
 if TYPE_CHECKING:
     import httpx

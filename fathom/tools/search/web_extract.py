@@ -9,9 +9,8 @@ from fathom.errors import BudgetExceeded, FathomError, ToolError, ToolRejected
 from fathom.models import ToolFailure, ToolOutput
 from fathom.network import turn
 from fathom.text.urls import canonical_url
-from fathom.tools.base import PageReader, RunContext, Tool
+from fathom.tools.base import PageReader, RunContext, Tool, Unreadable
 from fathom.tools.pages import WebPage, is_page, output
-from fathom.tools.unreadable import Unreadable
 
 MAX_PAGES = 20  # Tavily takes no more in one request
 
