@@ -39,7 +39,7 @@ from urllib.parse import unquote
 from benchmarks import metrics
 from benchmarks.traffic import said_to, shown
 from fathom.models import Answered, Ending, RunResult
-from fathom.tools.documents.layout import lay_out
+from fathom.tools.documents.index import lay_out
 from fathom.tools.documents.readers import read_document
 from tests.inprocess import investigated
 from tests.stubs import Settings, serving

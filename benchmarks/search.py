@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fathom.tools.documents.index import Index
-from fathom.tools.documents.sections import ReadDocument, Section
+from fathom.tools.documents.normal import ReadDocument, Section
 
 
 def search(request: dict[str, Any]) -> dict[str, list[str]]:

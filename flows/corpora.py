@@ -15,11 +15,10 @@ from fathom.models import UnreadFile
 from fathom.storage.corpora import Corpora
 from fathom.storage.editions import Edition, Upload, folder_of
 from fathom.storage.store import ArtifactStore, json_bytes
-from fathom.tools.documents.corpus import FORMAT, UPLOADED, open_corpus
+from fathom.tools.documents.corpus import FORMAT, UPLOADED, Reading, UploadedCorpora, open_corpus, urls_of
 from fathom.tools.documents.files import KINDS, File, find_files
 from fathom.tools.documents.pool import read_files
 from fathom.tools.documents.readers import Unreadable, refusal
-from fathom.tools.documents.uploaded import Reading, UploadedCorpora, urls_of
 
 _HEAD = 4_096  # bytes by which the kind of a file is told
 

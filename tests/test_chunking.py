@@ -15,11 +15,10 @@ from fathom.retrieval.portions import portions, shown
 from fathom.text.blocks import split_blocks
 from fathom.text.parsed import parse, units_of
 from fathom.text.sentences import fences, split_sentences
-from fathom.tools.documents.excerpt import excerpt
-from fathom.tools.documents.index import Passage
-from fathom.tools.documents.layout import lay_out
+from fathom.tools.documents.index import Passage, lay_out
+from fathom.tools.documents.normal import markdown_sections
 from fathom.tools.documents.readers import read_document
-from fathom.tools.documents.sections import markdown_sections
+from fathom.tools.documents.tool import excerpt
 
 FILLER = "Kettles are filled at the well and carried home along the river by the two of them. " * 3
 

@@ -35,7 +35,7 @@ from fathom.storage.corpora import Corpora, prune_uploads
 from fathom.storage.editions import CORPORA, Limits
 from fathom.storage.runs import runs
 from fathom.storage.store import ArtifactStore, RunFolder
-from fathom.tools.documents.uploaded import UploadedCorpora
+from fathom.tools.documents.corpus import UploadedCorpora
 from tests.conftest import FathomCLI, quiet_port
 from tests.inprocess import research
 from tests.server import Served, served_with

@@ -18,9 +18,8 @@ from markdown_it import MarkdownIt
 from reportlab.pdfgen.canvas import Canvas
 
 from fathom.tools.documents.files import find_files
-from fathom.tools.documents.normal import Cell, fence, spread, table
+from fathom.tools.documents.normal import Cell, ReadDocument, fence, spread, table
 from fathom.tools.documents.readers import read_document
-from fathom.tools.documents.sections import ReadDocument
 
 
 def text_of(document: ReadDocument) -> str:

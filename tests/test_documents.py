@@ -23,12 +23,11 @@ from fathom.errors import InvalidInput
 from fathom.models import Document
 from fathom.telemetry.progress import Event, listen
 from fathom.tools.documents import corpus, pool
-from fathom.tools.documents.corpus import check_documents, open_corpus
+from fathom.tools.documents.corpus import check_documents, open_corpus, python_reference
 from fathom.tools.documents.embedding import load_encoder
 from fathom.tools.documents.index import Index
-from fathom.tools.documents.python_reference import python_reference
+from fathom.tools.documents.normal import ReadDocument, Section
 from fathom.tools.documents.readers import Unreadable, read_document
-from fathom.tools.documents.sections import ReadDocument, Section
 from fathom.tools.documents.tool import DocumentsTool
 
 

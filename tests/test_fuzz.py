@@ -62,7 +62,7 @@ from fathom.storage.runs import runs
 from fathom.storage.store import ArtifactStore, RunFolder
 from fathom.text.urls import canonical_url, source_ids, urls_in
 from fathom.tools.artifacts import ArtifactGrepTool, ArtifactReadTool
-from fathom.tools.documents.layout import lay_out
+from fathom.tools.documents.index import lay_out
 from fathom.tools.documents.readers import ENDINGS, Unreadable, read_document
 from fathom.tools.fetch.client import Answer
 from fathom.tools.fetch.web import Page, read_page

@@ -35,8 +35,8 @@ from fathom.errors import InvalidInput, ToolError
 from fathom.text.urls import host_of
 from fathom.tools.base import RunContext
 from fathom.tools.documents.html import read_page
+from fathom.tools.documents.normal import Section
 from fathom.tools.documents.pdf import read_pdf
-from fathom.tools.documents.sections import Section
 from fathom.tools.search.tavily import Tavily
 from tests.conftest import base_env, quiet_port
 from tests.test_tool_declarations import Stored

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from fathom.models import UnreadFile
     from fathom.storage.corpora import Corpora
     from fathom.storage.editions import Edition
-    from fathom.tools.documents.uploaded import Reading
+    from fathom.tools.documents.corpus import Reading
 
 corpora = typer.Typer(
     help="Upload files that runs on any machine can read.\n\nStart with: fathom corpora add handbook handbook/",

@@ -21,7 +21,7 @@ from fathom.report.foreign_lists import URL, clean_url, comparable
 from fathom.telemetry.progress import phase
 from fathom.tools.documents.files import KINDS, File, find_files
 from fathom.tools.documents.header import readable
-from fathom.tools.documents.layout import LaidOut
+from fathom.tools.documents.index import LaidOut
 from fathom.tools.documents.pool import read_files
 from fathom.tools.documents.readers import Unreadable
 from fathom.tools.pages import WebPage, is_page, read_each

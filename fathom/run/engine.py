@@ -29,7 +29,7 @@ from fathom.storage.store import ArtifactStore, RunFolder
 from fathom.telemetry.audit_log import AuditLog
 from fathom.telemetry.logs import Warnings
 from fathom.text.terms import terms
-from fathom.tools.documents.uploaded import UploadedCorpora
+from fathom.tools.documents.corpus import UploadedCorpora
 from fathom.tools.earlier import EarlierRun
 from fathom.tools.mcp.offer import Offer
 from fathom.tools.mcp.servers import McpServers

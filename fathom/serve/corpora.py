@@ -11,8 +11,8 @@ from fathom.flows.corpora import examine, examined, sorted_out
 from fathom.serve.caller import Caller, Ownership, Role
 from fathom.storage.corpora import Corpora
 from fathom.storage.editions import Edition, Upload, check_name, no_corpus, unknown_corpus
+from fathom.tools.documents.corpus import Reading
 from fathom.tools.documents.readers import ENDINGS
-from fathom.tools.documents.uploaded import Reading
 
 PATIENCE_SECONDS = 20.0
 

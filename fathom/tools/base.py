@@ -35,7 +35,7 @@ from fathom.tools.pages import WebPage
 from fathom.tools.paying import Till
 
 if TYPE_CHECKING:
-    from fathom.tools.documents.uploaded import UploadedCorpora
+    from fathom.tools.documents.corpus import UploadedCorpora
     from fathom.tools.fetch.render import Renderer
     from fathom.tools.fetch.web import WebReader
 

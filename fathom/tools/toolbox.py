@@ -25,7 +25,7 @@ from fathom.models import Catalogue, PlanStep, Survey, ToolCall, ToolOutput, Too
 from fathom.text.plain import without_controls
 from fathom.text.terms import Language, language_of, terms
 from fathom.tools.base import ArtifactReader, RunContext, Tool, read_by_tools
-from fathom.tools.documents.uploaded import UploadedCorpora
+from fathom.tools.documents.corpus import UploadedCorpora
 from fathom.tools.earlier import EarlierRun
 from fathom.tools.mcp.configuration import PREFIX
 from fathom.tools.mcp.offer import Offer

@@ -10,8 +10,7 @@ from itertools import takewhile
 from typing import Any
 
 from fathom.text.plain import clean_line
-from fathom.tools.documents.normal import Cell, Outline, fence, inline_code, spread, table
-from fathom.tools.documents.sections import Section
+from fathom.tools.documents.normal import Cell, Outline, Section, fence, inline_code, spread, table
 
 _HEADING = re.compile(r"heading (\d)", re.I)
 _LIST = re.compile(r"list (bullet|number|continue)(?: (\d))?\Z", re.I)

@@ -15,7 +15,7 @@ from pathlib import Path
 import fathom
 from fathom.telemetry.progress import Event, publish
 from fathom.tools.documents.files import File
-from fathom.tools.documents.layout import LaidOut
+from fathom.tools.documents.index import LaidOut
 from fathom.tools.documents.readers import Unreadable, is_quick
 from fathom.tools.documents.worker import Unfinished, decode_answer, encode_request, read_file
 

@@ -16,14 +16,21 @@ from typing import NamedTuple
 
 from fathom.text.plain import clean_text
 from fathom.tools.documents import configuration
-from fathom.tools.documents.dating import document_date, published
 from fathom.tools.documents.docx import read_docx
-from fathom.tools.documents.header import shown_fields, split_header, stated_fields, title_of, written
+from fathom.tools.documents.header import (
+    document_date,
+    published,
+    shown_fields,
+    split_header,
+    stated_fields,
+    title_of,
+    written,
+)
 from fathom.tools.documents.html import read_page
 from fathom.tools.documents.markdown import is_markdown, read_markdown
+from fathom.tools.documents.normal import ReadDocument, Section, underlined_sections
 from fathom.tools.documents.pdf import read_pdf
 from fathom.tools.documents.restructured import is_rest, rest_sections
-from fathom.tools.documents.sections import ReadDocument, Section, underlined_sections
 
 _PLAIN_ENDINGS = (".txt", ".text")
 _MARKDOWN_ENDINGS = (".md", ".markdown")

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from fathom.tools.documents.files import portable
 from fathom.tools.documents.header import readable
-from fathom.tools.documents.layout import LaidOut, Span, lay_out
+from fathom.tools.documents.index import LaidOut, Span, lay_out
 from fathom.tools.documents.readers import Unreadable, is_plain, read_document
 
 MEGABYTE = 1_000_000

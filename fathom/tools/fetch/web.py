@@ -23,8 +23,8 @@ from fathom.errors import FathomError, ToolError, ToolRejected
 from fathom.models import Bibliographic
 from fathom.storage.cache import TimedCache
 from fathom.text.plain import clean_title
-from fathom.tools.documents.dating import published
-from fathom.tools.documents.layout import lay_out
+from fathom.tools.documents.header import published
+from fathom.tools.documents.index import lay_out
 from fathom.tools.documents.pool import read_apart
 from fathom.tools.documents.readers import Unreadable, read_document
 from fathom.tools.fetch.allow import AllowList, check_url
