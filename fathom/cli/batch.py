@@ -65,8 +65,8 @@ def batch(
     from datetime import UTC, datetime
 
     from fathom.batch.questions import format_of, read_questions
-    from fathom.cli.batch_watch import show_batch
     from fathom.cli.research import named, show_estimate
+    from fathom.cli.watch import show_batch
     from fathom.flows.preflight import batch_caps, check_batch, estimated_batch
     from fathom.storage.lease import result_key
     from fathom.storage.names import slug
@@ -127,7 +127,7 @@ def research_batch(
     import asyncio
     import logging
 
-    from fathom.cli.batch_watch import BatchWatch
+    from fathom.cli.watch import BatchWatch
     from fathom.flows.server import be_patient, ensure_api
     from fathom.telemetry.progress import listen
 

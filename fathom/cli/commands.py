@@ -11,33 +11,22 @@ from typing import Annotated
 
 import typer
 
-from fathom.cli.answer import answer
-from fathom.cli.ask import ask
-from fathom.cli.audit import audit
+from fathom.cli.answer import answer, stop, tell
 from fathom.cli.batch import batch
 from fathom.cli.corpora import corpora
 from fathom.cli.costs import costs
-from fathom.cli.deploy import deploy
-from fathom.cli.diff import diff
-from fathom.cli.doctor import doctor
+from fathom.cli.doctor import deploy, doctor, templates
 from fathom.cli.exits import show_where
-from fathom.cli.export import export, import_
+from fathom.cli.export import export, import_, prune
 from fathom.cli.limits import limits
-from fathom.cli.mcp import mcp
-from fathom.cli.metrics import metrics
 from fathom.cli.notify import notify
 from fathom.cli.options import SettingsCommand
-from fathom.cli.prune import prune
-from fathom.cli.replay import replay
-from fathom.cli.research import research, resume
-from fathom.cli.runs import runs, show
-from fathom.cli.serve import serve
-from fathom.cli.steer import stop, tell
-from fathom.cli.templates import templates
+from fathom.cli.research import ask, research, resume
+from fathom.cli.runs import audit, diff, replay, runs, show
+from fathom.cli.serve import mcp, metrics, serve, worker
 from fathom.cli.tokens import tokens
 from fathom.cli.verify import trace, verify
 from fathom.cli.watches import watch
-from fathom.cli.worker import worker
 from fathom.config.environment import Environment
 
 app = typer.Typer(

@@ -1,4 +1,4 @@
-"""`fathom doctor`: what is configured, what can be reached, and how to set what is missing."""
+"""`fathom doctor`, `deploy` and `templates`: what is set up, and what there is to use."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ import typer
 from rich.text import Text
 
 from fathom.cli.options import Given, Json, Mcp
-from fathom.cli.printing import output, row
+from fathom.cli.printing import line, output, row
 
 if TYPE_CHECKING:
+    from fathom.config.templates import UsedTemplate
     from fathom.flows.findings import Finding
 
 
@@ -65,3 +66,66 @@ def _show_findings(findings: Sequence[Finding]) -> None:
         row(Text.assemble((f"{finding.state:<7}", style), f"{finding.name:<{width}}"), finding.detail)
         if finding.how:
             row(" " * (7 + width), (finding.how, "dim"))
+
+
+def deploy(
+    *,
+    pool: Annotated[str, typer.Option(metavar="NAME", help="Work pool whose workers run the deployments.")] = "fathom",
+    as_json: Json = False,
+) -> None:
+    """Register Fathom's deployments on the Prefect server.
+
+    Runs can then be started and scheduled there.
+
+    Deployments of an earlier version are replaced. Schedules are paused until you resume them in the UI or with
+    `prefect deployment schedule resume`. Start a worker to run the deployments: fathom worker --pool NAME
+
+    Example: fathom deploy && prefect deployment run deep-research/on-demand --param query="What is a descriptor?"
+    """
+
+    from fathom.flows.server import ensure_api
+
+    server = ensure_api()
+    from fathom.flows.deploying import deploy_shipped
+
+    made = asyncio.run(deploy_shipped(pool))
+
+    def show(_: object) -> None:
+        for name, description in made.items():
+            line(f"{name:<26} {description}")
+        line(f"Start a worker that runs them: fathom worker --pool {pool}")
+        line(f"For Prefect's own commands: export PREFECT_API_URL={server.api_url}")
+
+    output(made, show, as_json=as_json)
+
+
+def templates(
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME|FILE]", help="Template to print.", show_default=False)
+    ] = None,
+    *,
+    as_json: Json = False,
+) -> None:
+    """List the templates for --template, or print one.
+
+    A template defines a kind of research: its settings, the questions it must answer, the sources it prefers and the
+    sections of its report. To make your own, print one to a file, edit it, and pass the file to --template.
+
+    Example: fathom templates due-diligence > own.toml
+    """
+    from fathom.config.layers import template_from
+    from fathom.config.templates import shipped, template_of, text_of
+
+    if name is None:
+        output([template_of(one) for one in shipped()], _show, as_json=as_json)
+        return
+    given = template_from(name)
+    text = text_of(given) if given in shipped() else given
+    output(template_of(given), lambda _: typer.echo(text, nl=False), as_json=as_json)
+
+
+def _show(found: Sequence[UsedTemplate]) -> None:
+    width = max(len(one.name) for one in found)
+    for one in found:
+        line((f"{one.name:<{width}}", "bold"), f"  {one.description}")
+    line(("\nfathom templates NAME prints one; --template NAME or FILE uses it", "dim"))
