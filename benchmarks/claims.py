@@ -22,9 +22,8 @@ from textwrap import shorten
 from typing import Any
 
 from fathom.budget.ledger import Ledger
-from fathom.config.caps import Budget
 from fathom.config.environment import Environment
-from fathom.config.models import ModelCallSettings, RoleModel
+from fathom.config.groups import Budget, ModelCallSettings, RoleModel
 from fathom.evidence.bearing import Bearing, Span, place_of
 from fathom.evidence.claims import Statement, claim_text, claims_of
 from fathom.evidence.judging import Ask, Exchange, Key, judge, key_of, settled, unsettled

@@ -90,8 +90,8 @@ async def _ms_a_call(root: Path, count: int) -> float:
     from prefect import flow
 
     from fathom.budget.ledger import Ledger
-    from fathom.config.caps import Budget
     from fathom.config.environment import Environment
+    from fathom.config.groups import Budget
     from fathom.config.secrets import Scrubber
     from fathom.config.settings import ResearchSettings, resolve
     from fathom.models import PlanStep, SourceText, ToolCall, ToolOutput, ToolResult

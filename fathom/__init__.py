@@ -13,9 +13,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from fathom.client import AsyncFathom, Fathom
-    from fathom.config.groups import CompressionSettings
-    from fathom.config.models import Role, RoleModel
-    from fathom.config.profiles import Profile
+    from fathom.config.groups import CompressionSettings, Profile, Role, RoleModel
     from fathom.config.settings import ResearchSettings
     from fathom.errors import FathomError, ModelError, StoreError, ToolError, UserError
     from fathom.flows.api import research, research_simple
@@ -50,9 +48,7 @@ __all__ = [
 ]
 _MODULES = {
     "fathom.client": {"AsyncFathom", "Fathom"},
-    "fathom.config.groups": {"CompressionSettings"},
-    "fathom.config.models": {"Role", "RoleModel"},
-    "fathom.config.profiles": {"Profile"},
+    "fathom.config.groups": {"CompressionSettings", "Profile", "Role", "RoleModel"},
     "fathom.config.settings": {"ResearchSettings"},
     "fathom.errors": {"FathomError", "ModelError", "StoreError", "ToolError", "UserError"},
     "fathom.flows.api": {"research", "research_simple"},

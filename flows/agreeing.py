@@ -9,8 +9,7 @@ from __future__ import annotations
 from functools import partial
 from itertools import count
 
-from fathom.config.groups import Approve
-from fathom.config.models import EXTRACTIVE
+from fathom.config.groups import EXTRACTIVE, Approve
 from fathom.flows.asking import ask
 from fathom.flows.writing import write_report
 from fathom.models import Asked, Clarification, Matter, Report, Usage

@@ -16,8 +16,8 @@ from pydantic import Field
 
 from fathom.batch.page import dollars, used, words
 from fathom.batch.questions import format_of, read_questions
-from fathom.config.caps import BatchBudget
 from fathom.config.environment import Environment
+from fathom.config.groups import BatchBudget
 from fathom.config.secrets import Scrubber, guard_logs
 from fathom.config.settings import ResearchSettings
 from fathom.errors import InvalidInput, RunCancelled

@@ -15,8 +15,8 @@ from fathom.budget.prices import Pricing
 from fathom.config.environment import Environment
 from fathom.config.form import as_text
 from fathom.config.given import settings_from
+from fathom.config.groups import EXTRACTIVE, ModelCallSettings, Role
 from fathom.config.layers import Layer, layered, origins
-from fathom.config.models import EXTRACTIVE, ModelCallSettings, Role
 from fathom.config.secrets import Scrubber
 from fathom.config.settings import ResearchSettings, ResolvedSettings, resolve
 from fathom.config.settings_file import NAME, user_folder

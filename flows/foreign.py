@@ -14,7 +14,7 @@ from fathom.budget.ledger import Ledger
 from fathom.budget.purse import purse_of
 from fathom.config.environment import Environment
 from fathom.config.given import settings_from
-from fathom.config.models import EXTRACTIVE, Role
+from fathom.config.groups import EXTRACTIVE, Role
 from fathom.config.settings import ResolvedSettings, resolve
 from fathom.errors import InvalidInput, ModelError
 from fathom.evidence.bearing import Bearing

@@ -12,9 +12,9 @@ from pydantic import ValidationError
 
 from fathom.batch.questions import settings_of
 from fathom.budget.prices import Pricing
-from fathom.config.caps import BatchBudget
 from fathom.config.environment import Environment
 from fathom.config.given import wrong_in
+from fathom.config.groups import BatchBudget
 from fathom.config.inputs import check_query
 from fathom.config.secrets import HIDDEN, Scrubber
 from fathom.config.settings import ResearchSettings, ResolvedSettings, SearchMode, resolve

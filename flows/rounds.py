@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection, Sequence
 
-from fathom.config.profiles import Execution
+from fathom.config.groups import Execution
 from fathom.evidence.provenance import RoundRecord
 from fathom.models import Call, PlanStep, Reflection, Remark, StepOutcome
 from fathom.retrieval.narrowing import Memory

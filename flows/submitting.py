@@ -18,8 +18,7 @@ from fathom.batch.folder import BatchFolder, Record, Share
 from fathom.batch.page import words
 from fathom.batch.questions import settings_of
 from fathom.budget.ledger import Cost, Ledger, SharedBudget, caps
-from fathom.config.caps import DEFAULT_USD, BatchBudget, Budget
-from fathom.config.groups import NEVER
+from fathom.config.groups import DEFAULT_USD, NEVER, BatchBudget, Budget
 from fathom.config.settings import ResearchSettings
 from fathom.errors import BudgetExceeded, InvalidInput
 from fathom.flows.deep_research import deep_research

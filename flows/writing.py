@@ -7,8 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from datetime import date
 
-from fathom.config.models import Role
-from fathom.config.profiles import Execution
+from fathom.config.groups import Execution, Role
 from fathom.config.settings import Mode
 from fathom.evidence.claims import claims_of
 from fathom.evidence.judging import JUDGEMENTS

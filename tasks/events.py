@@ -20,7 +20,7 @@ from prefect.runtime import deployment, flow_run
 
 from fathom.changes.model import Change, Changes, Statement
 from fathom.config.environment import Environment
-from fathom.config.models import Role
+from fathom.config.groups import Role
 from fathom.config.secrets import Scrubber, each_text
 from fathom.errors import StoreError
 from fathom.evidence.provenance import digest_of

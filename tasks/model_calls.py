@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import nullcontext
 from typing import TypeVar
 
-from fathom.config.models import EXTRACTIVE, RoleModel
+from fathom.config.groups import EXTRACTIVE, RoleModel
 from fathom.errors import AnswerInvalid, ModelError, ModelRejected
 from fathom.llm.base import Completion, Failure, InvalidAnswer, ModelCall
 from fathom.llm.parsing import accept

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from pydantic import JsonValue
 
-from fathom.config.models import Role
+from fathom.config.groups import Role
 from fathom.models import Catalogue, Clarification, Plan, Survey
 from fathom.roles import PLANNER, EarlierReport, PlanRequest
 from fathom.run.checklist import within

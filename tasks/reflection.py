@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fathom.config.models import Role
+from fathom.config.groups import Role
 from fathom.models import Plan, Remark
 from fathom.retrieval.narrowing import Memory
 from fathom.roles import CRITIC, ReflectRequest

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-from fathom.config.models import EXTRACTIVE
+from fathom.config.groups import EXTRACTIVE
 from fathom.config.templates import TemplateSection
 from fathom.evidence.stored import StoredText
 from fathom.extractive.reporter import NOTHING_FOUND

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 
 from fathom.budget.ledger import WARN_FROM, Allowance
-from fathom.config.models import EXTRACTIVE
+from fathom.config.groups import EXTRACTIVE
 from fathom.extractive.researcher import decide
 from fathom.models import Brief, Call, Note, PlanStep, Priority, StepOutcome, StepStatus, ToolCall, ToolResult, Usage
 from fathom.retrieval.narrowing import Memory

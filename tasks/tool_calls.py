@@ -10,7 +10,7 @@ from typing import Literal
 
 from pydantic import JsonValue
 
-from fathom.config.models import EXTRACTIVE, Role
+from fathom.config.groups import EXTRACTIVE, Role
 from fathom.errors import AnswerInvalid, BudgetExceeded, ToolError
 from fathom.evidence.grounding import Grounded, ground
 from fathom.llm.base import Failure

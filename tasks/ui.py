@@ -17,7 +17,7 @@ from prefect.exceptions import PrefectHTTPStatusError
 from prefect.runtime import flow_run
 
 from fathom.changes.model import Changes
-from fathom.config.models import Role
+from fathom.config.groups import Role
 from fathom.config.settings import ResolvedSettings
 from fathom.models import Ending, Plan, Report, StepStatus
 from fathom.report.changes import render_changes

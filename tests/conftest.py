@@ -30,9 +30,8 @@ import hypothesis
 import pytest
 
 from fathom.budget.ledger import Ledger
-from fathom.config.caps import Budget
 from fathom.config.environment import Environment
-from fathom.config.models import ModelCallSettings
+from fathom.config.groups import Budget, ModelCallSettings
 from fathom.llm import services
 from fathom.llm.base import Completion, ModelCall
 from fathom.llm.client import ModelBackend

@@ -10,8 +10,7 @@ from dataclasses import asdict
 from pydantic.fields import FieldInfo
 
 from fathom.config.form import SetBy, Setting, bounds_of, default_of, setting_of
-from fathom.config.models import RoleModel
-from fathom.config.profiles import PROFILES, Profile
+from fathom.config.groups import PROFILES, Profile, RoleModel
 from fathom.config.settings import SETTINGS
 from fathom.errors import FathomError, ModelRejected
 from fathom.llm import responses, services

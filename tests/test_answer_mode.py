@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fathom.config.models import RoleModel
+from fathom.config.groups import RoleModel
 from fathom.evidence.claims import MARKS
 from fathom.extractive.answering import write_answer
 from fathom.llm.base import ModelCall

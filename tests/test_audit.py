@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fathom.config.models import Role
+from fathom.config.groups import Role
 from fathom.errors import StoreError
 from fathom.models import AuditHead, Ending, Metrics, RunResult
 from fathom.storage.store import ArtifactStore

@@ -16,8 +16,7 @@ from fathom.batch.page import render_index
 from fathom.batch.questions import format_of, lines_of, read_questions, settings_of
 from fathom.budget.ledger import Cost, SharedBudget, caps
 from fathom.config.given import read_settings
-from fathom.config.groups import Judging
-from fathom.config.profiles import Profile
+from fathom.config.groups import Judging, Profile
 from fathom.config.settings import ResearchSettings
 from fathom.errors import BudgetExceeded, InvalidInput
 from fathom.models.run import BatchRow, RowStatus

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from fathom.budget.ledger import Allowance, Cost, Ledger
 from fathom.budget.prices import Pricing
-from fathom.config.caps import Budget, Price
 from fathom.config.given import settings_from, table_from
+from fathom.config.groups import Budget, Price
 from fathom.errors import BudgetExceeded, InvalidInput, StoreError
 from fathom.llm.services import FAILURES
 from fathom.models import Ending, RunResult

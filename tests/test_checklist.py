@@ -11,7 +11,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fathom.config.profiles import Execution
+from fathom.config.groups import Execution
 from fathom.models import Ending, Plan, PlanStep, Priority, Reflection, Remark, StepStatus
 from fathom.run.checklist import next_steps, waves, within
 from fathom.serve.page.rendering import templates

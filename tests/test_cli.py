@@ -21,9 +21,7 @@ import pytest
 from fathom.cli.options import Given
 from fathom.cli.printing import open_page
 from fathom.config.given import read_settings
-from fathom.config.groups import Clarify
-from fathom.config.models import Role, RoleModel
-from fathom.config.profiles import Profile
+from fathom.config.groups import Clarify, Profile, Role, RoleModel
 from fathom.config.settings import ResearchSettings
 from fathom.models import RunResult
 from tests.conftest import ROOT, FathomCLI, PrefectServer, base_env, quiet_port

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from fathom.budget.ledger import Cost, Ledger
-from fathom.config.caps import Budget
+from fathom.config.groups import Budget
 from fathom.config.inputs import parse_since
 from fathom.errors import InvalidInput
 from fathom.run.usage import UsageReader, unsettled_usd

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fathom.config.models import RoleModel
+from fathom.config.groups import RoleModel
 from fathom.evidence.grounding import ground
 from fathom.llm.base import ModelCall
 from fathom.llm.dialects import Dialect

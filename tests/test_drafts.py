@@ -14,7 +14,7 @@ from rich.text import Text
 
 from fathom.cli.watch import Watch
 from fathom.client.shapes import EventType, RunEvent
-from fathom.config.models import Role, RoleModel
+from fathom.config.groups import Role, RoleModel
 from fathom.llm import listening
 from fathom.llm.base import ModelCall
 from fathom.llm.parsing import draft_of

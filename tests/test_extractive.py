@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from fathom.config.models import EXTRACTIVE, RoleModel
+from fathom.config.groups import EXTRACTIVE, RoleModel
 from fathom.evidence.support import spaced_words
 from fathom.extractive.backend import ExtractiveBackend
 from fathom.llm.base import ModelCall

@@ -16,7 +16,7 @@ from prefect.client.schemas.objects import FlowRun, State
 from prefect.states import Completed, Running
 
 from fathom.client.shapes import EventType, RunEvent
-from fathom.config.caps import Budget
+from fathom.config.groups import Budget
 from fathom.errors import StoreError
 from fathom.flows.runs.finding import KnownRun
 from fathom.models import Account, Ending

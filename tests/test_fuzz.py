@@ -22,8 +22,8 @@ from hypothesis import strategies as st
 
 from fathom.config.environment import Environment
 from fathom.config.given import settings_from, table_from
+from fathom.config.groups import RoleModel
 from fathom.config.inputs import check_query
-from fathom.config.models import RoleModel
 from fathom.config.settings import ResearchSettings, resolve
 from fathom.errors import AnswerInvalid, FathomError, InvalidInput, StoreError, ToolRejected
 from fathom.flows.runs.stored import find, load

@@ -17,9 +17,8 @@ import pytest
 from litellm.llms.custom_httpx.async_client_cleanup import close_litellm_async_clients
 
 from fathom.budget.ledger import Cost, Ledger
-from fathom.config.caps import Budget
 from fathom.config.environment import Environment
-from fathom.config.models import ModelCallSettings, RoleModel
+from fathom.config.groups import Budget, ModelCallSettings, RoleModel
 from fathom.config.secrets import Scrubber
 from fathom.errors import (
     AnswerInvalid,

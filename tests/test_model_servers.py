@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fathom.config.environment import Environment
-from fathom.config.models import RoleModel, StructuredOutput
+from fathom.config.groups import RoleModel, StructuredOutput
 from fathom.config.secrets import Scrubber
 from fathom.errors import ModelRejected, RequestRejected
 from fathom.llm.base import Completion, CutOff, InvalidAnswer, ModelCall

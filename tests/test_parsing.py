@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fathom.config.models import RoleModel
+from fathom.config.groups import RoleModel
 from fathom.errors import AnswerInvalid
 from fathom.llm.base import Completion, CutOff, InvalidAnswer, ModelCall
 from fathom.llm.dialects import Dialect

@@ -24,7 +24,7 @@ from rich.console import Console
 
 from fathom.budget.ledger import Ledger
 from fathom.cli.dialogue import Dialogue
-from fathom.config.caps import Budget
+from fathom.config.groups import Budget
 from fathom.errors import InvalidInput, RunNotFound
 from fathom.extractive.clarifier import clarify
 from fathom.extractive.planner import plan

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fathom.budget.ledger import Cost
-from fathom.config.caps import Budget
+from fathom.config.groups import Budget
 from fathom.models import RunResult, SourceText
 from fathom.retrieval.chunking import OMISSION, opening_of
 from fathom.retrieval.narrowing import narrow

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from fathom.budget.ledger import Cost, Ledger
 from fathom.budget.purse import Account, Purse, purse_of
-from fathom.config.caps import Budget
 from fathom.config.environment import Environment
+from fathom.config.groups import Budget
 from fathom.errors import BudgetExceeded, InvalidInput
 from fathom.models import Ending
 from fathom.storage.store import ArtifactStore

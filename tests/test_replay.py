@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fathom.config.caps import Budget, Price
+from fathom.config.groups import Budget, Price
 from fathom.errors import ModelRejected, RecordMissing
 from fathom.flows.runs.replay import replay
 from fathom.models import Plan, RunResult, StepStatus

@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 
 from fathom.budget.ledger import Ledger
-from fathom.config.caps import Budget
 from fathom.config.environment import Environment
-from fathom.config.models import ModelCallSettings
+from fathom.config.groups import Budget, ModelCallSettings
 from fathom.config.settings import ResearchSettings, SearchMode, resolve
 from fathom.errors import InvalidInput, MissingCredential
 from fathom.flows.preflight import check_settings

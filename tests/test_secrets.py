@@ -16,8 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fathom.config.environment import Environment
-from fathom.config.models import ModelCallSettings
-from fathom.config.profiles import Profile
+from fathom.config.groups import ModelCallSettings, Profile
 from fathom.config.secrets import HIDDEN, Scrubber, guard_logs, without_credentials
 from fathom.config.settings import ResearchSettings
 from fathom.errors import InvalidInput, ToolUnavailable

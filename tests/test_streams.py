@@ -15,9 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fathom.budget.ledger import Ledger
-from fathom.config.caps import Budget
 from fathom.config.environment import Environment
-from fathom.config.models import RoleModel
+from fathom.config.groups import Budget, RoleModel
 from fathom.errors import ModelTimeout
 from fathom.evidence.claims import MARKS
 from fathom.llm.base import CutOff, InvalidAnswer, ModelCall

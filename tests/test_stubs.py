@@ -25,7 +25,7 @@ from litellm.exceptions import (
 )
 
 from fathom.config.environment import Environment
-from fathom.config.models import RoleModel
+from fathom.config.groups import RoleModel
 from fathom.llm.base import ModelCall
 from fathom.llm.dialects import Dialect
 from fathom.llm.over_litellm import load_litellm

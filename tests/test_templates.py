@@ -12,8 +12,8 @@ import pytest
 from fastapi.encoders import jsonable_encoder
 
 from fathom.config.environment import Environment
+from fathom.config.groups import Profile
 from fathom.config.layers import template_from
-from fathom.config.profiles import Profile
 from fathom.config.settings import ResearchSettings, resolve
 from fathom.config.templates import MOST_BYTES, shipped, template_of
 from fathom.errors import InvalidInput

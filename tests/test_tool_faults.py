@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fathom.config.models import ModelCallSettings
+from fathom.config.groups import ModelCallSettings
 from fathom.errors import ToolRejected
 from fathom.models import Ending, RunResult
 from fathom.storage.cache import TimedCache

@@ -13,7 +13,7 @@ from itertools import pairwise
 import pytest
 
 from fathom.config.environment import Environment
-from fathom.config.models import EXTRACTIVE, RoleModel, StructuredOutput
+from fathom.config.groups import EXTRACTIVE, RoleModel, StructuredOutput
 from fathom.llm.base import Completion, ModelCall
 from fathom.llm.client import ModelBackend
 from fathom.llm.dialects import dialect_of

@@ -18,7 +18,7 @@ from typing import NamedTuple, Self
 from uuid import uuid4
 
 from fathom.budget.purse import Purse
-from fathom.config.caps import Budget
+from fathom.config.groups import Budget
 from fathom.errors import BudgetExceeded, CircuitOpen, StoreError
 from fathom.models import Account
 from fathom.storage.store import ArtifactStore

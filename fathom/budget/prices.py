@@ -11,7 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from fathom.config.caps import Price
+from fathom.config.groups import Price
 
 _MILLION = Decimal(1_000_000)
 _LOCAL = frozenset({"ollama", "ollama_chat", "llamafile", "lm_studio"})  # servers of the user's own

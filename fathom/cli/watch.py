@@ -25,7 +25,7 @@ from fathom.text.blocks import split_blocks
 from fathom.text.plain import counted
 
 if TYPE_CHECKING:
-    from fathom.config.caps import Budget
+    from fathom.config.groups import Budget
     from fathom.models import Account, Plan
     from fathom.models.run import BatchResult, BatchRow
     from fathom.telemetry.audit_events import AuditEvent

@@ -1,10 +1,10 @@
-"""Settings that belong together, each group a box of its own in the form of a run's settings."""
+"""Settings that belong together: profiles, caps, models, and groups that are a box of their own in a form."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -179,3 +179,220 @@ class SourceRules(FormModel):
         description="Minimum overall score of a source; sources below it are not used. Your own documents always are.",
         examples=[0.4],
     )
+
+
+class Profile(StrEnum):
+    """Named sets of values; see `PROFILES`."""
+
+    quick = "quick"
+    standard = "standard"
+    deep = "deep"
+
+
+class Effort(StrEnum):
+    """Whether the kind of the question decides how much of the profile a run uses."""
+
+    auto = "auto"
+    fixed = "fixed"
+
+
+class Execution(StrEnum):
+    """Whether the steps of a round run one after another or independent ones together."""
+
+    sequential = "sequential"
+    parallel = "parallel"
+
+
+ABOUT: Mapping[Profile, str] = {
+    Profile.quick: "One round of searching. For a fact, or a first look.",
+    Profile.standard: "Two rounds, with a check of what is missing in between.",
+    Profile.deep: "Three wider rounds, with more steps and searches. For a broad or difficult matter.",
+}
+"""What each is for, as a person who chooses one reads it."""
+_SEQUENTIAL = {"execution": Execution.sequential}
+_PARALLEL = {"execution": Execution.parallel}
+PROFILES: Mapping[Profile, Mapping[str, Any]] = {
+    Profile.quick: {"depth": 1, "breadth": 2, "max_steps": 3, "turns": 1, "passage_tokens": 0, **_SEQUENTIAL},
+    Profile.standard: {"depth": 2, "breadth": 3, "max_steps": 5, "turns": 2, "passage_tokens": 0, **_PARALLEL},
+    Profile.deep: {"depth": 3, "breadth": 4, "max_steps": 7, "turns": 3, "passage_tokens": 1_500, **_PARALLEL},
+}
+"""`quick` is the core specification to the letter: one round, no reflection, one step after another. `deep` reads the
+sources again for each section: elsewhere only the compressor sees them."""
+
+
+DEFAULT_USD = 5.0
+"""Default cap of a run in US dollars, used when the price of every model is known."""
+DEFAULT_TOKENS = 3_000_000
+DEFAULT_CALLS = 500
+
+
+class Budget(FormModel):
+    """The caps of a run, over all of its attempts; none is ever exceeded. They change no answer."""
+
+    max_usd: Annotated[
+        float | None,
+        Setting(
+            "--max-usd",
+            "USD",
+            empty=f"{DEFAULT_USD:g} if the price of every model is known, else no cap",
+            page="budget",
+        ),
+    ] = Field(
+        None,
+        ge=0,
+        description="Maximum cost in US dollars.",
+        examples=[0.5],
+    )
+    max_tokens: Annotated[int, Setting("--max-tokens", "N", page="budget", most=DEFAULT_TOKENS)] = Field(
+        DEFAULT_TOKENS, ge=1, description="Maximum tokens sent to and received from models.", examples=[500_000]
+    )
+    max_calls: Annotated[int, Setting("--max-calls", "N", page="budget", most=DEFAULT_CALLS)] = Field(
+        DEFAULT_CALLS, ge=1, description="Maximum requests to models, including retries.", examples=[100]
+    )
+    max_seconds: Annotated[float | None, Setting("--max-seconds", "S", empty="no cap", page="budget")] = Field(
+        None,
+        gt=0,
+        description="Maximum seconds of work, not counting pauses before a resume.",
+        examples=[600],
+    )
+    research_share: Annotated[float, Setting(page="budget")] = Field(
+        0.85,
+        gt=0,
+        le=1,
+        description="Share of every cap that research may spend; the rest is kept for the report.",
+        examples=[0.8],
+    )
+
+
+class BatchBudget(FormModel):
+    """The caps over all questions of a batch; each question reserves a share of them before it is asked."""
+
+    max_usd: Annotated[float | None, Setting(empty="no cap")] = Field(
+        None, gt=0, description="Maximum cost in US dollars.", examples=[20]
+    )
+    max_tokens: Annotated[int | None, Setting(empty="no cap")] = Field(
+        None, ge=1, description="Maximum tokens sent to and received from models.", examples=[10_000_000]
+    )
+    max_calls: Annotated[int | None, Setting(empty="no cap")] = Field(
+        None, ge=1, description="Maximum requests to models.", examples=[2_000]
+    )
+
+
+class Price(FormModel):
+    """What a model costs, in US dollars per million tokens."""
+
+    input: float = Field(ge=0, description="US dollars per million tokens sent.", examples=[0.5])
+    output: float = Field(ge=0, description="US dollars per million tokens received.", examples=[2])
+    cached: Annotated[float | None, Setting(empty="same as `input`")] = Field(
+        None,
+        ge=0,
+        description="US dollars per million sent tokens that the provider reads from its cache.",
+        examples=[0.05],
+        exclude_if=lambda value: value is None,
+    )
+
+    @classmethod
+    def from_text(cls, text: str) -> object:
+        """Take `0.25,2` and `0.25,2,0.03`, too: input, output and perhaps cached."""
+        amounts = text.split(",")
+        try:
+            prices = [float(amount) for amount in amounts if 0 <= float(amount) < float("inf")]
+        except ValueError:
+            prices = []
+        if len(prices) != len(amounts) or not 2 <= len(prices) <= len(cls.model_fields):
+            raise ValueError("it must be INPUT,OUTPUT or INPUT,OUTPUT,CACHED in dollars per million tokens: 0.25,2")
+        return dict(zip(cls.model_fields, prices, strict=False))
+
+
+EXTRACTIVE = "extractive"
+"""Name of the model-free backend, usable wherever a model name is."""
+
+
+class Role(StrEnum):
+    """The roles that a model can take."""
+
+    clarifier = "clarifier"
+    planner = "planner"
+    researcher = "researcher"
+    compressor = "compressor"
+    critic = "critic"
+    reporter = "reporter"
+    judge = "judge"
+
+
+ROLES = tuple(role.value for role in Role)
+
+
+class StructuredOutput(StrEnum):
+    """How a model is made to answer in JSON."""
+
+    json_schema = "json_schema"  # the provider enforces the schema
+    tool = "tool"  # the model must call a tool whose input has the schema
+    json_object = "json_object"  # the provider promises JSON; the schema is part of the prompt
+    prompt = "prompt"  # only the prompt asks for it
+
+
+class ModelCallSettings(FormModel):
+    """Limits and waits of model calls. They change no answer."""
+
+    at_once: Annotated[int, Setting("--model-at-once", "N", page="models", most=8)] = Field(
+        8,
+        ge=1,
+        le=64,
+        description="Maximum number of model calls at the same time, over all roles and steps; 1 for a small server.",
+        examples=[1],
+    )
+    seconds: Annotated[float, Setting("--model-seconds", "S", page="models", most=600)] = Field(
+        120, gt=0, le=3_600, description="Seconds without a token after which an attempt is abandoned.", examples=[300]
+    )
+    backoff_seconds: float = Field(
+        2,
+        ge=0,
+        le=60,
+        description="Seconds before the second attempt; doubled before each of the three attempts after it.",
+        examples=[5],
+    )
+    per_minute: Annotated[int | None, Setting(empty="no limit", page="models")] = Field(
+        None,
+        ge=1,
+        description="Maximum requests per minute to one service, evenly spaced.",
+        examples=[60],
+    )
+
+
+class RoleModel(FormModel):
+    """The model of one role and how it is called."""
+
+    model: str = Field(
+        description="A litellm model name, or `extractive`.", examples=["openai/gpt-5-mini"], min_length=1
+    )
+    fallbacks: list[str] = Field(
+        default_factory=list,
+        description="litellm models to try in turn while this one is unavailable.",
+        examples=[["openai/gpt-5-nano"]],
+    )
+    temperature: Annotated[float | None, Setting(empty="the provider's default")] = Field(
+        None, ge=0, le=2, description="Sampling temperature.", examples=[0.2]
+    )
+    max_tokens: int = Field(4_096, ge=64, le=64_000, description="Maximum tokens in an answer.", examples=[8_192])
+    thinking_tokens: int = Field(
+        16_000,
+        ge=0,
+        le=200_000,
+        description="Maximum tokens that a reasoning model may use for thinking, in addition to `max_tokens`.",
+        examples=[32_000],
+    )
+    window: Annotated[int | None, Setting(empty="as the server or litellm's table says")] = Field(
+        None,
+        ge=1_024,
+        description="Maximum tokens of prompt and answer together.",
+        examples=[32_768],
+    )
+    structured_output: Annotated[StructuredOutput | None, Setting(empty="as the provider supports it")] = Field(
+        None, description="How the model is asked for JSON."
+    )
+
+    @classmethod
+    def from_text(cls, text: str) -> object:
+        """Take the name of a model, too."""
+        return {"model": text.strip()}

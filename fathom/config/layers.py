@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from fathom.config.environment import Environment
 from fathom.config.form import setting_of
 from fathom.config.given import contradictory, path_of, placed, settings_from
-from fathom.config.profiles import PROFILES
+from fathom.config.groups import PROFILES
 from fathom.config.settings import SETTINGS, ResearchSettings
 from fathom.config.settings_file import SettingsFile
 from fathom.config.templates import merged, read_template, settings_in, shipped, template_of, text_in

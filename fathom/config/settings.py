@@ -13,13 +13,27 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
-from fathom.config.caps import Budget, Price
 from fathom.config.environment import Environment
 from fathom.config.form import Read, SetBy, Setting, fields_in
-from fathom.config.groups import CompressionSettings, Judging, PeopleSettings, ReportSettings, SourceRules
-from fathom.config.models import EXTRACTIVE, ModelCallSettings, Role, RoleModel
-from fathom.config.profiles import ABOUT, PROFILES, Effort, Execution, Profile
-from fathom.config.templated import TemplatedSettings
+from fathom.config.groups import (
+    ABOUT,
+    EXTRACTIVE,
+    PROFILES,
+    Budget,
+    CompressionSettings,
+    Effort,
+    Execution,
+    Judging,
+    ModelCallSettings,
+    PeopleSettings,
+    Price,
+    Profile,
+    ReportSettings,
+    Role,
+    RoleModel,
+    SourceRules,
+)
+from fathom.config.templates import TemplatedSettings
 from fathom.errors import InvalidInput
 
 _BY_PROFILE = "as the profile says"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from fathom.config.models import EXTRACTIVE
+from fathom.config.groups import EXTRACTIVE
 from fathom.extractive.answering import write_answer
 from fathom.extractive.clarifier import clarify
 from fathom.extractive.compressor import compress

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from fathom.config.models import RoleModel
+from fathom.config.groups import RoleModel
 from fathom.models import Model, Usage
 from fathom.roles import Request, RoleSpec
 

@@ -23,9 +23,8 @@ from typing import Any
 
 from fathom.budget.ledger import LEAST_SECONDS, Cost, Ledger
 from fathom.budget.prices import Pricing, Rates, provider_and_name
-from fathom.config.caps import Price
 from fathom.config.environment import Environment
-from fathom.config.models import EXTRACTIVE, ModelCallSettings, Role, RoleModel
+from fathom.config.groups import EXTRACTIVE, ModelCallSettings, Price, Role, RoleModel
 from fathom.config.secrets import Scrubber
 from fathom.errors import (
     AnswerTooLarge,

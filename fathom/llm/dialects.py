@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
 from fathom.budget.prices import model_entry
-from fathom.config.models import StructuredOutput
+from fathom.config.groups import StructuredOutput
 
 
 @dataclass(frozen=True)

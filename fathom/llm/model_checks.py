@@ -9,9 +9,8 @@ from pydantic import Field, ValidationError
 from fathom.budget.ledger import Ledger
 from fathom.budget.prices import Pricing
 from fathom.budget.purse import CAPS
-from fathom.config.caps import DEFAULT_USD, Budget
 from fathom.config.environment import Environment
-from fathom.config.models import EXTRACTIVE, ModelCallSettings, Role, RoleModel, StructuredOutput
+from fathom.config.groups import DEFAULT_USD, EXTRACTIVE, Budget, ModelCallSettings, Role, RoleModel, StructuredOutput
 from fathom.config.settings import ResolvedSettings
 from fathom.errors import InvalidInput, MissingCredential
 from fathom.llm.base import Completion, CutOff, ModelCall

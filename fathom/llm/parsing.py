@@ -16,7 +16,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from fathom.config.models import EXTRACTIVE, RoleModel
+from fathom.config.groups import EXTRACTIVE, RoleModel
 from fathom.config.secrets import each_text
 from fathom.errors import AnswerInvalid
 from fathom.llm.base import Backend, Completion, CutOff, InvalidAnswer, ModelCall

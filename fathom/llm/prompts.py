@@ -19,7 +19,7 @@ from typing import Any, NotRequired, TypedDict
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, meta
 
-from fathom.config.models import StructuredOutput
+from fathom.config.groups import StructuredOutput
 from fathom.llm.base import CutOff, ModelCall
 from fathom.llm.dialects import Dialect
 from fathom.roles import SPECS, Text

@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from fathom.budget.prices import model_entry
-from fathom.config.models import RoleModel, StructuredOutput
+from fathom.config.groups import RoleModel, StructuredOutput
 from fathom.errors import ContextOverflow
 from fathom.llm.base import ModelCall
 from fathom.llm.dialects import Dialect, conceded

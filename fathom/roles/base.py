@@ -17,7 +17,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from pydantic import Field
 
-from fathom.config.models import Role
+from fathom.config.groups import Role
 from fathom.models import Brief, Draft, Model, Note, noted, untold
 from fathom.text.citations import cited_ids
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from fathom.config.models import Role
+from fathom.config.groups import Role
 from fathom.models import Document, OpenQuestion
 from fathom.roles.base import Answer, Complaint, Request, RoleSpec, bounds
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from fathom.config.models import Role
+from fathom.config.groups import Role
 from fathom.models import SourceText
 from fathom.roles.base import Answer, Complaint, Request, RoleSpec, bounds
 from fathom.text.citations import cited_ids, with_known_ids

@@ -6,7 +6,7 @@ from operator import not_
 
 from pydantic import Field
 
-from fathom.config.models import Role
+from fathom.config.groups import Role
 from fathom.roles.base import Answer, Request, RoleSpec, bounds
 from fathom.text.citations import with_known_ids
 

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from pydantic import Field
 
-from fathom.config.models import Role
+from fathom.config.groups import Role
 from fathom.models import Contradiction, Gap, Model, Plan, Reflection, Remark, StepStatus
 from fathom.roles.base import Answer, Complaint, OverviewAnswer, Remembering, RoleSpec, bounds
 from fathom.roles.planner import PlannedStep, StepId, plan_complaints

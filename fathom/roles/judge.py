@@ -10,7 +10,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from fathom.config.models import Role
+from fathom.config.groups import Role
 from fathom.models import Verdict
 from fathom.roles.base import Answer, Complaint, Request, RoleSpec, bounds
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
-from fathom.config.models import Role
+from fathom.config.groups import Role
 from fathom.models import Clarification, Document, Kind, Model, Plan, PlanStep, Priority, Width
 from fathom.roles.base import Answer, Complaint, Request, RoleSpec, bounds
 from fathom.storage.names import slug

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
-from fathom.config.models import Role
+from fathom.config.groups import Role
 from fathom.config.templates import TemplateSection
 from fathom.models import Answered, Contradiction, Draft, Plan, SourceText
 from fathom.roles.base import Answer, Complaint, OverviewAnswer, Remembering, RoleSpec, Text, bounds

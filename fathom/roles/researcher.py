@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import Field
 
-from fathom.config.models import Role
+from fathom.config.groups import Role
 from fathom.models import PlanStep, ToolCall
 from fathom.roles.base import Answer, Complaint, Remembering, RoleSpec, bounds
 from fathom.text.citations import with_known_ids

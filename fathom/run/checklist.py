@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fathom.config.profiles import Execution
+from fathom.config.groups import Execution
 from fathom.extractive.questions import broader, capitalized, clip, key_terms, keywords
 from fathom.models import Plan, PlanStep, Priority, Reflection, Remark, StepStatus
 from fathom.text.terms import terms

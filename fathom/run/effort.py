@@ -9,7 +9,7 @@ from __future__ import annotations
 from math import ceil
 from typing import Any, NamedTuple
 
-from fathom.config.profiles import PROFILES, Effort
+from fathom.config.groups import PROFILES, Effort
 from fathom.config.settings import ResearchSettings, ResolvedSettings
 from fathom.models import Kind, Width
 

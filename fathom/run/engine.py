@@ -8,8 +8,8 @@ from typing import Any
 
 from fathom.budget.ledger import Ledger
 from fathom.config.environment import Environment
+from fathom.config.groups import EXTRACTIVE, RoleModel
 from fathom.config.inputs import words_asked
-from fathom.config.models import EXTRACTIVE, RoleModel
 from fathom.config.settings import ResolvedSettings
 from fathom.config.templates import UsedTemplate, merged
 from fathom.errors import StoreError

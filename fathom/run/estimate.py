@@ -7,8 +7,7 @@ from math import ceil
 from typing import NamedTuple
 
 from fathom.budget.prices import Rates
-from fathom.config.groups import Clarify
-from fathom.config.models import EXTRACTIVE, Role
+from fathom.config.groups import EXTRACTIVE, Clarify, Role
 from fathom.config.settings import Mode, ResolvedSettings
 from fathom.llm.dialects import dialect_of
 from fathom.retrieval.portions import MOST_REQUESTS

@@ -14,8 +14,7 @@ from datetime import datetime
 from typing import Any
 
 from fathom.budget.ledger import Ledger
-from fathom.config.caps import Budget
-from fathom.config.models import EXTRACTIVE
+from fathom.config.groups import EXTRACTIVE, Budget
 from fathom.errors import StoreError
 from fathom.models import Account, Ending
 from fathom.storage.atomic import READERS

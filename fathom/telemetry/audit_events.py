@@ -16,7 +16,7 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import JsonValue, ValidationError
 
-from fathom.config.models import Role
+from fathom.config.groups import Role
 from fathom.models import AuditHead, Model
 
 Actor = Literal["user", "system"] | Role

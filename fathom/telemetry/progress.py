@@ -18,7 +18,7 @@ from typing import Literal
 
 from pydantic import ValidationError
 
-from fathom.config.caps import Budget
+from fathom.config.groups import Budget
 from fathom.errors import StoreError
 from fathom.models import Account, Draft, Model, Plan, StepStatus
 from fathom.models.run import BatchRow

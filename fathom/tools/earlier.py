@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
 
-from fathom.config.models import EXTRACTIVE, Role
+from fathom.config.groups import EXTRACTIVE, Role
 from fathom.errors import StoreError, ToolError, ToolRejected
 from fathom.evidence.provenance import PROVENANCE, Provenance, read, results_of
 from fathom.evidence.stored import StoredText, locate, stored_texts

@@ -8,8 +8,7 @@ from typing import Any, cast
 from pydantic import ValidationError
 
 from fathom.config.environment import Environment
-from fathom.config.models import Role
-from fathom.config.profiles import PROFILES
+from fathom.config.groups import PROFILES, Role
 from fathom.config.settings import ResearchSettings
 from fathom.errors import InvalidInput, NoReport, StoreError
 from fathom.evidence.followed import FollowUp, with_follow_ups

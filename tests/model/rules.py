@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
-from fathom.config.caps import Budget
+from fathom.config.groups import Budget
 from fathom.evidence.claims import claims_of, marked
 from fathom.models import Ending, Note, Plan, Report, RunResult
 from fathom.roles.planner import plan_complaints

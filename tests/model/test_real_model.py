@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fathom.config.caps import Budget
-from fathom.config.models import ROLES
+from fathom.config.groups import ROLES, Budget
 from fathom.models import Ending
 from fathom.telemetry.progress import Event, listen
 from tests.conftest import quiet_port

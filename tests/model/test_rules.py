@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from fathom.config.caps import Budget
+from fathom.config.groups import Budget
 from fathom.models import Ending
 from tests.inprocess import investigated
 from tests.model.counts import counted, table

@@ -10,10 +10,9 @@ from collections.abc import Iterator
 from decimal import Decimal
 from operator import attrgetter
 
-from fathom.config.caps import DEFAULT_USD
 from fathom.config.environment import Environment
 from fathom.config.form import SetBy, setting_of
-from fathom.config.models import EXTRACTIVE
+from fathom.config.groups import DEFAULT_USD, EXTRACTIVE
 from fathom.config.settings import SETTINGS, ResearchSettings
 from fathom.errors import NotAllowed
 from fathom.serve.caller import Caller, Role

@@ -21,7 +21,7 @@ from prefect.client.schemas.objects import FlowRun
 
 from fathom.budget.ledger import Ledger
 from fathom.budget.purse import Account
-from fathom.config.caps import Budget
+from fathom.config.groups import Budget
 from fathom.errors import TooManyRequests
 from fathom.flows.runs.flow_runs import place
 from fathom.serve.caller import Caller

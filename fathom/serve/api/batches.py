@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from fathom.batch.questions import Format
 from fathom.client.standing import Batch, BatchCaps, BatchList, BatchRequest
 from fathom.config.given import wrong_in
-from fathom.config.profiles import Profile
+from fathom.config.groups import Profile
 from fathom.errors import InvalidInput, WrongMediaType
 from fathom.serve import batches
 from fathom.serve.api.parts import JSON

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from fathom.config.profiles import Profile
+from fathom.config.groups import Profile
 from fathom.config.settings import SETTINGS
 from fathom.serve.chat.errors import NoModel
 

@@ -22,7 +22,7 @@ from mcp.types import ToolAnnotations
 from pydantic import Field
 
 from fathom.client.shapes import FollowUpRequest, Run, RunRequest
-from fathom.config import profiles
+from fathom.config import groups
 from fathom.config.settings import SETTINGS
 from fathom.errors import FathomError, NoReport, RunNotFound
 from fathom.models import RunState
@@ -47,7 +47,7 @@ INSTRUCTIONS = (
 Question = Annotated[str, Field(min_length=1, max_length=10_000, description="A whole question, understood by itself.")]
 RunId = Annotated[str, Field(description="The run_id that a tool returned.")]
 Profile = Annotated[
-    profiles.Profile | None,
+    groups.Profile | None,
     Field(description=f"{SETTINGS['profile'].description} Default: {SETTINGS['profile'].default}."),
 ]
 MaxUsd = Annotated[float | None, Field(gt=0, description=SETTINGS["budget.max_usd"].description)]
@@ -269,6 +269,6 @@ class _Tools:
         return status.model_copy(update={"answer": answer, "next": "read_report has the other sections."})
 
 
-def _settings(profile: profiles.Profile | None, max_usd: float | None, more: dict[str, Any] | None) -> dict[str, Any]:
+def _settings(profile: groups.Profile | None, max_usd: float | None, more: dict[str, Any] | None) -> dict[str, Any]:
     budget = {"budget": {"max_usd": max_usd}} if max_usd else {}
     return {**({"profile": profile.value} if profile else {}), **budget, **(more or {})}

@@ -18,7 +18,7 @@ from fathom.client.shapes import RunSummary
 from fathom.config.environment import Environment
 from fathom.config.form import limits_of
 from fathom.config.given import settings_from
-from fathom.config.profiles import ABOUT, Profile
+from fathom.config.groups import ABOUT, Profile
 from fathom.config.settings import SETTINGS, ResearchSettings
 from fathom.config.templates import shipped, template_of
 from fathom.errors import UserError

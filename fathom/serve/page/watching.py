@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from starlette.responses import RedirectResponse, Response
 
 from fathom.client.standing import WatchChange, WatchRequest
-from fathom.config.profiles import Profile
+from fathom.config.groups import Profile
 from fathom.config.settings import ResearchSettings
 from fathom.errors import Conflict, UserError
 from fathom.serve import watches
