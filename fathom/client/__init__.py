@@ -1,8 +1,7 @@
 """Talking to a Fathom server: what it is asked and what it answers, and clients for Python."""
 
 from fathom.client.client import AsyncFathom, Fathom
-from fathom.client.finished import FinishedRun
-from fathom.client.following import AsyncEvents, Events
+from fathom.client.following import AsyncEvents, Events, FinishedRun
 from fathom.client.shapes import EventType, Run, RunEvent, RunSummary
 from fathom.models import RunState
 

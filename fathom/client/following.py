@@ -1,15 +1,25 @@
-"""The events of a run, each once, however often the connection breaks."""
+"""The events of a run, each once, until it has ended; and methods that are written once for both clients.
+
+Methods that are written once, as programs, and are blocking in one client and awaited in the other. The type of a
+method follows from the client that it is called on: `client.runs.get(id)` is a `Run` with `Fathom`, and a coroutine
+of one with `AsyncFathom`.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
-from typing import Literal, Self
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from dataclasses import dataclass
+from functools import update_wrapper
+from types import MethodType
+from typing import Any, Concatenate, Generic, Literal, ParamSpec, Self, TypeVar, overload
 
 import httpx
 
 from fathom.client.core import (
     LONGEST_WAIT,
+    Awaiting,
+    Blocking,
     Core,
     More,
     Open,
@@ -20,11 +30,11 @@ from fathom.client.core import (
     parsed,
     path,
     pause_before,
+    read,
     unreachable,
 )
-from fathom.client.drivers import Awaiting, Blocking
-from fathom.client.finished import FinishedRun, finished
-from fathom.client.shapes import EventType, Run, RunEvent
+from fathom.client.shapes import MEDIA_TYPES, EventType, Run, RunEvent
+from fathom.models import Claim, Report, Source
 
 Handler = Callable[[RunEvent], object]
 SILENCE = 60.0
@@ -212,3 +222,145 @@ class AsyncEvents(_Shown, AsyncIterator[RunEvent]):
     async def close(self) -> None:
         """Stop listening. The run goes on."""
         await self._events.aclose()
+
+
+class FinishedRun(Run):
+    """A run that has ended, also one that failed or was cancelled: `state` says how, and `reason` why."""
+
+    report: str  # in Markdown; empty if there is none
+    report_data: Report | None  # the report as data
+
+    @property
+    def answer(self) -> str:
+        """The answer in short, which cites sources by id; empty without a report."""
+        if self.result and self.result.answer:
+            return self.result.answer
+        return self.report_data.sections[0].markdown if self.report_data and self.report_data.sections else ""
+
+    @property
+    def sources(self) -> list[Source]:
+        """The sources that were found."""
+        return self.result.sources if self.result else []
+
+    @property
+    def claims(self) -> list[Claim]:
+        """The sentences of the report, each with the quotes that support it."""
+        return self.report_data.claims if self.report_data else []
+
+    @property
+    def cost(self) -> float | None:
+        """What the run cost in US dollars; None if a price is not known."""
+        return self.cost_usd
+
+    @property
+    def reason(self) -> str:
+        """Why the run is not complete; empty if it is, or if nobody knows."""
+        return self.result.reason if self.result else ""
+
+
+def finished(core: Core, run: Run) -> Program[FinishedRun]:
+    """Return a run that has ended, with its report."""
+    report, data = "", None
+    if run.links.report:
+        place = path("runs", run.id, "report")
+        report = (yield from core.send(core.request("GET", place, headers={"Accept": MEDIA_TYPES["md"]}))).text
+        answer = yield from core.send(core.request("GET", place, headers={"Accept": MEDIA_TYPES["json"]}))
+        data = read(Report, answer)
+    return FinishedRun.model_construct(**dict(run), report=report, report_data=data)
+
+
+D = TypeVar("D", bound=Blocking | Awaiting)
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Resource(Generic[D]):
+    """A part of the API."""
+
+    def __init__(self, core: Core, driver: D) -> None:
+        self._core = core
+        self._driver = driver
+
+
+@dataclass(frozen=True)
+class Pages(Generic[T]):
+    """A list that comes in pages: `page` asks for the one of a cursor, and returns its items and the next cursor."""
+
+    page: Callable[[str | None], Program[tuple[Sequence[T], str | None]]]
+
+
+class endpoint(Generic[P, T]):
+    """A method that returns what its program does."""
+
+    def __init__(self, method: Callable[Concatenate[Any, P], Program[T]]) -> None:
+        self._method = method
+        self.__doc__ = method.__doc__
+
+    @overload
+    def __get__(self, resource: Resource[Blocking], owner: object = None) -> Callable[P, T]: ...
+    @overload
+    def __get__(self, resource: Resource[Awaiting], owner: object = None) -> Callable[P, Coroutine[Any, Any, T]]: ...
+    def __get__(self, resource: Resource[Any] | None, owner: object = None) -> Any:
+        """Return the method of a client."""
+        return _bound(resource, self._method, lambda driver, program: driver.run(program))
+
+
+class listing(Generic[P, T]):
+    """A method that returns an iterator over pages, each of which is fetched when it is reached."""
+
+    def __init__(self, method: Callable[Concatenate[Any, P], Pages[T]]) -> None:
+        self._method = method
+        self.__doc__ = method.__doc__
+
+    @overload
+    def __get__(self, resource: Resource[Blocking], owner: object = None) -> Callable[P, Iterator[T]]: ...
+    @overload
+    def __get__(self, resource: Resource[Awaiting], owner: object = None) -> Callable[P, AsyncIterator[T]]: ...
+    def __get__(self, resource: Resource[Any] | None, owner: object = None) -> Any:
+        """Return the method of a client."""
+        return _bound(resource, self._method, lambda driver, pages: _LISTED[type(driver)](driver, pages))
+
+
+class following(Generic[P]):
+    """A method that returns an iterator over the events of a run."""
+
+    def __init__(self, method: Callable[Concatenate[Any, P], Following]) -> None:
+        self._method = method
+        self.__doc__ = method.__doc__
+
+    @overload
+    def __get__(self, resource: Resource[Blocking], owner: object = None) -> Callable[P, Events]: ...
+    @overload
+    def __get__(self, resource: Resource[Awaiting], owner: object = None) -> Callable[P, AsyncEvents]: ...
+    def __get__(self, resource: Resource[Any] | None, owner: object = None) -> Any:
+        """Return the method of a client."""
+        return _bound(resource, self._method, lambda driver, followed: _FOLLOWED[type(driver)](followed, driver))
+
+
+def _bound(resource: Resource[Any] | None, method: Callable[..., Any], run: Callable[[Any, Any], Any]) -> Any:
+    if resource is None:  # on the class, as documentation is read
+        return method
+    driver, made = resource._driver, MethodType(method, resource)
+    return update_wrapper(lambda *given, **named: run(driver, made(*given, **named)), made)
+
+
+def _listed(driver: Blocking, pages: Pages[T]) -> Iterator[T]:
+    items, cursor = driver.run(pages.page(None))
+    yield from items
+    while cursor:
+        items, cursor = driver.run(pages.page(cursor))
+        yield from items
+
+
+async def _listed_async(driver: Awaiting, pages: Pages[T]) -> AsyncIterator[T]:
+    items, cursor = await driver.run(pages.page(None))
+    while True:
+        for item in items:
+            yield item
+        if not cursor:
+            return
+        items, cursor = await driver.run(pages.page(cursor))
+
+
+_LISTED: dict[type, Callable[..., Any]] = {Blocking: _listed, Awaiting: _listed_async}
+_FOLLOWED: dict[type, Callable[..., Any]] = {Blocking: Events, Awaiting: AsyncEvents}

@@ -9,13 +9,14 @@ from typing import Any
 from uuid import uuid4
 
 from fathom.client.core import Core, Pause, Program, made, path
-from fathom.client.endpoints import D, Pages, Resource, endpoint, following, listing
-from fathom.client.finished import FinishedRun, finished
-from fathom.client.following import Following
-from fathom.client.found import ArtifactInfo, ArtifactList, Checkup, ClaimList, SourceList
+from fathom.client.following import D, FinishedRun, Following, Pages, Resource, endpoint, finished, following, listing
 from fathom.client.shapes import (
     MEDIA_TYPES,
     AnswerRequest,
+    ArtifactInfo,
+    ArtifactList,
+    Checkup,
+    ClaimList,
     FollowUpRequest,
     Form,
     RemarkRequest,
@@ -23,6 +24,7 @@ from fathom.client.shapes import (
     RunList,
     RunRequest,
     RunSummary,
+    SourceList,
 )
 from fathom.models import Plan, RunState
 

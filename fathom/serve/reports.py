@@ -7,7 +7,7 @@ from collections import Counter
 from datetime import UTC, datetime
 
 from fathom.changes.model import CHANGES, Changes
-from fathom.client.found import (
+from fathom.client.shapes import (
     ArtifactInfo,
     ArtifactList,
     AuditTrail,

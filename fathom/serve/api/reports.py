@@ -8,8 +8,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Header, Path, Query, Response
 
 from fathom.changes.model import Changes
-from fathom.client.found import ArtifactList, AuditTrail, Checkup, ClaimList, NoteList, SourceList
-from fathom.client.shapes import MEDIA_TYPES, Form
+from fathom.client.shapes import MEDIA_TYPES, ArtifactList, AuditTrail, Checkup, ClaimList, Form, NoteList, SourceList
 from fathom.errors import NotAcceptable
 from fathom.evidence.trace import Trace
 from fathom.models import Plan, Verdict

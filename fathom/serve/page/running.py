@@ -10,8 +10,7 @@ from fastapi import APIRouter, Request
 from pydantic import ValidationError
 from starlette.responses import RedirectResponse, Response
 
-from fathom.client.found import Checkup
-from fathom.client.shapes import FollowUpRequest, RemarkRequest, Run, RunList, ShareLink
+from fathom.client.shapes import Checkup, FollowUpRequest, RemarkRequest, Run, RunList, ShareLink
 from fathom.errors import UserError
 from fathom.flows.runs.finding import find_run
 from fathom.models import Report, RunState
