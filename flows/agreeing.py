@@ -15,8 +15,8 @@ from fathom.flows.writing import write_report
 from fathom.models import Asked, Clarification, Matter, Report, Usage
 from fathom.report.markdown import render_markdown
 from fathom.roles import CLARIFIER, PLANNER
-from fathom.run.effort import Scope
 from fathom.run.engine import Engine
+from fathom.run.estimate import Scope
 from fathom.run.state import RunState
 from fathom.tasks.people import open_questions, reply_to
 from fathom.tasks.planning import make_plan

@@ -34,8 +34,7 @@ from fathom.report.changes import summary_of
 from fathom.report.unanswered import render_unanswered
 from fathom.report.unread import unread_lines
 from fathom.run.engine import Engine, RunStart
-from fathom.run.metrics import measure
-from fathom.run.state import RunState
+from fathom.run.state import RunState, measure
 from fathom.storage.lease import RESULTS
 from fathom.storage.store import REPORT_TEXT, RESULT, ArtifactStore
 from fathom.tasks.auditing import log_event, quieten_tasks, session

@@ -27,8 +27,7 @@ from fathom.flows.server import find_api
 from fathom.flows.tools_examined import examine_tools
 from fathom.llm.base import CutOff
 from fathom.llm.model_checks import FIRST, SECOND, Probe, check_models, probe
-from fathom.run.estimate import usual_tokens
-from fathom.run.speed import SLOW_MINUTES
+from fathom.run.estimate import SLOW_MINUTES, usual_tokens
 from fathom.storage.store import ArtifactStore
 from fathom.tools.registry import REGISTRY, Registry
 

@@ -12,7 +12,7 @@ from fathom.config.inputs import MAX_QUERY_CHARS
 from fathom.errors import InvalidInput
 from fathom.models import Asked, Matter, OpenQuestion, Plan, Reply
 from fathom.report.escaping import escaped
-from fathom.run.editing import as_yaml, from_yaml
+from fathom.run.checklist import as_yaml, from_yaml
 from fathom.text.plain import clean_line, without_controls
 
 IN_UI, NOBODY = "somebody in the Prefect UI", "nobody"

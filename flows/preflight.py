@@ -23,8 +23,7 @@ from fathom.extractive.planner import judge
 from fathom.flows.server import find_api
 from fathom.llm.model_checks import check_models, settled_budget
 from fathom.models.run import BatchQuestion
-from fathom.run.effort import Scope, scope_of
-from fathom.run.estimate import Bounds, PhaseEstimate, added_up, estimate
+from fathom.run.estimate import Bounds, PhaseEstimate, Scope, added_up, estimate, scope_of
 from fathom.storage.corpora import Corpora
 from fathom.storage.store import ArtifactStore
 from fathom.tools.documents.corpus import check_documents

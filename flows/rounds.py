@@ -13,8 +13,7 @@ from fathom.config.groups import Execution
 from fathom.evidence.provenance import RoundRecord
 from fathom.models import Call, PlanStep, Reflection, Remark, StepOutcome
 from fathom.retrieval.narrowing import Memory
-from fathom.run.checklist import next_steps, waves
-from fathom.run.convergence import decide
+from fathom.run.checklist import decide, next_steps, waves
 from fathom.run.engine import Engine
 from fathom.run.reading import Reading, Useless
 from fathom.run.state import RunState

@@ -22,8 +22,7 @@ from fathom.report.unanswered import UNANSWERED, explain, render_unanswered, wor
 from fathom.report.unread import unread_warnings
 from fathom.roles import ANSWER, JUDGE, OUTLINE, SECTION
 from fathom.run.engine import Engine
-from fathom.run.metrics import phases_of
-from fathom.run.state import RunState
+from fathom.run.state import RunState, phases_of
 from fathom.sources.domains import usable
 from fathom.sources.scoring import trust
 from fathom.sources.warnings import report_warnings

@@ -10,8 +10,8 @@ from fathom.config.groups import Role
 from fathom.models import Catalogue, Clarification, Plan, Survey
 from fathom.roles import PLANNER, EarlierReport, PlanRequest
 from fathom.run.checklist import within
-from fathom.run.effort import Scope, scope_of
 from fathom.run.engine import Engine, RunStart
+from fathom.run.estimate import Scope, scope_of
 from fathom.tasks.durable import recorded_task
 from fathom.tasks.model_calls import ask
 from fathom.tasks.results import Planned

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
-from fathom.run.reliability import MOST_FAILURES
+from fathom.run.engine import MOST_FAILURES
 
 __all__ = ["CELLS", "FAULTS", "REQUESTS", "Cell", "Fault"]
 

@@ -20,7 +20,7 @@ from fathom.models import (
     Usage,
 )
 from fathom.report.assembly import next_steps
-from fathom.run.convergence import Reason, decide
+from fathom.run.checklist import Reason, decide
 from fathom.run.state import RunState
 from fathom.text.citations import cited_ids, number_citations, with_known_ids
 from fathom.text.plain import counted

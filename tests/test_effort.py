@@ -12,8 +12,8 @@ from fathom.config.environment import Environment
 from fathom.config.settings import ResearchSettings, ResolvedSettings, resolve
 from fathom.extractive.planner import judge
 from fathom.models import Ending, Kind, RunResult, Width
-from fathom.run.effort import Scope, scope_of
 from fathom.run.engine import Engine
+from fathom.run.estimate import Scope, scope_of
 from tests.inprocess import investigated
 from tests.stubs import Stubs
 

@@ -37,7 +37,7 @@ from fathom.flows.runs.replay import replay
 from fathom.flows.worker import Worker, serving
 from fathom.models import Asked, Clarification, Document, Matter, OpenQuestion, Plan, PlanStep, Reply, RunResult
 from fathom.roles import ClarifyRequest, PlanRequest
-from fathom.run.editing import as_yaml, from_yaml
+from fathom.run.checklist import as_yaml, from_yaml
 from fathom.storage.pruning import survey
 from fathom.storage.runs import runs
 from fathom.storage.store import ArtifactStore

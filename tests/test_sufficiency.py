@@ -11,7 +11,7 @@ from fathom.cli.printing import show_summary
 from fathom.models import Ending, Note, Report, StepOutcome, Usage, insufficiency
 from fathom.models.plan import REASON_CHARS, Plan, PlanStep, Reflection
 from fathom.report.answer import answer_of
-from fathom.run.convergence import Reason
+from fathom.run.checklist import Reason
 from fathom.run.state import RunState
 from tests.inprocess import investigated
 from tests.stubs import Stubs

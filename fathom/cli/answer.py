@@ -102,7 +102,7 @@ def _reply(asked: Asked, *, stop: bool, change: str, answers: Sequence[str], fil
     from fathom.cli.dialogue import person
     from fathom.errors import InvalidInput
     from fathom.models import Matter, Reply
-    from fathom.run.editing import from_yaml
+    from fathom.run.checklist import from_yaml
 
     what = f"The run asks about its {asked.matter.value}"
     if answers and asked.matter is not Matter.question:

@@ -118,7 +118,7 @@ async def _line(console: Console, prompt: str) -> str:
 
 async def _edited(plan: Plan, console: Console) -> Plan:
     """Let the person edit a plan until it can be used; unchanged text leaves the plan as it is."""
-    from fathom.run.editing import as_yaml, from_yaml
+    from fathom.run.checklist import as_yaml, from_yaml
 
     with tempfile.TemporaryDirectory(prefix="fathom-") as folder:
         file = Path(folder) / "plan.yaml"

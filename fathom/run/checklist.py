@@ -1,4 +1,4 @@
-"""The plan as a checklist: in which order its steps are taken, and which ones the next round has.
+"""The plan as a checklist: its order, how a person edits it, and whether another round follows.
 
 A step that found nothing is blocked. It comes back in the next round as a step of its own with broader queries, once:
 artifacts are named after steps, and the table keeps what became of the first attempt. Other steps do not wait for it,
@@ -8,10 +8,17 @@ because each can be carried out by itself.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import StrEnum
+from typing import NamedTuple
+
+from pydantic import Field, ValidationError
+from pydantic_core import ErrorDetails
 
 from fathom.config.groups import Execution
+from fathom.errors import InvalidInput
 from fathom.extractive.questions import broader, capitalized, clip, key_terms, keywords
-from fathom.models import Plan, PlanStep, Priority, Reflection, Remark, StepStatus
+from fathom.models import Model, Plan, PlanStep, Priority, Reflection, Remark, StepStatus
+from fathom.roles.planner import PlannedStep, plan_complaints
 from fathom.text.terms import terms
 
 COVERED = 0.75  # share of what a step's title adds to the question, from which another step is about the same
@@ -119,3 +126,144 @@ def _again(step: PlanStep, plan: Plan, query: str) -> PlanStep | None:
         priority=step.priority,
         retries=step.step_id,
     )
+
+
+MOST_STEPS = 10
+_HEAD = "# Change, add, remove or reorder steps. A step needs an id of its own, a title and a description.\n"
+
+
+class EditedPlan(Model):
+    """What of a plan a person may change."""
+
+    plan_title: str = Field(min_length=1)
+    steps: list[PlannedStep] = Field(min_length=1, max_length=MOST_STEPS)
+
+
+def as_yaml(plan: Plan) -> str:
+    """Return what of a plan may be changed, as text for an editor."""
+    import yaml
+
+    names = set(PlannedStep.model_fields)
+    steps = [step.model_dump(mode="json", include=names) for step in plan.steps]
+    data = {"plan_title": plan.plan_title, "steps": steps}
+    text: str = yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=100)
+    return _HEAD + text
+
+
+def from_yaml(text: str, plan: Plan) -> Plan:
+    """Return a plan with its title and steps as edited; of a step that it had, what the text does not say stays.
+
+    Unchanged text is the plan as it is.
+
+    Raises:
+        InvalidInput: the message says what is wrong with it, or which rules of a plan it breaks.
+    """
+    import yaml
+
+    if text.split() == as_yaml(plan).split():
+        return plan
+    try:
+        wanted = EditedPlan.model_validate(yaml.safe_load(text))
+    except yaml.YAMLError as error:
+        mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
+        where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
+        raise InvalidInput(f"The plan is not YAML: {where}{problem or ' '.join(str(error).split())}.") from None
+    except ValidationError as error:
+        problems = [_problem(found) for found in error.errors()]
+        raise InvalidInput(f"The plan cannot be used. {'; '.join(problems[:5])}.") from None
+    return edited(wanted, plan)
+
+
+def edited(wanted: EditedPlan, plan: Plan) -> Plan:
+    """Return a plan with another title and other steps; of a step that it had, what is not set stays.
+
+    Raises:
+        InvalidInput: the message says which rules of a plan it breaks.
+    """
+    before = {str(step.step_id): step for step in plan.steps}
+    own = {str(step.step_id): step.step_id for step in wanted.steps}
+    ids = {**own, **{name: before[name].step_id for name in own if name in before}}  # quoted or not, an id is the same
+    complaints = [complaint.text for complaint in plan_complaints(wanted.steps)]
+    complaints += [
+        f"Step {step.step_id} depends on step {other}, which the plan does not have."
+        for step in wanted.steps
+        for other in step.depends_on
+        if str(other) not in ids
+    ]
+    if complaints:
+        raise InvalidInput(f"The plan cannot be used. {' '.join(complaints)}")
+    steps = []
+    for step in wanted.steps:
+        fields = {**step.model_dump(exclude_unset=True), "step_id": ids[str(step.step_id)]}
+        fields["depends_on"] = [ids[str(other)] for other in step.depends_on]
+        known = before.get(str(step.step_id))
+        steps.append(known.model_copy(update=fields) if known else PlanStep(**fields))
+    return plan.model_copy(update={"plan_title": wanted.plan_title.strip(), "steps": steps})
+
+
+def _problem(found: ErrorDetails) -> str:
+    """Say what is wrong and where; steps are counted from 1, as people do."""
+    first, *rest = found["loc"] or ("the plan",)
+    where = str(first)
+    if rest:
+        where, rest = f"step {int(rest[0]) + 1}", rest[1:]
+    name = ".".join(map(str, rest))
+    if found["type"] == "extra_forbidden":
+        of, known = ("step", PlannedStep) if name else ("plan", EditedPlan)
+        unknown = f"{where}: {name}" if name else where
+        return f"{unknown} is no field of a {of}; its fields are {', '.join(known.model_fields)}"
+    return f"{where}{', ' if name else ''}{name}: {found['msg']}"
+
+
+class Reason(StrEnum):
+    """Why the research continues or stops."""
+
+    gaps = "gaps remain"
+    blocked = "a step found nothing and is tried again"
+    remark = "a person asked for more"
+    sufficient = "the evidence is sufficient"
+    depth = "the last round is done"
+    nothing_new = "the round found nothing new"
+    no_follow_up = "no follow-up step was proposed"
+    no_evidence = "nothing was found"
+    budget = "the budget for research is spent"
+    stopped = "a person stopped the research"
+
+
+class Decision(NamedTuple):
+    """Whether to go on, and why."""
+
+    go_on: bool
+    reason: Reason
+
+
+def decide(
+    *,
+    round_number: int,
+    depth: int,
+    reflection: Reflection | None,
+    steps: Sequence[PlanStep],
+    new_notes: int,
+    notes: int,
+    sufficiency: int,
+    cut: bool = False,
+    stopped: bool = False,
+    asked: bool = False,
+) -> Decision:
+    """Decide after a round, counted from 1, of `depth` at most; `notes` are the useful ones so far.
+
+    `steps` are those that another round would have. From a score of `sufficiency`, 1 to 10, the evidence suffices,
+    whatever step is blocked. `cut`: the budget ended the research. `stopped`: a person did. `asked`: a person asked for
+    something, which a round beyond the last one may look for.
+    """
+    if stopped or cut:
+        return Decision(False, Reason.stopped if stopped else Reason.budget)
+    if asked and steps:
+        return Decision(True, Reason.remark)
+    if reflection is not None and notes and reflection.sufficiency_score >= sufficiency:
+        return Decision(False, Reason.sufficient)
+    last = round_number >= depth
+    if last or not steps or (round_number > 1 and not new_notes):
+        why = Reason.depth if last else Reason.nothing_new if steps else Reason.no_follow_up
+        return Decision(False, why if notes else Reason.no_evidence)
+    return Decision(True, Reason.blocked if all(step.retries for step in steps) else Reason.gaps)

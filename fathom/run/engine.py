@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from typing import Any
@@ -19,9 +20,7 @@ from fathom.llm.base import Backend
 from fathom.llm.client import ModelBackend
 from fathom.models import Model, ParentRun, ToolOutput
 from fathom.roles.base import AnswerT, RequestT, RoleSpec
-from fathom.run.effort import Scope
-from fathom.run.reliability import Reliability
-from fathom.run.speed import Speed
+from fathom.run.estimate import Scope, Speed
 from fathom.storage.corpora import Corpora
 from fathom.storage.editions import UsedCorpus
 from fathom.storage.steering import Steering
@@ -208,3 +207,25 @@ class Engine:
     async def read(self, name: str) -> ToolOutput:
         """Return one of the run's raw outputs."""
         return await self.run_folder.read(name)
+
+
+MOST_FAILURES = 2  # calls of a role without a valid answer, before the run has had one
+
+
+class Reliability:
+    """Counts, for the length of a run, the calls that got a valid answer and those that got none, by role and model."""
+
+    def __init__(self) -> None:
+        self._failures: Counter[tuple[str, str]] = Counter()
+        self._able = set[tuple[str, str]]()
+
+    def count(self, role: str, model: str, *, valid: bool) -> None:
+        """Count a call whose answer was valid, at the first or second try, or was not."""
+        if valid:
+            self._able.add((role, model))
+        else:
+            self._failures[role, model] += 1
+
+    def able(self, role: str, model: str) -> bool:
+        """Return whether a model is worth asking."""
+        return (role, model) in self._able or self._failures[role, model] < MOST_FAILURES

@@ -1,18 +1,25 @@
-"""What a run is expected to take: calls, tokens and dollars by phase, in the usual case and at most."""
+"""What a run is expected to take: by the question's kind, in calls, tokens and dollars, and at a model's speed.
+
+How much work a question deserves: the planner judges what kind it is and how wide, and this makes numbers of it. The
+profile's numbers are the most. What the user has set to another number stays as it is, and a plan without a
+judgement, as some small models make it, has the whole profile.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import ceil
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from fathom.budget.prices import Rates
-from fathom.config.groups import EXTRACTIVE, Clarify, Role
-from fathom.config.settings import Mode, ResolvedSettings
+from fathom.config.groups import EXTRACTIVE, PROFILES, Clarify, Effort, Role
+from fathom.config.settings import Mode, ResearchSettings, ResolvedSettings
+from fathom.llm.base import Completion, Pace
 from fathom.llm.dialects import dialect_of
+from fathom.models import Kind, Width
 from fathom.retrieval.portions import MOST_REQUESTS
 from fathom.roles.reporter import MAX_SECTIONS
-from fathom.run.effort import Scope
+from fathom.telemetry.progress import Event, publish
 from fathom.tools.registry import REGISTRY
 
 # Tokens sent and received by a usual call: medians of `make bench` with pages of 20 kB, rounded up.
@@ -203,3 +210,68 @@ def _phases(
 def _sum(bounds: Iterable[Bounds], cap: float | None = None) -> Bounds:
     usual, most = (sum(counts) for counts in zip(*bounds, strict=True))
     return Bounds(usual, most) if cap is None else Bounds(min(usual, cap), min(most, cap))
+
+
+SIMPLE_RESULTS = 3  # pages or documents that a simple fact is looked up in, for each call
+_EACH_SIDE = (Kind.comparison, Kind.decision)  # have a step for each side, however narrow they are
+
+
+class Scope(NamedTuple):
+    """What a run works with. `simple`: one fact, for which no critic is asked and no outline is made."""
+
+    settings: ResolvedSettings
+    simple: bool = False
+
+
+def scope_of(settings: ResolvedSettings, kind: Kind | None, width: Width | None) -> Scope:
+    """Return what a question of a kind and a width deserves, within the bounds of the settings."""
+    if settings.effort is Effort.fixed or not kind or width in (None, Width.broad) or kind is Kind.survey:
+        return Scope(settings)
+    if kind is Kind.fact and width is Width.narrow:
+        least = {"max_steps": 1, "turns": 1, "depth": min(2, settings.depth)}
+        # Reading more costs nothing without a model, which also finds less in what it reads.
+        less = {} if settings.extractive else {"breadth": 1, "max_results": min(SIMPLE_RESULTS, settings.max_results)}
+        return Scope(_narrowed(settings, {**least, **less}), True)
+    share = 1 / 2 if width is Width.narrow else 3 / 4
+    steps = settings.max_steps if kind in _EACH_SIDE else ceil(share * settings.max_steps)
+    breadth = ceil(share * settings.breadth)
+    return Scope(_narrowed(settings, {"max_steps": steps, "breadth": breadth, "depth": min(2, settings.depth)}))
+
+
+def _narrowed(settings: ResolvedSettings, numbers: dict[str, Any]) -> ResolvedSettings:
+    usual = {**PROFILES[settings.profile], "max_results": ResearchSettings.model_fields["max_results"].default}
+    return settings.model_copy(
+        update={name: n for name, n in numbers.items() if getattr(settings, name) == usual[name]}
+    )
+
+
+SLOW_MINUTES = 10
+LEAST_MINUTES = 1  # a run that takes less needs no word about it
+
+
+class Speed:
+    """Reads the completions of a run."""
+
+    def __init__(self, settings: ResolvedSettings, tell: Callable[[Event], None] = publish) -> None:
+        self._settings = settings
+        self._tell = tell
+        self._told = set[str]()
+
+    def heard(self, completion: Completion) -> None:
+        """Tell how fast a model is, when that is new and known."""
+        if completion.pace and completion.model not in self._told:
+            self._told.add(completion.model)
+            if words := self._words(completion, completion.pace):
+                self._tell(Event("speed", words))
+
+    def _words(self, completion: Completion, pace: Pace) -> str:
+        sent, received = usual_tokens(self._settings, completion.model)
+        read = pace.wait / completion.usage.prompt_tokens if completion.usage.prompt_tokens else 0.0
+        minutes = (sent * read + received / pace.tokens_per_second) / 60
+        if minutes < LEAST_MINUTES:
+            return ""
+        said = f"{completion.model} makes {pace.tokens_per_second:.0f} tokens a second; such a run often takes "
+        said += f"{minutes:.0f} minutes"
+        if minutes < SLOW_MINUTES:
+            return said
+        return f"{said}. Faster: --profile quick, or --role-model compressor=extractive"

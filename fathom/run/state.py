@@ -1,21 +1,24 @@
-"""What a run knows so far: the plan as a checklist, the notes, the tool calls, and what the model calls took.
+"""What a run knows so far: the plan as a checklist, the notes, the tool calls, and what all of it took.
 
 Built from the tasks' results alone, in the order of the plan, so a replay reaches the same state.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from fathom.errors import BudgetExceeded
 from fathom.evidence.provenance import RoundRecord
 from fathom.models import (
+    Account,
     Brief,
     Call,
     Charge,
     Ending,
+    Metrics,
     Note,
+    Phase,
     Plan,
     PlanStep,
     Reflection,
@@ -30,7 +33,7 @@ from fathom.models import (
     insufficiency,
 )
 from fathom.retrieval.narrowing import Memory
-from fathom.run.convergence import Reason
+from fathom.run.checklist import Reason
 from fathom.run.reading import Useless
 from fathom.text.plain import counted
 from fathom.text.urls import canonical_url
@@ -212,3 +215,64 @@ class RunState:
         if not self.notes:
             return Ending.insufficient_evidence, "; ".join(["no tool call found anything useful", *reasons])
         return (Ending.degraded, "; ".join(reasons)) if reasons else (Ending.complete, "")
+
+
+def measure(run: RunState, account: Account, seconds: float) -> Metrics:
+    """Return the counts of a run that took some seconds of wall time."""
+    calls, usage = run.all_calls, run.usage
+    raw = sum(call.result.raw_tokens for call in calls)
+    context = sum(note.tokens for note in run.notes)
+    return Metrics(
+        llm_calls=usage.llm_calls,
+        tool_calls=len(calls),
+        raw_tokens=raw,
+        context_tokens=context,
+        narrowed_tokens=sum(call.narrowed_tokens for call in calls),
+        context_reduction=round(1 - context / raw, 4) if raw else 0.0,
+        prompt_tokens=usage.prompt_tokens,
+        cached_tokens=usage.cached_tokens,
+        completion_tokens=usage.completion_tokens,
+        cost_usd=run.cost_usd,
+        seconds=round(seconds, 3),
+        phases=phases_of(run),
+        steps=_phases((spent.step_id, spent.usage) for spent in run.spent if spent.step_id),
+        charges=_sums(run.charges),
+        account=account,
+    )
+
+
+def _sums(charges: Iterable[Charge]) -> list[Phase]:
+    """Return what the searches and pages of each service cost."""
+    by_service: dict[str, list[float | None]] = {}
+    for charge in charges:
+        by_service.setdefault(charge.service, []).append(charge.usd)
+    return [
+        Phase(
+            name=service,
+            calls=len(costs),
+            seconds=0.0,
+            cost_usd=None if None in costs else round(sum(cost for cost in costs if cost), 9),
+        )
+        for service, costs in sorted(by_service.items())
+    ]
+
+
+def phases_of(run: RunState) -> list[Phase]:
+    """Return what the model calls of each role took."""
+    return _phases((spent.role, spent.usage) for spent in run.spent)
+
+
+def _phases(spent: Iterable[tuple[str, Usage]]) -> list[Phase]:
+    sums: dict[str, Usage] = {}
+    for name, usage in spent:
+        sums[name] = sums.get(name, Usage()) + usage
+    return [
+        Phase(
+            name=name,
+            calls=usage.llm_calls,
+            tokens=usage.prompt_tokens + usage.completion_tokens,
+            seconds=usage.seconds,
+            cost_usd=usage.cost_usd,
+        )
+        for name, usage in sums.items()
+    ]

@@ -19,7 +19,7 @@ from fathom.config.templates import merged
 from fathom.errors import FathomError, InvalidInput, WrongValue
 from fathom.models import Asked, Plan
 from fathom.roles.planner import PlannedStep
-from fathom.run.editing import MOST_STEPS, EditedPlan, edited
+from fathom.run.checklist import MOST_STEPS, EditedPlan, edited
 
 CSRF = "csrf_token"
 _MINUTE = 60

@@ -14,7 +14,7 @@ from fathom.client.shapes import Checkup, FollowUpRequest, RemarkRequest, Run, R
 from fathom.errors import UserError
 from fathom.flows.runs.finding import find_run
 from fathom.models import Report, RunState
-from fathom.run.editing import MOST_STEPS
+from fathom.run.checklist import MOST_STEPS
 from fathom.serve.caller import Caller, Role
 from fathom.serve.page.forms import Given, Wrong, answer_request, text
 from fathom.serve.page.rendering import page
