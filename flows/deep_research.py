@@ -31,8 +31,8 @@ from fathom.llm.model_checks import check_models, models_of
 from fathom.models import Report, RunResult
 from fathom.network import sharing
 from fathom.report.changes import summary_of
+from fathom.report.chapters import unread_lines
 from fathom.report.unanswered import render_unanswered
-from fathom.report.unread import unread_lines
 from fathom.run.engine import Engine, RunStart
 from fathom.run.state import RunState, measure
 from fathom.storage.lease import RESULTS

@@ -11,7 +11,7 @@ from pydantic import Field, create_model
 from fathom.config.inputs import MAX_QUERY_CHARS
 from fathom.errors import InvalidInput
 from fathom.models import Asked, Matter, OpenQuestion, Plan, Reply
-from fathom.report.escaping import escaped
+from fathom.report.quotations import escaped
 from fathom.run.checklist import as_yaml, from_yaml
 from fathom.text.plain import clean_line, without_controls
 

@@ -14,12 +14,12 @@ from fathom.evidence.judging import JUDGEMENTS
 from fathom.evidence.provenance import PROVENANCE, build, to_bytes
 from fathom.evidence.stored import StoredText
 from fathom.models import Answered, Report, ReportSection, RunManifest, StepCoverage, Unanswered, Usage
+from fathom.report.answer import confidence_within
 from fathom.report.assembly import assemble, clarified, coverage, limitations, making, next_steps, open_questions
-from fathom.report.confidence import confidence_within
+from fathom.report.chapters import unread_warnings
 from fathom.report.html import render_html
 from fathom.report.markdown import render_markdown
 from fathom.report.unanswered import UNANSWERED, explain, render_unanswered, words_to_look_for
-from fathom.report.unread import unread_warnings
 from fathom.roles import ANSWER, JUDGE, OUTLINE, SECTION
 from fathom.run.engine import Engine
 from fathom.run.state import RunState, phases_of

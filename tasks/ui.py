@@ -21,8 +21,8 @@ from fathom.config.groups import Role
 from fathom.config.settings import ResolvedSettings
 from fathom.models import Ending, Plan, Report, StepStatus
 from fathom.report.changes import render_changes
-from fathom.report.escaping import escaped
 from fathom.report.markdown import render_markdown
+from fathom.report.quotations import escaped
 from fathom.tasks.durable import current_run_id, run_logger
 from fathom.text.plain import counted
 

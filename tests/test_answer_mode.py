@@ -16,7 +16,7 @@ from fathom.llm.base import ModelCall
 from fathom.llm.dialects import Dialect
 from fathom.llm.prompts import messages
 from fathom.models import Claim, Corroboration, Ending, Note, Verdict
-from fathom.report.confidence import confidence_within
+from fathom.report.answer import confidence_within
 from fathom.roles import ANSWER, AnswerRequest
 from fathom.roles.reporter import ANSWER_CHARS, ShortAnswer
 from fathom.text.citations import cited_ids, without_citations

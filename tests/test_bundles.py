@@ -25,8 +25,7 @@ from fathom.flows.runs.index import RunIndex
 from fathom.flows.runs.replay import replay
 from fathom.flows.runs.stored import files_of, find, load
 from fathom.report.changes import render_changes_html
-from fathom.report.html import render_html
-from fathom.report.pages import unsafe
+from fathom.report.html import render_html, unsafe
 from fathom.storage import bundles
 from fathom.storage.bundles import pack, unpack
 from fathom.storage.lease import LeaseFile

@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from fathom.models import Report, ReportSection, Source, StepCoverage, StepStatus, UnreadFile
-from fathom.report.escaping import escaped, escaped_quotation, with_names
 from fathom.report.html import render_html
 from fathom.report.markdown import render_markdown
 from fathom.report.prose import new_parser
-from fathom.report.quotations import quoted_markdown
+from fathom.report.quotations import escaped, escaped_quotation, quoted_markdown, with_names
 
 GITHUB = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 LAYOUT = [

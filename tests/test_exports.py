@@ -26,13 +26,11 @@ from fathom.cli.commands import app
 from fathom.errors import InvalidInput, NoReport
 from fathom.models import Bibliographic, Report, ReportSection, Source
 from fathom.models.evidence import SourceQuality
-from fathom.report.bibliography import bibtex, references, ris
 from fathom.report.chapters import cited_sources
 from fathom.report.docx import render_docx
-from fathom.report.exporting import FORMATS, check_formats
+from fathom.report.exporting import FORMATS, bibtex, check_formats, references, render_pdf, ris
 from fathom.report.html import render_html
 from fathom.report.markdown import render_markdown
-from fathom.report.pdf import render_pdf
 from fathom.storage.store import ArtifactStore
 from fathom.text.plain import clean_line
 from fathom.text.sentences import fences

@@ -25,7 +25,7 @@ from fathom.flows.runs.following import find_parent
 from fathom.flows.runs.replay import replay
 from fathom.flows.runs.stored import files_of, find
 from fathom.models import Ending, RunResult, SourceText, ToolCall
-from fathom.report.pages import unsafe
+from fathom.report.html import unsafe
 from fathom.storage.bundles import pack, unpack
 from fathom.storage.store import ArtifactStore, RunFolder
 from fathom.tools.earlier import EarlierRun

@@ -17,9 +17,8 @@ from hypothesis import strategies as st
 from fathom.evidence.claims import claims_of
 from fathom.evidence.stored import StoredText
 from fathom.models import Source
-from fathom.report.foreign import read_markdown
+from fathom.report.foreign import read_markdown, report_of
 from fathom.report.foreign_check import to_judge
-from fathom.report.foreign_report import report_of
 from fathom.report.foreign_sources import NumberedSource, in_folder
 from tests.conftest import FathomCLI, base_env
 from tests.forking import Forks

@@ -36,7 +36,7 @@ from fathom.flows.runs.replay import replay
 from fathom.flows.runs.stored import find
 from fathom.flows.runs.verifying import verified
 from fathom.models import Ending, Report, ReportSection, RunResult, Source, Verdict
-from fathom.report.blocks import Table, blocks_of
+from fathom.report.document import Table, blocks_of
 from fathom.roles.judge import JudgeAnswer, JudgeRequest, Opinion
 from fathom.storage.runs import runs
 from fathom.storage.store import ArtifactStore

@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 import fathom.report
 from fathom.models.run import BatchRow, RowStatus
-from fathom.report.policy import policy
+from fathom.report.html import policy
 from fathom.text.plain import clean_text, counted
 
 _TEMPLATES = Path(__file__).parent / "templates"

@@ -149,7 +149,7 @@ def import_(
     import asyncio
 
     from fathom.flows.preflight import artifact_root
-    from fathom.report.pages import unsafe
+    from fathom.report.html import unsafe
     from fathom.storage.bundles import unpack
     from fathom.storage.store import ArtifactStore
 

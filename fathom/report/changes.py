@@ -15,8 +15,8 @@ from markupsafe import Markup
 
 from fathom.changes.model import Change, Changes, Kind, Place, Statement
 from fathom.models import Answered
-from fathom.report.escaping import escaped
-from fathom.report.policy import policy
+from fathom.report.html import policy
+from fathom.report.quotations import escaped
 from fathom.text.plain import clean_line, clean_text, counted
 from fathom.text.urls import at_text, linkable
 

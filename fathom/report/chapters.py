@@ -18,10 +18,8 @@ from fathom.models import (
     UnreadFile,
 )
 from fathom.report.answer import Answer, answer_of, making_parts
-from fathom.report.escaping import escaped, with_names
 from fathom.report.figures import Cell, Figure, figures_of
-from fathom.report.quotations import quoted_markdown
-from fathom.report.unread import unread_lines
+from fathom.report.quotations import escaped, quoted_markdown, with_names
 from fathom.sources.corroboration import site
 from fathom.text.citations import number_citations, without_citations
 from fathom.text.languages import language_tag
@@ -277,3 +275,27 @@ def _cell(text: str) -> str:
 
 def _in_cell(markdown: str) -> str:
     return markdown.replace("\\|", "|").replace("|", "&#124;")
+
+
+LISTED = 20
+NAMED = 3
+
+
+def unread_lines(files: Sequence[UnreadFile]) -> list[str]:
+    """Return a line of plain text for each of the first 20 files, and one for the others."""
+    return _first(files, LISTED)
+
+
+def unread_warnings(files: Sequence[UnreadFile]) -> list[str]:
+    """Return a sentence of plain text that names the first files, or nothing if all were read."""
+    if not files:
+        return []
+    were = "was" if len(files) == 1 else "were"
+    return [
+        f"{counted(len(files), 'file')} of yours {were} not read, or only in part: {'; '.join(_first(files, NAMED))}."
+    ]
+
+
+def _first(files: Sequence[UnreadFile], number: int) -> list[str]:
+    more = [f"and {counted(len(files) - number, 'more file')}"] if len(files) > number else []
+    return [*(f"{file.path}: {file.reason}" for file in files[:number]), *more]

@@ -11,9 +11,20 @@ from io import BytesIO
 from typing import TYPE_CHECKING
 
 from fathom.models import Report
-from fathom.report.blocks import Block, Code, Heading, Items, Paragraph, Quotation, Run, Table
+from fathom.report.document import (
+    Block,
+    Code,
+    Evidence,
+    Heading,
+    Items,
+    Paragraph,
+    Quotation,
+    Reference,
+    Run,
+    Table,
+    document_of,
+)
 from fathom.report.document import Document as Paged
-from fathom.report.document import Evidence, Reference, document_of
 from fathom.report.docx_elements import (
     add_bookmarked,
     add_contents,

@@ -1,4 +1,4 @@
-"""What a report's claims show side by side, in time, or as a row of numbers; each cell names its claim.
+"""What a report's claims show side by side, in time, as a row of numbers, or as a chart.
 
 Nothing is added to what the claims say: a comparison sorts them by the side they are about, a timeline by when they
 say that something happened, and a series draws a column of numbers by year that a table of the report has. What the
@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import re
 from calendar import month_name
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import zip_longest
 from typing import NamedTuple
 
@@ -17,8 +19,7 @@ from fathom.evidence.claims import is_head
 from fathom.extractive.questions import capitalized, sides_of
 from fathom.facts.dates import Date, DateFound
 from fathom.facts.extraction import facts_of
-from fathom.models import Claim, Corroboration, Report
-from fathom.report.charts import Chart
+from fathom.models import Claim, Corroboration, Phase, Report
 from fathom.text.citations import without_citations
 from fathom.text.plain import counted
 from fathom.text.sentences import split_markdown
@@ -237,3 +238,53 @@ def _series(table: Sequence[Sequence[str]]) -> Iterator[Chart]:
 def _has_table_of(markdown: str, side: str) -> bool:
     about = set(terms(side))
     return any(about & set(terms(" ".join(table[0]))) for table in _tables(markdown))
+
+
+_LONGEST_BAR = 270  # in units of the drawing, which is 340 wide: the value follows its bar
+
+
+@dataclass(frozen=True)
+class Chart:
+    """Horizontal bars that compare rows. `columns` names what is in a row: the label, then one or two values."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, *tuple[float, ...]], ...]
+    decimals: int = 0
+
+    def shown(self, value: float) -> str:
+        """Return a value as a reader sees it."""
+        return f"{value:,.{self.decimals}f}"
+
+    def length(self, value: float) -> str:
+        """Return the length of a value's bar, in units of the drawing."""
+        return f"{_LONGEST_BAR * value / max(max(row[1:]) for row in self.rows):.1f}"
+
+
+def report_charts(report: Report) -> list[Chart]:
+    """Return the charts of the evidence: by step, and the cited sources by type and by year."""
+    steps = tuple((f"{s.step_id}. {s.title}", s.useful_notes, s.sources) for s in report.coverage)
+    types = Counter(quality.type for quality in report.qualities)
+    years = Counter(quality.published[:4] for quality in report.qualities if quality.published)
+    return _useful(
+        Chart("Evidence by step", ("Step", "Useful notes", "Sources"), steps),
+        Chart("Sources by type", ("Type", "Sources"), tuple(types.most_common())),
+        Chart("Sources by year", ("Year", "Sources"), tuple(sorted(years.items()))),
+    )
+
+
+def phase_charts(phases: Sequence[Phase]) -> list[Chart]:
+    """Return the charts of the cost, time and tokens of each phase, as far as they are known."""
+    costs = tuple((p.name, p.cost_usd) for p in phases if p.cost_usd is not None)
+    times = tuple((p.name, p.seconds) for p in phases)
+    tokens = tuple((p.name, p.tokens) for p in phases)
+    return _useful(
+        Chart("Cost by phase, in US dollars", ("Phase", "USD"), costs, decimals=4),
+        Chart("Time of model calls by phase, in seconds", ("Phase", "Seconds"), times, decimals=1),
+        Chart("Tokens by phase", ("Phase", "Tokens"), tokens),
+    )
+
+
+def _useful(*charts: Chart) -> list[Chart]:
+    """Leave out charts that compare nothing."""
+    return [chart for chart in charts if len(chart.rows) > 1 and any(any(row[1:]) for row in chart.rows)]

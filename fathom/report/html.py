@@ -1,12 +1,14 @@
 """The report as one HTML file that needs nothing else, and lets nothing else in.
 
-Its text comes from pages and models and is not trusted: it is cleaned of hidden characters and escaped, its Markdown is
-sanitised, and a content security policy allows the page's own style and script and nothing more.
+Its text comes from pages and models and is not trusted: it is cleaned of hidden characters and escaped, its Markdown
+is sanitised, and a content security policy allows the page's own style and script and nothing more.
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
+from base64 import b64encode
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
@@ -34,15 +36,12 @@ from fathom.report.chapters import (
     question_of,
     sides_of,
     title_of,
+    unread_lines,
 )
-from fathom.report.charts import phase_charts, report_charts
 from fathom.report.document import evidence_of, is_quotation
-from fathom.report.escaping import escaped_quotation
-from fathom.report.figures import Figure, figures_of, series_of
-from fathom.report.marks import NO_MARKS, doubt
-from fathom.report.policy import digest, policy
-from fathom.report.prose import inline_html, section_html
-from fathom.report.unread import unread_lines
+from fathom.report.figures import Figure, figures_of, phase_charts, report_charts, series_of
+from fathom.report.prose import NO_MARKS, doubt, inline_html, section_html
+from fathom.report.quotations import escaped_quotation
 from fathom.text.plain import clean_line, clean_text, counted
 from fathom.text.urls import at_text, web_address
 
@@ -221,3 +220,47 @@ def script_hash() -> str:
     """Return the SHA-256 of the page's script as a content security policy has it."""
     script = (_FOLDER / "report.js").read_text(encoding="utf-8")
     return digest(script)
+
+
+def policy(style: str, script: str = "") -> str:
+    """Return the policy of a page with a style and, if it has one, a script."""
+    scripts = f"script-src 'sha256-{digest(script)}'; " if script else ""
+    return f"default-src 'none'; style-src 'sha256-{digest(style)}'; {scripts}base-uri 'none'; form-action 'none'"
+
+
+def digest(text: str) -> str:
+    """Return the SHA-256 of a style or script, in Base64, as a policy names it."""
+    return b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+_FORMER = (
+    "uHvRTgp8d3OUgfOcVWijTr7MslPWQeYhoBLFX86cxiI=",
+    "eS26X1SpZWuwXBgDw0iJEq5PhNeYsu0gkPp+ea9j5y4=",
+    "uww7fmi1boRwHnTUx0+tm6kBecM21LM55GWwf12RhkI=",
+)
+"""Hashes of the scripts of earlier versions. Add that of `report.js` when a change of it is released."""
+_HASH = r"sha256-[A-Za-z0-9+/]{43}="
+_START = re.compile(
+    r'<!doctype html>\n<html[^<>]*>\n<head>\n<meta charset="utf-8">\n'
+    r'<meta http-equiv="Content-Security-Policy" content="'
+    rf"default-src 'none'; style-src '{_HASH}'; (?:script-src '(?P<script>{_HASH})'; )?base-uri 'none'; "
+    r"form-action 'none'\">\n"
+)
+_PLAIN = re.compile(r'<meta name="[a-z-]+" content="[^"<>]*">')
+
+
+def unsafe(page: bytes) -> str:
+    """Return why a page may not be opened; nothing if its policy lets only Fathom's own script run."""
+    try:
+        text = page.decode().replace("&#39;", "'")
+    except UnicodeDecodeError:
+        return "is not in UTF-8"
+    start = _START.match(text)
+    if not start:
+        return "does not begin with the content security policy of Fathom's pages"
+    if start["script"] and start["script"].removeprefix("sha256-") not in (script_hash(), *_FORMER):
+        return "has a script that this version of Fathom does not know"
+    for found in re.finditer("<meta", text[start.end() :], re.IGNORECASE):
+        if not _PLAIN.match(text, start.end() + found.start()):  # it could lead to another page
+            return "has settings that Fathom's pages do not have"
+    return ""

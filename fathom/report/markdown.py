@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from fathom.models import Report, Source
 from fathom.report.chapters import chapters, place_in, question_of, title_of
-from fathom.report.escaping import escaped, escaped_quotation
+from fathom.report.quotations import escaped, escaped_quotation
 from fathom.text.citations import number_citations
 from fathom.text.plain import clean_line
 from fathom.text.urls import web_address

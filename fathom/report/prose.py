@@ -1,17 +1,25 @@
-"""The Markdown of a report: how it is read, and made into safe HTML without raw HTML, images or non-web links."""
+"""The Markdown of a report: how it is read, its claims marked, and made into safe HTML.
+
+Marks for the claims of a report in its prose, which survive the way from Markdown to HTML as plain text. Citations
+become marks before the Markdown is rendered, and links after the HTML was sanitised. So the text of a report can
+neither make a link of Fathom's own nor break one.
+"""
 
 from __future__ import annotations
 
 import re
+from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
-from fathom.models import Claim, ReportSection
-from fathom.report.marks import link_marks, place_marks
+from fathom.evidence.claims import claim_text, lead_ins
+from fathom.models import Claim, Corroboration, ReportSection
 from fathom.report.quotations import quoted_markdown
+from fathom.text.citations import in_last_cell, with_known_ids
+from fathom.text.sentences import Sentence, split_markdown
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -100,3 +108,73 @@ def _shape(state: StateCore) -> None:
             token.tag = f"h{last}"
         if side := re.search(r"right|center", str(token.attrs.pop("style", ""))):
             token.attrs["class"] = side[0]
+
+
+# Brackets that Unicode counts as punctuation, so that emphasis ends before them; prose does not use them.
+_OPEN, _CLOSE = "⸨", "⸩"
+NO_MARKS = str.maketrans({_OPEN: "(", _CLOSE: ")"})
+"""Replaces the brackets of marks in untrusted text."""
+_MARK = re.compile(rf"{_OPEN}(\d+)\.(\d+|!){_CLOSE}")
+_CITATION = re.compile(r"\s*\[(S[0-9a-f]{6,64})\]")
+
+
+def place_marks(
+    markdown: str, claims: Sequence[Claim], numbers: Mapping[str, int], part: tuple[int, int] | None = None
+) -> str:
+    """Return a section's Markdown with a mark for each citation, and one behind each sentence in doubt.
+
+    The citation of code, and the mark of its doubt, are behind the line that leads to it. `part` are the offsets of the
+    part to return; no sentence may cross them.
+
+    It must be free of `NO_MARKS`' characters. Citations of ids without a number are left out.
+    """
+    waiting: defaultdict[str, deque[Claim]] = defaultdict(deque)
+    for claim in claims:
+        waiting[claim.sentence].append(claim)
+    sentences = split_markdown(markdown)
+    found = [waiting[text].popleft() if waiting[text] else None for text in map(claim_text, sentences)]
+    led_to: defaultdict[int, list[Claim]] = defaultdict(list)
+    for code, lead in lead_ins(sentences).items():
+        led_to[lead] += filter(None, [found[code]])
+    last, end = part or (0, len(markdown))
+    parts: list[str] = []
+    for number, sentence in enumerate(sentences):
+        if last <= sentence.start and sentence.end <= end:
+            parts += [markdown[last : sentence.start], _marked(sentence, found[number], led_to[number], numbers)]
+            last = sentence.end
+    return "".join([*parts, markdown[last:end]])
+
+
+def link_marks(html: str, claims: Mapping[int, Claim]) -> Markup:
+    """Return sanitised HTML with its marks as links to the claims, by number, and to the sources."""
+
+    def link(mark: re.Match[str]) -> str:
+        number, shown = mark.groups()
+        claim = claims.get(int(number))
+        if shown == "!":
+            word = doubt(claim) if claim else ""
+            about = f'href="#claim-{number}" aria-label="{word}: evidence for claim {number}"'
+            return f' <a class="mark {word.replace(" ", "_")}" {about}>{word}</a>' if word else ""
+        target, about = (f"claim-{number}", f"evidence for claim {number}") if claim else (f"source-{shown}", "source")
+        return f'<a class="cite" href="#{target}" aria-label="{shown}: {about}">{shown}</a>'
+
+    return Markup(_MARK.sub(link, html))  # noqa: S704 - sanitised before, and the links are made of numbers
+
+
+def doubt(claim: Claim) -> str:
+    """Return the word for why a reader should doubt a claim, or nothing."""
+    if claim.verdict.objects:
+        return claim.verdict.value.replace("_", " ")
+    return "disputed" if claim.corroboration is Corroboration.contradicted else ""
+
+
+def _marked(sentence: Sentence, claim: Claim | None, led_to: Sequence[Claim], numbers: Mapping[str, int]) -> str:
+    """Return a sentence with its marks, and those of the code that it leads to; code itself has none."""
+    if sentence.kind == "code":
+        return sentence.text
+    own = [*filter(None, [claim]), *led_to]
+    number = own[0].number if own else 0
+    known = with_known_ids(sentence.text, numbers)
+    doubted = "".join(f"{_OPEN}{claim.number}.!{_CLOSE}" for claim in own if doubt(claim))
+    said = in_last_cell(known, doubted) if sentence.kind == "table" else f"{known}{doubted}"
+    return _CITATION.sub(lambda found: f"{_OPEN}{number}.{numbers[found[1]]}{_CLOSE}", said)

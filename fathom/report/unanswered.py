@@ -24,7 +24,7 @@ from fathom.models import (
     SourceText,
     Unanswered,
 )
-from fathom.report.escaping import escaped, escaped_quotation
+from fathom.report.quotations import escaped, escaped_quotation
 from fathom.retrieval.expansion import meant_by
 from fathom.text.languages import LANGUAGES, language_of_question, language_tag
 from fathom.text.plain import clean_line, clean_title, counted

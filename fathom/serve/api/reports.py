@@ -13,7 +13,7 @@ from fathom.errors import NotAcceptable
 from fathom.evidence.trace import Trace
 from fathom.models import Plan, Verdict
 from fathom.report.exporting import files_for
-from fathom.report.pages import unsafe
+from fathom.report.html import unsafe
 from fathom.serve import reports
 from fathom.serve.api.parts import RunId
 from fathom.serve.negotiation import preferred

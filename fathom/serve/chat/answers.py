@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from fathom.models import Asked, Matter, RunState
 from fathom.report.chapters import title_of
-from fathom.report.escaping import escaped
 from fathom.report.markdown import render_cited
+from fathom.report.quotations import escaped
 from fathom.report.unanswered import render_unanswered
 from fathom.serve.caller import Caller
 from fathom.serve.chat.conversation import ASKS

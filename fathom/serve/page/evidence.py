@@ -14,8 +14,7 @@ from fathom.client.shapes import MEDIA_TYPES, Form
 from fathom.errors import NotThere, RunNotFound, UserError
 from fathom.flows.runs.finding import find_run
 from fathom.flows.runs.stored import find as find_stored
-from fathom.report.html import render_html
-from fathom.report.pages import unsafe
+from fathom.report.html import render_html, unsafe
 from fathom.serve.caller import Caller
 from fathom.serve.runs.desk import Desk
 from fathom.serve.state import TheCaller, TheDesk
