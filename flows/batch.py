@@ -14,7 +14,7 @@ from prefect.runtime import flow_run
 from prefect.states import Completed, Failed
 from pydantic import Field
 
-from fathom.batch.page import dollars, used, words
+from fathom.batch.folder import dollars, used, words
 from fathom.batch.questions import format_of, read_questions
 from fathom.config.environment import Environment
 from fathom.config.groups import BatchBudget

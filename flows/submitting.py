@@ -14,8 +14,7 @@ from prefect.deployments import arun_deployment
 from prefect.exceptions import ObjectNotFound, PrefectException, PrefectHTTPStatusError
 from prefect.states import Cancelling
 
-from fathom.batch.folder import BatchFolder, Record, Share
-from fathom.batch.page import words
+from fathom.batch.folder import BatchFolder, Record, Share, words
 from fathom.batch.questions import settings_of
 from fathom.budget.ledger import Cost, Ledger, SharedBudget, caps
 from fathom.config.groups import DEFAULT_USD, NEVER, BatchBudget, Budget

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fathom.batch.folder import question_ids
-from fathom.batch.page import render_index
+from fathom.batch.folder import question_ids, render_index
 from fathom.batch.questions import format_of, lines_of, read_questions, settings_of
 from fathom.budget.ledger import Cost, SharedBudget, caps
 from fathom.config.given import read_settings

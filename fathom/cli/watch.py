@@ -13,7 +13,7 @@ from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
-from fathom.batch.page import used, words
+from fathom.batch.folder import used, words
 from fathom.cli.exits import logged
 from fathom.cli.printing import MARKS, dollars, one_line, printable, row
 from fathom.config.environment import Environment
