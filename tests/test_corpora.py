@@ -27,10 +27,9 @@ from fathom.flows.runs.replay import replay
 from fathom.flows.runs.stored import files_of
 from fathom.models import RunResult
 from fathom.serve.caller import Caller, Role
-from fathom.serve.corpora import CorpusDesk
+from fathom.serve.corpora import CorpusDesk, Uploaded, upload_form
 from fathom.serve.options import Options
 from fathom.serve.runs.desk import Desk
-from fathom.serve.uploads import Uploaded, upload_form
 from fathom.storage.corpora import Corpora, prune_uploads
 from fathom.storage.editions import CORPORA, Limits
 from fathom.storage.runs import runs

@@ -21,8 +21,7 @@ from fathom.errors import StoreError
 from fathom.flows.runs.finding import KnownRun
 from fathom.models import Account, Ending
 from fathom.serve.runs import feed as feeds
-from fathom.serve.runs.feed import Feeds
-from fathom.serve.runs.log_reader import LogReader
+from fathom.serve.runs.feed import Feeds, LogReader
 from fathom.storage.lease import RESULTS
 from fathom.storage.runs import StoredRun
 from fathom.storage.store import ArtifactStore

@@ -24,13 +24,12 @@ from starlette.responses import StreamingResponse
 from fathom.config.secrets import without_credentials
 from fathom.errors import InvalidInput, NotSignedIn
 from fathom.models import RunState
-from fathom.serve.access import checks, guard
+from fathom.serve.access import gate as access
 from fathom.serve.access.gate import Gate
 from fathom.serve.access.sessions import COOKIE, Sessions
 from fathom.serve.access.tokens import Tokens
-from fathom.serve.app import create_app
+from fathom.serve.app import create_app, on_error
 from fathom.serve.caller import Limits, Role
-from fathom.serve.failures import on_error
 from fathom.serve.options import Options
 from fathom.storage.store import ArtifactStore, json_bytes
 from tests.conftest import FathomCLI, PrefectServer, quiet_port
@@ -192,7 +191,7 @@ def test_another_users_run_does_not_exist(house: House) -> None:
                 send(bob, method, path, address.replace(house.run_id, nowhere)),
             )
             assert answer.status_code == 404, (method, address, answer.text)
-            if path.startswith(checks.PROGRAMS):  # pages tell it as a page
+            if path.startswith(access.PROGRAMS):  # pages tell it as a page
                 refused(answer, 404, other.json()["code"])
             assert answer.text.replace(house.run_id, nowhere) == other.text
 
@@ -207,7 +206,7 @@ def test_readers_change_nothing(house: House) -> None:
                 if method == "GET" or path in (*OPEN_ROUTES, "/sign-out") or f"{method} {path}" in READING:
                     continue
                 answer = send(rita, method, path, address)
-                if path.startswith(checks.PROGRAMS):
+                if path.startswith(access.PROGRAMS):
                     invalid = 400 if path.startswith("/v1") else 422
                     statuses = (403,) if f"{method} {path}" in BODIES else (403, 404, invalid)
                     assert answer.status_code in statuses, address
@@ -259,8 +258,8 @@ def test_hosts_pages_and_paths_that_are_forged(house: House) -> None:
             refused(raw(house, path), 404, "E7005")
         for run_id in ("x", house.run_id.upper(), house.run_id[:8], "%7B%7D", ".serve", "1" * 5_000):
             assert root.get(f"{RUNS}/{run_id}").status_code in (404, 422)
-        refused(root.post(RUNS, content=b"x" * (guard.MOST_BYTES + 1)), 413, "E7009")
-        refused(root.post(RUNS, content=iter([b"x" * guard.MOST_BYTES, b"x"])), 413, "E7009")
+        refused(root.post(RUNS, content=b"x" * (access.MOST_BYTES + 1)), 413, "E7009")
+        refused(root.post(RUNS, content=iter([b"x" * access.MOST_BYTES, b"x"])), 413, "E7009")
 
 
 def raw(house: House, path: str) -> httpx.Response:
@@ -437,7 +436,7 @@ def test_links_and_who_did_what(house: House, fathom_cli: FathomCLI) -> None:
 
 
 async def test_a_stream_ends_with_its_token(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(guard, "LOOK_SECONDS", 0)
+    monkeypatch.setattr(access, "LOOK_SECONDS", 0)
     gate = Gate(Options(str(tmp_path), hosts=("fathom.example",), sign_in=True))
     _, text = await gate.tokens.add("ann", Role.reader, Limits())
 
@@ -451,7 +450,7 @@ async def test_a_stream_ends_with_its_token(tmp_path: Path, monkeypatch: pytest.
 
         await StreamingResponse(lines(), media_type="text/event-stream")(scope, receive, send)
 
-    transport = httpx.ASGITransport(guard.Guard(forever, gate, on_error), client=("127.0.0.1", 1))
+    transport = httpx.ASGITransport(access.Guard(forever, gate, on_error), client=("127.0.0.1", 1))
     async with httpx.AsyncClient(transport=transport, base_url="http://fathom.example") as client:
         answer = await client.get("/events", headers={"Authorization": f"Bearer {text}"})
     assert answer.text.splitlines()[:2] == ["id: 0", ""] and "id: 3" not in answer.text

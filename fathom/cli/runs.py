@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from fathom.flows.runs.replay import ReplayedFile
     from fathom.flows.runs.stored import Audit, RunDetails
     from fathom.models import Plan
-    from fathom.serve.access.journal import Entry
+    from fathom.serve.access.ownership import Entry
     from fathom.storage.runs import StoredRun
 
 
@@ -136,7 +136,7 @@ def audit(run: Run, artifacts: Root = None, as_json: Json = False) -> None:
     Example: fathom audit 1a2b3c4d
     """
     from fathom.flows.runs.stored import read_audit, read_run
-    from fathom.serve.access.journal import Journal
+    from fathom.serve.access.ownership import Journal
 
     async def both(stored: StoredRun) -> tuple[Audit, list[Entry]]:
         return await read_audit(stored), await Journal(stored.store).of(stored.run_id)

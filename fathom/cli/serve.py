@@ -66,7 +66,7 @@ def serve(
 
     from fathom.cli.tokens import role_of
     from fathom.flows.preflight import artifact_root
-    from fathom.serve.access.reach import check_reach
+    from fathom.serve.access.tokens import check_reach
     from fathom.serve.options import Options
 
     options = Options(
@@ -85,7 +85,7 @@ def serve(
     )
     asyncio.run(check_reach(options))
     from fathom.flows.server import be_patient, ensure_api
-    from fathom.serve.listening import listen
+    from fathom.serve.options import listen
 
     with listen(options) as listener:
         be_patient()
@@ -182,7 +182,7 @@ def mcp(
         ) from None
     be_patient()
     ensure_api()
-    from fathom.serve.mcp.stdio import serve
+    from fathom.serve.mcp.mount import serve
     from fathom.serve.options import Options
 
     asyncio.run(serve(Options(artifact_root(artifacts), pool=pool, at_once=at_once)))

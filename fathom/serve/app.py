@@ -7,19 +7,21 @@ from contextlib import asynccontextmanager
 from importlib.metadata import version
 
 import httpx
-from fastapi import FastAPI
+from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.responses import Response
 
 from fathom.errors import FathomError
-from fathom.serve.access.gate import Gate
-from fathom.serve.access.guard import Guard
+from fathom.serve import problems
+from fathom.serve.access.gate import Gate, Guard, is_program
 from fathom.serve.api import batches, corpora, document, health, me, reports, runs, sessions, sharing, status, watches
 from fathom.serve.chat import completions, responses
-from fathom.serve.failures import on_error
+from fathom.serve.chat import errors as openai
 from fathom.serve.mcp.mount import Mounted
 from fathom.serve.options import Options
 from fathom.serve.page import PAGE
+from fathom.serve.page import rendering as page
 from fathom.serve.runs.desk import Desk
 
 
@@ -58,3 +60,13 @@ def create_app(options: Options, wake: Callable[[], object] = lambda: None) -> F
     document.describe(app)
     app.add_middleware(Guard, gate=gate, on_error=on_error)
     return app
+
+
+async def on_error(request: Request, error: Exception) -> Response:
+    """Answer with an error."""
+    problem, headers = problems.told(request, error)
+    if openai.speaks_openai(request):
+        return openai.answer(problem, headers, error)
+    if not is_program(request.url.path) and "text/html" in request.headers.get("accept", ""):
+        return page.answer(request, problem, headers)
+    return problems.answer(problem, headers)

@@ -32,9 +32,8 @@ from fathom.flows.runs.flow_runs import FLOW, row_of
 from fathom.flows.runs.states import state_of
 from fathom.models import Model, RunState
 from fathom.models.run import BatchQuestion, BatchRow
-from fathom.serve.access.journal import Deed
-from fathom.serve.access.ownership import tags_of
-from fathom.serve.access.permitted import capped, most_usd
+from fathom.serve.access.ownership import Deed, tags_of
+from fathom.serve.access.spending import capped, most_usd
 from fathom.serve.caller import Caller, Ownership, Role
 from fathom.serve.outages import asking_patiently
 from fathom.serve.reports import hidden

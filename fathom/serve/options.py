@@ -1,7 +1,8 @@
-"""What `fathom serve` was started with."""
+"""What `fathom serve` was started with, and where it listens. It imports nothing that loads slowly."""
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import ipaddress
 import socket
@@ -96,3 +97,26 @@ class Options:
 def is_own(pool: str) -> bool:
     """Whether a server starts the workers of a work pool itself, to judge by its name."""
     return pool.startswith(_OWN)
+
+
+def listen(options: Options) -> socket.socket:
+    """Return a socket that listens as the options say.
+
+    Raises:
+        InvalidInput: the address is not one of this machine, or its port is taken.
+    """
+    try:
+        found = socket.getaddrinfo(options.host, options.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        family, _, _, _, address = found[0]
+        return socket.create_server(address[:2], family=family, backlog=2048)
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            said, how = (
+                f"Port {options.port} of {options.host} is taken.",
+                "choose another with --port; 0 for a free one",
+            )
+        elif error.errno == errno.EACCES:
+            said, how = f"Port {options.port} may not be used by this user.", "choose one from 1024 on with --port"
+        else:
+            said, how = f"The server cannot listen on {options.host}: {error}.", "use an address of this machine"
+        raise InvalidInput(said, next_step=how) from error

@@ -33,7 +33,7 @@ from fathom.errors import Conflict, NoReport, NotThere
 from fathom.models import Model, Plan, RunState, StepStatus
 from fathom.serve.caller import Caller, Ownership, Role
 from fathom.serve.runs.desk import Desk
-from fathom.serve.runs.sse import PULSE, PULSE_SECONDS
+from fathom.serve.runs.feed import PULSE, PULSE_SECONDS
 from fathom.storage.store import json_bytes
 
 FOLDER = ".serve/sessions"

@@ -32,4 +32,4 @@ def _caller(request: Request) -> Caller:
 TheDesk = Annotated[Desk, Depends(_desk)]
 TheGate = Annotated[Gate, Depends(_gate)]
 TheCaller = Annotated[Caller, Depends(_caller)]
-"""Set by `fathom.serve.access.guard` before any route is reached."""
+"""Set by `fathom.serve.access.gate` before any route is reached."""

@@ -1,11 +1,23 @@
-"""Whose each run is, kept on the store, so that every server knows it and a lost Prefect database loses nothing."""
+"""Whose each run is, kept on the store, and who did what with it.
+
+Who did what with a run from outside: asked, answered, steered, cancelled, shared it. The run's audit log has one
+writer, the run. So a server writes what people do to a log of its own on the store, one file an entry,
+`.serve/audit/{run id}/{number}.json`, each created exclusively: a race has one winner.
+"""
 
 from __future__ import annotations
+
+import asyncio
+import re
+from datetime import UTC, datetime
+from enum import StrEnum
+from uuid import uuid4
 
 from pydantic import ValidationError
 
 from fathom.errors import StoreError
-from fathom.serve.caller import Ownership
+from fathom.models import Model
+from fathom.serve.caller import Caller, Ownership
 from fathom.storage.store import ArtifactStore, json_bytes
 
 FOLDER = ".serve/runs"
@@ -46,3 +58,82 @@ def tags_of(ownership: Ownership) -> list[str]:
 
 def _path(run_id: str) -> str:
     return f"{FOLDER}/{run_id}.json"
+
+
+JOURNAL = ".serve/audit"
+_RUN = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_NAME = re.compile(r"(\d{4,9})\.json")
+
+
+class Deed(StrEnum):
+    """What somebody did."""
+
+    asked = "asked"
+    answered = "answered"
+    told = "told"
+    stopped = "stopped"
+    cancelled = "cancelled"
+    shared = "shared"
+    unshared = "unshared"
+    linked = "linked"  # made a link
+    unlinked = "unlinked"
+    joined = "joined"  # came by a link
+
+
+class Entry(Model):
+    """One deed. `at` is an ISO 8601 time in UTC; `token` is the id of the token that was used, if one was."""
+
+    at: str
+    by: str
+    role: str
+    token: str = ""
+    deed: Deed
+    detail: str = ""
+    unique: str = ""  # different for every entry
+
+
+class Journal:
+    """What people did with the runs of one store."""
+
+    def __init__(self, store: ArtifactStore) -> None:
+        self._store = store
+
+    async def note(self, run_id: str, caller: Caller, deed: Deed, detail: str = "") -> None:
+        """Write down what a caller did.
+
+        Raises:
+            StoreError: it cannot be written.
+        """
+        now = datetime.now(UTC).isoformat(timespec="milliseconds")
+        own = {"role": caller.role.value, "token": caller.token, "unique": uuid4().hex}
+        entry = Entry(at=now, by=caller.name, deed=deed, detail=detail, **own)
+        number = max((int(name[:-5]) for name in await self._names(run_id)), default=0) + 1
+        while not await self._store.create(
+            _journal_path(run_id, f"{number:04}.json"), entry.model_dump_json().encode()
+        ):
+            number += 1
+
+    async def of(self, run_id: str) -> list[Entry]:
+        """Return what was done with a run, in order.
+
+        Raises:
+            StoreError: an entry cannot be read.
+        """
+        paths = [_journal_path(run_id, name) for name in await self._names(run_id)]
+        texts = await asyncio.gather(*map(self._store.read, paths))
+        try:
+            return [Entry.model_validate_json(text) for text in texts]
+        except ValidationError as error:
+            raise StoreError(
+                f"{self._store.address(f'{JOURNAL}/{run_id}')} is damaged: {error.errors()[0]['msg']}."
+            ) from None
+
+    async def _names(self, run_id: str) -> list[str]:
+        if not _RUN.fullmatch(run_id):  # of a run that was imported, or whose manifest is damaged
+            return []
+        names = [name for name in await self._store.list(f"{JOURNAL}/{run_id}") if _NAME.fullmatch(name)]
+        return sorted(names, key=lambda name: int(name[:-5]))
+
+
+def _journal_path(run_id: str, name: str) -> str:
+    return f"{JOURNAL}/{run_id}/{name}"

@@ -1,18 +1,25 @@
-"""What a caller may still start today (UTC): runs and dollars, kept on the store, so they hold over all servers.
+"""What a caller may choose, how often he may ask, and what he may still start today.
 
 A run takes the most that it may cost when it starts. What it did not spend is given back when the caller starts the
 next run or asks what is left, so nothing is lost if no server was alive when the run ended. What a killed server had
 taken for a run that never began counts as spent until the day is over.
+
+Which settings a caller may choose: a run reads files, calls addresses and spends money as the server could.
+Administrators may set everything that a command can. All others are refused what reaches beyond the run, and what
+would take more of the server than a run needs. It is checked after a template was read, which sets settings, too.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Hashable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from operator import attrgetter
 from uuid import UUID
 
 from prefect.client.orchestration import get_client
@@ -21,10 +28,13 @@ from prefect.client.schemas.objects import FlowRun
 
 from fathom.budget.ledger import Ledger
 from fathom.budget.purse import Account
-from fathom.config.groups import Budget
-from fathom.errors import TooManyRequests
+from fathom.config.environment import Environment
+from fathom.config.form import SetBy, setting_of
+from fathom.config.groups import DEFAULT_USD, EXTRACTIVE, Budget
+from fathom.config.settings import SETTINGS, ResearchSettings
+from fathom.errors import NotAllowed, TooManyRequests
 from fathom.flows.runs.flow_runs import place
-from fathom.serve.caller import Caller
+from fathom.serve.caller import Caller, Role
 from fathom.storage.lease import RESULTS
 from fathom.storage.store import ArtifactStore, json_bytes
 
@@ -179,3 +189,122 @@ def _today() -> str:
 
 def _folder(caller: Caller, day: str) -> str:
     return f"{HELD}/{caller.name}/{day}"
+
+
+OF_ADMINS = [path for path, field in SETTINGS.items() if setting_of(field).set_by is SetBy.admins]
+MOST = {path: most for path, field in SETTINGS.items() if (most := setting_of(field).most) is not None}
+"""The largest values for callers who are no administrators."""
+
+
+def check_choice(caller: Caller, settings: ResearchSettings, models: tuple[str, ...]) -> None:
+    """Check what a caller has chosen, by themselves or by a template.
+
+    Raises:
+        NotAllowed: only administrators may set it.
+    """
+    if caller.role is Role.admin:
+        return
+    for name in OF_ADMINS:
+        if attrgetter(name)(settings):
+            raise NotAllowed(f"Only administrators may set {name!r}.", next_step="leave it out")
+    allowed = {EXTRACTIVE, *models} | {name for name in (Environment.read().model,) if name}
+    if refused := [name for name in _models(settings) if name not in allowed]:
+        raise NotAllowed(
+            f"Only administrators may choose the model {refused[0][:100]!r}.",
+            next_step=f"choose one of {', '.join(sorted(allowed))}; fathom serve --allow-model NAME allows others",
+        )
+
+
+def check_most(caller: Caller, settings: ResearchSettings) -> None:
+    """Check what a run would take of the server.
+
+    Raises:
+        NotAllowed: it is more than the caller may have.
+    """
+    usd, cap = settings.budget.max_usd, caller.limits.daily_usd
+    most = cap if cap is not None else None if caller.role is Role.admin else DEFAULT_USD
+    if most is not None and usd is not None and usd > most:
+        whose = "a day" if cap is not None else "a run, without a token that has --daily-usd"
+        raise NotAllowed(f"budget.max_usd is {usd:g}; {caller.name} may spend {most:g} {whose}.")
+    if caller.role is Role.admin:
+        return
+    for name, limit in MOST.items():
+        if (value := attrgetter(name)(settings)) > limit:
+            raise NotAllowed(f"{name} is {value:,}; only administrators may set more than {limit:,}.")
+
+
+def capped(caller: Caller, settings: ResearchSettings) -> ResearchSettings:
+    """Return the settings with a cap in dollars, if the caller has one for the day."""
+    cap = caller.limits.daily_usd
+    if cap is None or settings.budget.max_usd is not None:
+        return settings
+    budget = settings.budget.model_copy(update={"max_usd": min(DEFAULT_USD, cap)})
+    return settings.model_copy(update={"budget": budget})
+
+
+def most_usd(settings: ResearchSettings) -> Decimal:
+    """Return the most that a run may cost whose settings are capped."""
+    usd = settings.budget.max_usd
+    return Decimal(str(DEFAULT_USD if usd is None else usd))
+
+
+def _models(settings: ResearchSettings) -> Iterator[str]:
+    if settings.model:
+        yield settings.model
+    yield from settings.fallback_models
+    for chosen in settings.role_models.values():
+        yield from (chosen.model, *chosen.fallbacks)
+
+
+MOST_KNOWN = 10_000
+STREAMS = 50
+"""Event streams that a caller may have open at once on one server."""
+
+
+class Rates:
+    """A bucket of requests for each caller: a minute's worth at once, refilled evenly."""
+
+    def __init__(self) -> None:
+        self._buckets: dict[Hashable, tuple[float, float]] = {}  # what is left, and when it was counted
+        self._streams: Counter[str] = Counter()  # open ones, by the name of the caller
+
+    def take(self, key: Hashable, per_minute: int) -> None:
+        """Count a request.
+
+        Raises:
+            TooManyRequests: there were too many.
+        """
+        now = time.monotonic()
+        left, at = self._buckets.pop(key, (float(per_minute), now))
+        left = min(float(per_minute), left + (now - at) * per_minute / 60)
+        self._buckets[key] = (max(0.0, left - 1 if left >= 1 else left), now)
+        if len(self._buckets) > MOST_KNOWN:  # the one that was used longest ago is the first
+            del self._buckets[next(iter(self._buckets))]
+        if left < 1:
+            raise TooManyRequests(
+                f"There were more than {per_minute} requests in a minute.", retry_after=(1 - left) * 60 / per_minute
+            )
+
+    def left(self, key: Hashable, per_minute: int) -> int:
+        """Return how many requests can be made at once now."""
+        left, at = self._buckets.get(key, (float(per_minute), time.monotonic()))
+        return int(min(float(per_minute), left + (time.monotonic() - at) * per_minute / 60))
+
+    def check_stream(self, name: str) -> None:
+        """Check that a caller may open another event stream.
+
+        Raises:
+            TooManyRequests: enough are open.
+        """
+        if self._streams[name] >= STREAMS:
+            raise TooManyRequests(f"{STREAMS} event streams are open already.", retry_after=10)
+
+    def opened(self, name: str) -> None:
+        """Count an event stream of a caller."""
+        self._streams[name] += 1
+
+    def closed(self, name: str) -> None:
+        """Count it no longer."""
+        self._streams[name] -= 1
+        if not self._streams[name]:
+            del self._streams[name]

@@ -19,6 +19,7 @@ from pydantic import Field, ValidationError
 from fathom.errors import InvalidInput, NotSignedIn, StoreError
 from fathom.models import Model
 from fathom.serve.caller import Caller, Limits, Role
+from fathom.serve.options import Options
 from fathom.storage.store import ArtifactStore, json_bytes
 
 FOLDER = ".serve/tokens"
@@ -190,3 +191,20 @@ def _hashed(secret: str) -> str:
 
 def _path(token_id: str) -> str:
     return f"{FOLDER}/{token_id}.json"
+
+
+async def check_reach(options: Options) -> None:
+    """Check that somebody can sign in where that is needed.
+
+    Raises:
+        InvalidInput: there is no valid token.
+    """
+    if options.open or options.user_header:
+        return
+    tokens = await Tokens(ArtifactStore(options.artifacts)).list()
+    if not any(token.state == "valid" for token in tokens):
+        why = f"reachable at {options.host}" if not options.sign_in else "started with --sign-in"
+        raise InvalidInput(
+            f"A server that is {why} needs sign-in, and {options.artifacts} has no valid token.",
+            next_step="fathom tokens add NAME --role admin",
+        )

@@ -11,8 +11,8 @@ from fastapi import APIRouter, Request, Response
 from fathom.client.shapes import Corpus, CorpusChange, CorpusList
 from fathom.errors import InvalidInput
 from fathom.serve.caller import Role
+from fathom.serve.corpora import upload_form
 from fathom.serve.state import TheCaller, TheDesk
-from fathom.serve.uploads import upload_form
 
 router = APIRouter(prefix="/api/v1/corpora", tags=["corpora"])
 _FILES = {"type": "array", "items": {"type": "string", "format": "binary"}, "description": "The files."}

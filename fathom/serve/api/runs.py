@@ -11,9 +11,9 @@ from fastapi.responses import StreamingResponse
 from fathom.client.shapes import AnswerRequest, FollowUpRequest, RemarkRequest, Run, RunList, RunRequest
 from fathom.models import RunState
 from fathom.serve.api.parts import JSON_ONLY, Cursor, Key, Limit, RunId
+from fathom.serve.runs.feed import HEADERS, MEDIA_TYPE
 from fathom.serve.runs.listing import Wanted, time_of
 from fathom.serve.runs.resuming import resume
-from fathom.serve.runs.sse import HEADERS, MEDIA_TYPE
 from fathom.serve.state import TheCaller, TheDesk
 
 router = APIRouter(prefix="/api/v1/runs", tags=["runs"])

@@ -12,7 +12,7 @@ from fathom.client.sessions import CreateSessionRequest, ExecuteRequest, Executi
 from fathom.serve import sessions
 from fathom.serve.api.parts import JSON_ONLY
 from fathom.serve.api.runs import EventStream, LastEvent
-from fathom.serve.runs.sse import HEADERS
+from fathom.serve.runs.feed import HEADERS
 from fathom.serve.state import TheCaller, TheDesk
 
 router = APIRouter(prefix="/research/sessions", tags=["sessions"])

@@ -12,13 +12,12 @@ from fastapi.responses import JSONResponse, StreamingResponse
 
 from fathom.errors import FathomError, InvalidInput
 from fathom.serve import problems
-from fathom.serve.chat import chores, conversation
+from fathom.serve.chat import answers, asking
 from fathom.serve.chat.answers import Answer, Reference
-from fathom.serve.chat.asking import begin
+from fathom.serve.chat.asking import begin, collected, researched, said
 from fathom.serve.chat.errors import error_of
 from fathom.serve.chat.models import MODELS, settings_of
 from fathom.serve.chat.shapes import ChatRequest
-from fathom.serve.chat.telling import collected, researched, said
 from fathom.serve.chat.wire import SILENCE, STREAM, Key, citation_of, created, event, patient, refuse_format, server_of
 from fathom.serve.state import TheCaller, TheDesk
 
@@ -45,13 +44,13 @@ async def complete(
 ) -> Response:
     """Answer the last message of a conversation."""
     settings_of(asked.model)
-    if (done := chores.answer(asked.messages)) is not None:
+    if (done := asking.answer(asked.messages)) is not None:
         writer = _Writer(asked, f"chatcmpl-{uuid4()}", int(time()))
         return writer.streamed(said(done)) if asked.stream else JSONResponse(writer.whole(Answer(done, []), ""))
     if (asked.n or 1) > 1:
         raise InvalidInput("n: a question is researched once.", next_step="leave it out")
     refuse_format((asked.response_format or {}).get("type"))
-    talk = conversation.read(asked.messages)
+    talk = answers.read(asked.messages)
     begun = await begin(desk, caller, asked, talk, idempotency_key)
     run, server = begun.run, server_of(request)
     writer = _Writer(asked, f"chatcmpl-{run.id}", created(run.created))

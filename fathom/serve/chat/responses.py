@@ -15,14 +15,12 @@ from fathom.errors import FathomError, RunNotFound
 from fathom.models import RunState
 from fathom.serve import problems
 from fathom.serve.caller import Caller
-from fathom.serve.chat import chores, conversation
-from fathom.serve.chat.answers import Answer
-from fathom.serve.chat.asking import begin
-from fathom.serve.chat.conversation import Conversation, Earlier
+from fathom.serve.chat import answers, asking
+from fathom.serve.chat.answers import Answer, Conversation, Earlier
+from fathom.serve.chat.asking import begin, collected, researched, said
 from fathom.serve.chat.errors import error_of
 from fathom.serve.chat.models import model_of, settings_of
 from fathom.serve.chat.shapes import ResponseRequest
-from fathom.serve.chat.telling import collected, researched, said
 from fathom.serve.chat.wire import SILENCE, STREAM, Key, citation_of, created, event, patient, server_of
 from fathom.serve.runs.desk import Desk
 from fathom.serve.runs.progress import Begun
@@ -39,12 +37,12 @@ async def respond(
     """Answer what a conversation asks; with `background`, return at once."""
     settings_of(asked.model)
     messages = asked.messages()
-    if (done := chores.answer(messages)) is not None:
+    if (done := asking.answer(messages)) is not None:
         response = _Response(uuid4().hex, asked.model, int(time()), asked)
         if asked.stream:
             return _stream(response, said(done))
         return JSONResponse(response.data("completed", Answer(done, []), []))
-    talk = conversation.read(messages)
+    talk = answers.read(messages)
     if asked.previous_response_id:
         talk = await _after(desk, caller, talk, asked.previous_response_id)
     begun = await begin(desk, caller, asked, talk, idempotency_key)

@@ -28,8 +28,19 @@ from fathom.errors import FathomError, NoReport, RunNotFound
 from fathom.models import RunState
 from fathom.serve import problems
 from fathom.serve.caller import Caller
-from fathom.serve.mcp.reading import answer_of, check_claim, section_of, why_no_report
-from fathom.serve.mcp.shapes import Cancelled, CheckedClaim, FoundRun, FoundRuns, Section, Started, Status
+from fathom.serve.mcp.reading import (
+    Cancelled,
+    CheckedClaim,
+    FoundRun,
+    FoundRuns,
+    Section,
+    Started,
+    Status,
+    answer_of,
+    check_claim,
+    section_of,
+    why_no_report,
+)
 from fathom.serve.outages import outage
 from fathom.serve.runs.desk import Desk
 from fathom.serve.runs.listing import Wanted

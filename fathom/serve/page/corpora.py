@@ -10,11 +10,11 @@ from starlette.responses import RedirectResponse, Response
 
 from fathom.errors import UserError
 from fathom.serve.caller import Caller, Role
+from fathom.serve.corpora import upload_form
 from fathom.serve.page.forms import Given, Wrong, text
 from fathom.serve.page.rendering import page
 from fathom.serve.runs.desk import Desk
 from fathom.serve.state import TheCaller, TheDesk
-from fathom.serve.uploads import upload_form
 
 router = APIRouter(prefix="/corpora", include_in_schema=False)
 

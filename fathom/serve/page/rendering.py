@@ -1,20 +1,25 @@
-"""Pages made from templates, and the policy that they are sent with."""
+"""Pages made from templates, with their policy, their style and script, and errors as a page says them."""
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cache
-from http import HTTPStatus
+from http import HTTPMethod, HTTPStatus
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
-from fastapi import Request
+from fastapi import APIRouter, Request
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from starlette.responses import HTMLResponse
+from starlette.responses import HTMLResponse, RedirectResponse, Response
 
+from fathom.client.shapes import Problem
+from fathom.errors import NotThere
 from fathom.models import RunState
 from fathom.report.prose import draft_html
-from fathom.serve.page.assets import address_of
+from fathom.serve.access.gate import SIGN_IN
 from fathom.serve.page.forms import csrf_field, csrf_query
 from fathom.text.plain import clean_line, counted, size
 from fathom.text.urls import web_address
@@ -113,3 +118,60 @@ def count(number: float) -> str:
         if number >= limit:
             return f"{number / limit:.1f} {unit}".replace(".0", "")
     return f"{number:,.0f}"
+
+
+PREFIX = "/static/"
+_FOLDER = Path(__file__).parent / "static"
+_TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+
+router = APIRouter(include_in_schema=False)
+
+
+@cache
+def _files() -> dict[str, tuple[str, bytes]]:
+    """Return the name in an address, and the content, of each file by its own name."""
+    found = {path: path.read_bytes() for path in _FOLDER.iterdir() if path.suffix in _TYPES}
+    return {
+        path.name: (f"{path.stem}.{hashlib.sha256(data).hexdigest()[:12]}{path.suffix}", data)
+        for path, data in found.items()
+    }
+
+
+def address_of(name: str) -> str:
+    """Return the address of a file."""
+    return f"{PREFIX}{_files()[name][0]}"
+
+
+@router.get(PREFIX + "{name}")
+async def read(name: str) -> Response:
+    """Return a file."""
+    data = next((data for address, data in _files().values() if address == name), None)
+    if data is None:
+        raise NotThere("There is no such file.")
+    headers = {"Cache-Control": "public, max-age=31536000, immutable", "X-Content-Type-Options": "nosniff"}
+    return Response(data, media_type=_TYPES[Path(name).suffix], headers=headers)
+
+
+_HEADINGS = {
+    HTTPStatus.FORBIDDEN: "You may not do this",
+    HTTPStatus.NOT_FOUND: "There is nothing here",
+    HTTPStatus.METHOD_NOT_ALLOWED: "That cannot be done here",
+    HTTPStatus.CONFLICT: "That is not possible now",
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "That is too large",
+    HTTPStatus.MISDIRECTED_REQUEST: "This server has another name",
+    HTTPStatus.UNPROCESSABLE_ENTITY: "That cannot be used",
+    HTTPStatus.TOO_MANY_REQUESTS: "That was a lot at once",
+    HTTPStatus.SERVICE_UNAVAILABLE: "Not available right now",
+}
+
+
+def answer(request: Request, problem: Problem, headers: Mapping[str, str]) -> Response:
+    """Return a problem as a page; whoever is not signed in is sent where they can."""
+    if problem.status == HTTPStatus.UNAUTHORIZED and request.method == HTTPMethod.GET:
+        there = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+        return RedirectResponse(f"{SIGN_IN}?{urlencode({'next': there}, safe='/')}", HTTPStatus.SEE_OTHER)
+    heading = _HEADINGS.get(HTTPStatus(problem.status), problem.title)
+    shown = page(request, "error", problem.status, problem=problem, heading=heading)
+    if again := headers.get("Retry-After"):
+        shown.headers["Retry-After"] = again
+    return shown

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
 
@@ -10,20 +13,23 @@ from fastapi import APIRouter, Request
 from pydantic import ValidationError
 from starlette.responses import RedirectResponse, Response
 
-from fathom.client.shapes import Checkup, FollowUpRequest, RemarkRequest, Run, RunList, ShareLink
+from fathom.client.shapes import Checkup, EventType, FollowUpRequest, RemarkRequest, Run, RunEvent, RunList, ShareLink
 from fathom.errors import UserError
-from fathom.flows.runs.finding import find_run
-from fathom.models import Report, RunState
+from fathom.flows.runs.finding import KnownRun, find_run
+from fathom.models import Draft, Plan, Report, RunState
+from fathom.models.plan import StepStatus
 from fathom.run.checklist import MOST_STEPS
 from fathom.serve.caller import Caller, Role
 from fathom.serve.page.forms import Given, Wrong, answer_request, text
 from fathom.serve.page.rendering import page
-from fathom.serve.page.story import read_story
 from fathom.serve.reports import check as check_report
 from fathom.serve.runs.desk import Desk
+from fathom.serve.runs.feed import LogReader
 from fathom.serve.runs.listing import Wanted
 from fathom.serve.runs.resuming import resume
 from fathom.serve.state import TheCaller, TheDesk
+from fathom.storage.store import ArtifactStore
+from fathom.text.citations import without_citations
 
 router = APIRouter(prefix="/runs/{run_id}", include_in_schema=False)
 _MOST = 50  # runs that are listed below a report
@@ -174,3 +180,95 @@ def _wrong(error: UserError | ValidationError, field: str) -> Wrong:
 
 def _back(run: Run, query: str = "") -> Response:
     return RedirectResponse(f"{run.links.page}{query}", HTTPStatus.SEE_OTHER)
+
+
+_QUIET = ("llm_called",)
+
+
+@dataclass(frozen=True)
+class Told:
+    """One thing that the page shows by itself, such as a note with its sources."""
+
+    title: str
+    at: str
+    text: str = ""
+    sources: list[dict[str, Any]] = field(default_factory=list)
+
+
+@dataclass
+class Story:
+    """What has happened so far. `last`: the id of the last event."""
+
+    last: int = 0
+    notes: list[Told] = field(default_factory=list)
+    sections: list[Draft] = field(default_factory=list)  # in the order of the report
+    remarks: list[Told] = field(default_factory=list)
+    warnings: list[Told] = field(default_factory=list)
+    steps: dict[str, StepStatus] = field(default_factory=dict)  # by their ids, as far as they have ended
+    now: set[str] = field(default_factory=set)  # ids of those that have begun and not ended
+    sources: int = 0
+    log: list[RunEvent] = field(default_factory=list)
+
+    def plan(self, plan: Plan | None) -> Plan | None:
+        """Return a plan with the statuses of its steps at this moment: the stored one has those of the last round."""
+        if plan is None:
+            return None
+        now = [
+            step.model_copy(update={"status": self.steps.get(str(step.step_id), step.status)})
+            if step.status is StepStatus.todo
+            else step
+            for step in plan.steps
+        ]
+        return plan.model_copy(update={"steps": now})
+
+
+async def read_story(store: ArtifactStore, found: KnownRun) -> Story:
+    """Return what has happened in a run.
+
+    Raises:
+        StoreError: the store fails.
+    """
+    folder = found.folder.folder if found.folder else ""
+    return story_of(await LogReader(store, found.run_id, found.stored.run_key, folder).new())
+
+
+def story_of(events: Sequence[RunEvent]) -> Story:
+    """Return what some events tell."""
+    story = Story(last=events[-1].id if events else 0)
+    known: dict[str, dict[str, Any]] = {}
+    sections: dict[int, Draft] = {}  # by their places: one may be written again
+    for event in events:
+        data = event.data
+        state = data.get("state")
+        match event.type:
+            case EventType.source_found:
+                known.setdefault(str(data.get("source_id")), {"title": event.message, "url": str(data.get("url", ""))})
+                continue
+            case EventType.note_created:
+                ids = data.get("source_ids")
+                sources = [known[i] for i in ids if i in known] if isinstance(ids, list) else []
+                story.notes.append(
+                    Told(str(data.get("title", "")), event.at, _plain(str(data.get("summary", ""))), sources=sources)
+                )
+            case EventType.section:
+                with suppress(ValidationError):  # a line of another version
+                    section = Draft.model_validate({name: data.get(name) for name in Draft.model_fields})
+                    sections[section.position] = section
+            case EventType.step_started:
+                story.now.add(str(data.get("step_id")))
+            case EventType.step_completed:
+                story.steps[str(data.get("step_id"))] = StepStatus(str(data["status"]))
+                story.now.discard(str(data.get("step_id")))
+            case EventType.warning | EventType.error:
+                story.warnings.append(Told(event.message, event.at))
+            case _ if state == "steered":
+                story.remarks.append(Told(event.message, event.at))
+        if state not in _QUIET and event.id:
+            story.log.append(event)
+    story.sources = len(known)
+    story.sections = [sections[position] for position in sorted(sections)]
+    return story
+
+
+def _plain(text: str) -> str:
+    return without_citations(text).replace(" .", ".").replace("*", "")

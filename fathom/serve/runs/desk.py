@@ -22,21 +22,18 @@ from fathom.flows.runs.steering import check_author, check_remark, steer
 from fathom.flows.runs.stored import no_report
 from fathom.models import Matter, Reply, Report
 from fathom.report.exporting import export, files_for
-from fathom.serve.access.journal import Deed
-from fathom.serve.access.permitted import check_choice, check_most
-from fathom.serve.access.spending import Spending
+from fathom.serve.access.ownership import Deed
+from fathom.serve.access.spending import Spending, check_choice, check_most
 from fathom.serve.caller import Caller, Ownership, Role
 from fathom.serve.corpora import CorpusDesk
 from fathom.serve.options import Options
 from fathom.serve.outages import asking_patiently
-from fathom.serve.runs.cancelling import cancel_flow_run
-from fathom.serve.runs.feed import Feeds
+from fathom.serve.runs.feed import PULSE_SECONDS, Feeds, stream
 from fathom.serve.runs.listing import EVERYTHING, MOST, Listing, Wanted
-from fathom.serve.runs.readiness import Readiness
 from fathom.serve.runs.reading import read_run
 from fathom.serve.runs.sharing import Sharing
-from fathom.serve.runs.sse import PULSE_SECONDS, stream
-from fathom.serve.runs.submitting import Submissions
+from fathom.serve.runs.submitting import Submissions, cancel_flow_run
+from fathom.serve.runs.workers import Readiness
 from fathom.storage.corpora import Corpora
 from fathom.storage.steering import Steer
 from fathom.storage.store import ArtifactStore

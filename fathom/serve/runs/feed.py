@@ -1,15 +1,20 @@
-"""The events of runs for all who listen: each run is read once, however many listeners it has.
+"""The events of runs for all who listen: each log is read once, however many listeners it has.
 
 A listener is a place in the list of a run's events. So a slow one holds no other and takes no memory, and one that
 comes back, to this server or another, goes on after the last event that it had.
+
+The audit log of a run, read as it grows. Its lines are first in a file beside the run's results, and from the plan on
+in the run's folder, in the same order (`fathom.telemetry.audit_log`). So an event has one number, whichever file it
+is read from, however often the run was resumed, and whichever server reads it. Only whole lines count: what a killed
+process has not finished is cut off by the next one.
 """
 
 from __future__ import annotations
 
 import asyncio
 from bisect import bisect_right
-from collections.abc import AsyncGenerator, Coroutine
-from contextlib import suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Mapping
+from contextlib import aclosing, suppress
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
@@ -19,17 +24,21 @@ from prefect.client.orchestration import get_client
 from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId
 from prefect.client.schemas.objects import FlowRun, StateType
 from prefect.exceptions import PrefectException, PrefectHTTPStatusError
+from pydantic import ValidationError
 
-from fathom.client.shapes import RunEvent
+from fathom.client.shapes import EventType, RunEvent
 from fathom.errors import StoreError
 from fathom.flows.runs.finding import KnownRun, find_run
 from fathom.flows.runs.flow_runs import row_of
 from fathom.flows.runs.states import state_of
-from fathom.models import RunState
-from fathom.serve.runs.log_reader import LogReader
-from fathom.serve.runs.telling import told_end, told_now
+from fathom.models import RunState, StepStatus
+from fathom.storage.lease import RESULTS
 from fathom.storage.store import ArtifactStore
-from fathom.telemetry.progress import read_live
+from fathom.tasks.durable import recorded_folders
+from fathom.tasks.sentences import sentence_of
+from fathom.telemetry.audit_events import AuditEvent, AuditType, ChainedEvent
+from fathom.telemetry.audit_log import AUDIT_FILE, PENDING_FILE
+from fathom.telemetry.progress import Live, read_live
 
 LOCAL_SECONDS, REMOTE_SECONDS = 0.25, 1.0
 """How often a log is read: on a local disk, and where each reading is a request."""
@@ -221,3 +230,173 @@ async def _within(seconds: float | None, news: asyncio.Event) -> bool:
     except TimeoutError:
         return False
     return True
+
+
+_SESSIONS = (AuditType.session_created, AuditType.session_resumed)
+
+
+class _File:
+    """A log file, read from where the last call stopped. The log of runs that share a key has the lines of all."""
+
+    def __init__(self, store: ArtifactStore, path: str, kind: type[AuditEvent], run_id: str, run_key: str) -> None:
+        self._store = store
+        self._path = path
+        self._kind = kind
+        self._run_id = run_id
+        self._own = run_id == run_key
+        self._offset = 0
+        self.lines = 0  # of the run, so far
+
+    async def new(self) -> list[RunEvent]:
+        """Return the events of the run that were added since; none when there is no file."""
+        try:
+            data = await self._store.read_from(self._path, self._offset)
+        except FileNotFoundError:
+            return []
+        whole = data[: data.rfind(b"\n") + 1]
+        self._offset += len(whole)
+        found: list[RunEvent] = []
+        for line in whole.split(b"\n")[:-1]:
+            event: AuditEvent | None = None
+            with suppress(ValidationError):  # damaged, or of a later version: it keeps its number
+                event = self._kind.model_validate_json(line)
+            if event and event.type in _SESSIONS and "run_id" in event.details:
+                self._own = event.details["run_id"] == self._run_id
+            if self._own:
+                self.lines += 1
+                found += [told(self.lines, event)] if event else []
+        return found
+
+
+class LogReader:
+    """The events of one run, each returned once. `folder`: its folder, if that is known."""
+
+    def __init__(self, store: ArtifactStore, run_id: str, run_key: str, folder: str = "") -> None:
+        self._store = store
+        self._run_id = run_id
+        self._run_key = run_key
+        self._folder = folder
+        self._file = self._open(f"{RESULTS}/{run_key}/{PENDING_FILE}", AuditEvent)
+        self._settled = False
+        self._told = 0
+
+    async def new(self) -> list[RunEvent]:
+        """Return the events that were added since the last call.
+
+        Raises:
+            StoreError: the store fails; the next call goes on.
+        """
+        found: list[RunEvent] = []
+        if not self._settled:
+            found += await self._in_folder()
+        if not found:
+            found += await self._file.new()
+        fresh = [event for event in found if event.id > self._told]
+        self._told = max(self._told, self._file.lines)
+        return fresh
+
+    async def _in_folder(self) -> list[RunEvent]:
+        """Go on in the run's folder if its log has reached that, and return what is there."""
+        for folder in [self._folder] if self._folder else await recorded_folders(self._store, self._run_key):
+            file = self._open(f"{folder}/{AUDIT_FILE}", ChainedEvent)
+            found = await file.new()
+            if found:
+                self._file, self._settled = file, True
+                return found
+        return []
+
+    def _open(self, path: str, kind: type[AuditEvent]) -> _File:
+        return _File(self._store, path, kind, self._run_id, self._run_key)
+
+
+_TYPES: Mapping[AuditType, EventType] = {
+    AuditType.step_started: EventType.step_started,
+    AuditType.step_completed: EventType.step_completed,
+    AuditType.tool_called: EventType.tool_called,
+    AuditType.source_added: EventType.source_found,
+    AuditType.note_created: EventType.note_created,
+    AuditType.reflection_completed: EventType.reflection,
+    AuditType.section_written: EventType.section,
+    AuditType.budget_warning: EventType.warning,
+    AuditType.error_occurred: EventType.error,
+}
+"""All others are changes of state."""
+_TITLED: Mapping[AuditType, str] = {
+    AuditType.plan_generated: "plan_title",
+    AuditType.step_started: "title",
+    AuditType.step_completed: "title",
+    AuditType.source_added: "title",
+    AuditType.note_created: "title",
+    AuditType.section_written: "heading",
+    AuditType.synthesis_completed: "title",
+}
+"""Under which name `data` has what such an event is called."""
+
+
+def told(number: int, event: AuditEvent) -> RunEvent:
+    """Return an event of the audit log as the API has it; `number` is that of its line."""
+    kind = _TYPES.get(event.type, EventType.state_change)
+    data = dict(event.details)
+    if kind is EventType.state_change:
+        data["state"] = event.type.value
+    if name := _TITLED.get(event.type):
+        data[name] = event.action
+    if event.type is AuditType.step_started:
+        data["status"] = StepStatus.in_progress.value
+    elif event.type is AuditType.step_completed and "status" not in data:  # logs of earlier versions
+        data["status"] = (StepStatus.done if data.get("notes") else StepStatus.blocked).value
+    elif event.type is AuditType.plan_generated:
+        titles = data.get("steps")
+        titles = titles if isinstance(titles, list) else []
+        ids = data.pop("step_ids", None)
+        ids = ids if isinstance(ids, list) else list(range(1, len(titles) + 1))
+        data["steps"] = [{"step_id": step_id, "title": title} for step_id, title in zip(ids, titles, strict=False)]
+    return RunEvent(id=number, type=kind, at=event.at, message=_sentence(event), data=data)
+
+
+def _sentence(event: AuditEvent) -> str:
+    try:
+        return sentence_of(event)
+    except (KeyError, TypeError, AttributeError):  # a line of another version, with other details
+        return event.action
+
+
+def told_now(live: Live) -> RunEvent:
+    """Return what a run does right now."""
+    return RunEvent(
+        id=0,
+        type=EventType.now,
+        at=live.at,
+        message=live.phase,
+        data=live.model_dump(mode="json", exclude={"at"}),
+    )
+
+
+def told_end(state: RunState, at: str, message: str) -> RunEvent:
+    """Return the last event of a stream: how the run ended, or that its process is gone and nobody goes on."""
+    data = {"state": state.value, "ended": state.ended}
+    return RunEvent(id=0, type=EventType.state_change, at=at, message=message or state.value, data=dict(data))
+
+
+PULSE_SECONDS = 15.0
+"""After so long without an event a comment is sent: proxies and clients cut streams that are silent for longer."""
+RETRY = b"retry: 2000\n\n"  # ms after which a browser comes back when the stream was cut off
+ENDED_RETRY = b"retry: 60000\n"  # one that has not closed the stream of a run that ended
+PULSE = b": still there\n\n"
+HEADERS = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
+MEDIA_TYPE = "text/event-stream"
+
+
+async def stream(events: AsyncGenerator[RunEvent | None, None]) -> AsyncIterator[bytes]:
+    """Yield events as they are sent; None is a pulse."""
+    yield RETRY
+    async with aclosing(events):
+        async for event in events:
+            yield frame(event) if event else PULSE
+
+
+def frame(event: RunEvent) -> bytes:
+    """Return an event as it is sent."""
+    number = f"id: {event.id}\n".encode() if event.id else b""
+    ended = ENDED_RETRY if "ended" in event.data else b""
+    return number + ended + f"event: {event.type.value}\ndata: {event.model_dump_json()}\n\n".encode()

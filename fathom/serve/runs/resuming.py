@@ -9,7 +9,7 @@ from fathom.config.settings import ResearchSettings
 from fathom.errors import Conflict
 from fathom.flows.runs.resuming import reschedule
 from fathom.models import RunState
-from fathom.serve.access.permitted import capped, most_usd
+from fathom.serve.access.spending import capped, most_usd
 from fathom.serve.caller import Caller
 from fathom.serve.runs.desk import Desk
 

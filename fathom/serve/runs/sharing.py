@@ -10,9 +10,8 @@ from typing import TypeVar
 from fathom.client.shapes import DeedEntry, ShareLink
 from fathom.errors import RunNotFound
 from fathom.flows.runs.finding import Finder, KnownRun, find_run
-from fathom.serve.access.journal import Deed, Journal
 from fathom.serve.access.links import ShareLinks
-from fathom.serve.access.ownership import Owners
+from fathom.serve.access.ownership import Deed, Journal, Owners
 from fathom.serve.caller import Caller, Ownership, Role
 from fathom.storage.store import ArtifactStore
 

@@ -1,25 +1,26 @@
-"""Runs made of checked requests: their deployment, their owner, and what they may spend."""
+"""Runs made of checked requests: their deployment, their owner, what they may spend, and how they are cancelled."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from contextlib import nullcontext
+from uuid import UUID
 
 from prefect.client.orchestration import PrefectClient, get_client
 from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterIdempotencyKey
+from prefect.states import Cancelled, Cancelling
 
 from fathom.config.settings import ResearchSettings
 from fathom.errors import Conflict
 from fathom.flows.deep_research import deep_research
 from fathom.flows.deploying import deploy
 from fathom.flows.runs.flow_runs import FLOW
-from fathom.serve.access.journal import Deed
-from fathom.serve.access.ownership import tags_of
-from fathom.serve.access.permitted import capped, check_most, most_usd
-from fathom.serve.access.spending import Spending
+from fathom.serve.access.ownership import Deed, tags_of
+from fathom.serve.access.spending import Spending, capped, check_most, most_usd
 from fathom.serve.caller import Caller, Ownership
 from fathom.serve.options import Options
-from fathom.serve.outages import starting
+from fathom.serve.outages import asking_patiently, starting
 from fathom.serve.runs.sharing import Sharing
 
 
@@ -89,3 +90,27 @@ async def _exists(client: PrefectClient, key: str) -> bool:
     """Whether there is a run that was started with a key."""
     found = FlowRunFilter(idempotency_key=FlowRunFilterIdempotencyKey(any_=[key]))
     return bool(await client.read_flow_runs(flow_run_filter=found, limit=1))
+
+
+BEGIN_SECONDS = 5.0
+"""In which a run that was taken begins. It would overwrite a state that was set while it begins."""
+_LOOK_SECONDS = 0.1
+
+
+async def cancel_flow_run(flow_run_id: UUID, message: str) -> bool:
+    """Cancel a flow run, and return whether there was anything to cancel."""
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + BEGIN_SECONDS
+    async with get_client() as client:
+        state = (await client.read_flow_run(flow_run_id)).state
+        while state and state.is_pending() and loop.time() < deadline:
+            await asyncio.sleep(_LOOK_SECONDS)
+            state = (await client.read_flow_run(flow_run_id)).state
+        if state and state.is_final():
+            return False
+        # Without a process there is nobody who would say that it has ended.
+        waits = state is not None and (state.is_scheduled() or state.name == "Suspended")
+        with asking_patiently():
+            ends = Cancelled if waits else Cancelling
+            await client.set_flow_run_state(flow_run_id, ends(message=message), force=True)
+    return True

@@ -1,7 +1,7 @@
-"""The worker processes of a server that has no work pool of others: up to `--at-once`, each with one run at a time.
+"""The worker processes of a server that has no work pool of others, and whether it could do its work.
 
-A worker outlives a server that is killed: what it works on goes on, and it ends once it has nothing to do. So a server
-first counts the workers that are there. However many servers and workers a pool has, Prefect hands out at most
+A worker outlives a server that is killed: what it works on goes on, and it ends once it has nothing to do. So a
+server first counts the workers that are there. However many servers and workers a pool has, Prefect hands out at most
 `--at-once` of its runs: that is the pool's limit.
 """
 
@@ -12,6 +12,7 @@ import os
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -24,8 +25,10 @@ from prefect.client.schemas.actions import WorkPoolUpdate
 from prefect.client.schemas.objects import WorkerStatus
 from prefect.exceptions import PrefectException, PrefectHTTPStatusError
 
+from fathom.errors import NotReady, StoreError
 from fathom.flows.worker_process import is_dead, process_of
 from fathom.serve.options import Options
+from fathom.storage.store import ArtifactStore
 
 LOOK_SECONDS = 3.0
 WAKING_SECONDS = 0.7
@@ -165,3 +168,51 @@ async def waiting_in(client: PrefectClient, pool: str, before: datetime | None =
     }
     answer = await client.request("POST", "/flow_runs/count", json=wanted)
     return int(answer.json())
+
+
+KEPT_SECONDS = 2.0
+"""How long an answer is given again: anybody may ask."""
+PREFECT_SECONDS = 5.0
+
+
+class Readiness:
+    """What a balancer asks."""
+
+    def __init__(self, store: ArtifactStore, options: Options) -> None:
+        self._store = store
+        self._pool = options.pool
+        self._work_pool = options.work_pool
+        self._asking = asyncio.Lock()
+        self._known: tuple[float, list[str]] = (0.0, [])
+
+    async def check(self) -> None:
+        """Check that everything is there.
+
+        Raises:
+            NotReady: something is not.
+        """
+        async with self._asking:
+            at, missing = self._known
+            if time.monotonic() - at > KEPT_SECONDS:
+                found = await asyncio.gather(self._workers(), self._writable())
+                missing = [problem for problem in found if problem]
+                self._known = time.monotonic(), missing
+        if missing:
+            raise NotReady(" ".join(missing))
+
+    async def _workers(self) -> str:
+        try:
+            async with asyncio.timeout(PREFECT_SECONDS), get_client() as client:
+                names = await living(client, self._work_pool)
+        except (httpx.HTTPError, PrefectException, PrefectHTTPStatusError, TimeoutError) as error:
+            return f"Prefect does not answer ({type(error).__name__})."
+        return "" if names else f"No worker serves the pool{f' {self._pool!r}' if self._pool else ''}."
+
+    async def _writable(self) -> str:
+        path = f".serve/ready/{socket.gethostname()}-{os.getpid()}"
+        try:
+            await self._store.write(path, b"")
+            await self._store.remove(path)
+        except StoreError:
+            return "The artifact store cannot be written."
+        return ""
