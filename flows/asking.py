@@ -31,8 +31,7 @@ from fathom.config.environment import Environment
 from fathom.config.secrets import Scrubber
 from fathom.errors import InvalidInput, RunCancelled
 from fathom.evidence.provenance import digest_of
-from fathom.flows.forms import form_of, reply_of
-from fathom.flows.runs.answering import ASKED, RESPONSE, Waiting, answer, key_of, read_input
+from fathom.flows.runs.answering import ASKED, RESPONSE, Waiting, answer, form_of, key_of, read_input, reply_of
 from fathom.models import Asked, Matter, Reply
 from fathom.run.engine import Engine
 from fathom.storage.store import json_bytes

@@ -1,30 +1,41 @@
-"""A batch: many questions, each of them a flow run of its own on a work pool, and one budget for all."""
+"""A batch: many questions, each of them a flow run of its own on a work pool, and one budget for all.
+
+A batch that a command runs: its flow here, its questions on the workers of a pool or, if there is none, here too.
+Imports Prefect: call `fathom.flows.server.ensure_api` first.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from typing import Annotated
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import ExitStack, asynccontextmanager
+from typing import Annotated, Any
 
+import httpx
 from fsspec.core import open as open_file
 from prefect import flow
-from prefect.client.schemas.objects import State
-from prefect.exceptions import Abort
+from prefect.client.orchestration import get_client
+from prefect.client.schemas.objects import State, WorkerStatus
+from prefect.exceptions import Abort, PrefectHTTPStatusError
 from prefect.runtime import flow_run
 from prefect.states import Completed, Failed
 from pydantic import Field
 
-from fathom.batch.folder import dollars, used, words
-from fathom.batch.questions import format_of, read_questions
+from fathom.batch.folder import BATCHES, QUESTIONS, dollars, used, words
+from fathom.batch.questions import format_of, lines_of, read_questions
 from fathom.config.environment import Environment
 from fathom.config.groups import BatchBudget
 from fathom.config.secrets import Scrubber, guard_logs
 from fathom.config.settings import ResearchSettings
 from fathom.errors import InvalidInput, RunCancelled
 from fathom.flows.deep_research import RunKey
-from fathom.flows.runs.flow_runs import BATCH
-from fathom.flows.submitting import ON_DEMAND, Batch
+from fathom.flows.deploying import POOL, ensure_pool
+from fathom.flows.runs.local import address, new_run, run_here
+from fathom.flows.runs.states import BATCH
+from fathom.flows.submitting import ON_DEMAND, Batch, pool_of
+from fathom.flows.worker import HEARTBEAT_SECONDS, Worker, is_dead, serving
 from fathom.models.run import BatchQuestion, BatchResult
+from fathom.storage.store import ArtifactStore
 from fathom.tasks.durable import current_run_id, current_run_key, run_store
 from fathom.tasks.supervision import Supervision
 from fathom.tasks.ui import Display
@@ -135,3 +146,58 @@ def _show(display: Display, batch: Batch) -> None:
     ]
     done = sum(row.status.ended for row in batch.rows)
     display.table("research-batch", table, f"### {done} of {counted(len(table), 'question')}\n\n{used(batch.rows)}")
+
+
+ASK_SECONDS = HEARTBEAT_SECONDS  # a worker that was killed counts as running for three of them
+
+
+async def run(
+    questions: Sequence[BatchQuestion], request: Mapping[str, Any], say: Callable[[str], object]
+) -> BatchResult:
+    """Research questions and return how they ended; `request` holds the other parameters of the batch's flow.
+
+    Raises:
+        FathomError: the batch failed or was stopped; another one with its run key continues it.
+    """
+    store = ArtifactStore(request["settings"].artifacts)
+    path = f"{BATCHES}/{request['run_key']}/{QUESTIONS}"
+    await store.write(path, lines_of(questions).encode())
+    pool = await pool_of(request["deployment"]) or POOL
+    await ensure_pool(pool)
+    flow_run = await new_run(research_batch, {**request, "file": store.address(path)})
+    say(f"Batch {request['run_key']}  {address(flow_run)}")
+    async with _staffed(pool, request["at_once"], say):
+        state = await run_here(research_batch, flow_run)
+    result = await state.aresult(raise_on_failure=False)
+    if isinstance(result, BaseException):
+        raise result
+    assert isinstance(result, BatchResult)
+    return result
+
+
+@asynccontextmanager
+async def _staffed(pool: str, limit: int, say: Callable[[str], object]) -> AsyncIterator[None]:
+    """Have a worker in this process inside the block as soon as the pool has none."""
+    with ExitStack() as own:
+
+        async def watch() -> None:
+            while await _has_workers(pool):  # noqa: ASYNC110 - the server tells nobody
+                await asyncio.sleep(ASK_SECONDS)
+            say(f"No worker serves the pool {pool!r}: the questions are researched in this process.")
+            own.enter_context(serving(Worker(pool, limit)))
+
+        watching = asyncio.create_task(watch())
+        try:
+            yield
+        finally:
+            watching.cancel()
+            await asyncio.wait([watching])
+
+
+async def _has_workers(pool: str) -> bool:
+    try:
+        async with get_client() as client:
+            workers = await client.read_workers_for_work_pool(pool)
+    except (httpx.HTTPError, PrefectHTTPStatusError):  # asked again
+        return True
+    return any(worker.status is WorkerStatus.ONLINE and not is_dead(worker.name) for worker in workers)

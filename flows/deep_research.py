@@ -24,7 +24,7 @@ from fathom.flows.agreeing import agree, write_accepted
 from fathom.flows.rounds import research_rounds
 from fathom.flows.runs import following
 from fathom.flows.runs.endings import ended, page, tell_failure, whereabouts
-from fathom.flows.runs.flow_runs import FLOW
+from fathom.flows.runs.states import FLOW
 from fathom.flows.since_last import compare_with_last
 from fathom.flows.writing import save_explanation, save_provenance, save_report
 from fathom.llm.model_checks import check_models, models_of

@@ -1,4 +1,4 @@
-"""What is configured, what can be reached, and how to set what is missing."""
+"""What is configured, what can be reached, which tools could be used, and how to set what is missing."""
 
 from __future__ import annotations
 
@@ -6,13 +6,17 @@ import asyncio
 import os
 import platform
 import re
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import PackageNotFoundError, requires, version
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Literal
 
 from fathom.budget.prices import Pricing
-from fathom.config.environment import Environment
+from fathom.config.environment import CONTACT, Environment
 from fathom.config.form import as_text
 from fathom.config.given import settings_from
 from fathom.config.groups import EXTRACTIVE, ModelCallSettings, Role
@@ -20,16 +24,22 @@ from fathom.config.layers import Layer, layered, origins
 from fathom.config.secrets import Scrubber
 from fathom.config.settings import ResearchSettings, ResolvedSettings, resolve
 from fathom.config.settings_file import NAME, user_folder
-from fathom.errors import InvalidInput, ModelError, UserError
-from fathom.flows.findings import Finding, checked
+from fathom.errors import InvalidInput, ModelError, ToolError, ToolRejected, ToolTimeout, UserError
 from fathom.flows.preflight import artifact_root
+from fathom.flows.runs.index import RunIndex
 from fathom.flows.server import find_api
-from fathom.flows.tools_examined import examine_tools
 from fathom.llm.base import CutOff
 from fathom.llm.model_checks import FIRST, SECOND, Probe, check_models, probe
+from fathom.models import ToolOutput
 from fathom.run.estimate import SLOW_MINUTES, usual_tokens
 from fathom.storage.store import ArtifactStore
-from fathom.tools.registry import REGISTRY, Registry
+from fathom.tools.base import Configurable, RunContext, SearchVendor, Tool
+from fathom.tools.fetch.render import find_browser
+from fathom.tools.mcp.configuration import read_servers
+from fathom.tools.mcp.offer import Offer
+from fathom.tools.mcp.servers import McpServers, allowed_tools
+from fathom.tools.registry import DEFAULT, REGISTRY, Registry, check_addresses
+from fathom.tools.search.over_litellm import PROVIDERS, vendor_of
 
 _EXTRA = re.compile(r"(?m)^([\w.-]+).*\bextra == ['\"](\w+)['\"]")
 PROBE_CALLS = ModelCallSettings(seconds=120, backoff_seconds=0.5)
@@ -212,3 +222,189 @@ def _may_create(folder: Path) -> bool:
     """Return whether a folder can be written or created, going by its closest ancestor that exists."""
     closest = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
     return closest.is_dir() and os.access(closest, os.W_OK)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was checked. `off`: a run works without it; `broken`: a run would fail."""
+
+    name: str
+    state: Literal["ok", "off", "broken"]
+    detail: str
+    how: str = ""  # to set or repair it
+
+
+def checked(name: str, check: Callable[[], Finding]) -> Finding:
+    """Return what a check finds; a setting that the user must mend is a finding too."""
+    try:
+        return check()
+    except UserError as error:
+        return Finding(name, "broken", f"{error.code} {error.message}", error.next_step)
+
+
+def examine_tools(registry: Registry, environment: Environment) -> Iterator[Finding]:
+    """Check every tool, vendor, plug-in and MCP server."""
+    for tool in registry.tools.values():
+        if registry.variables(tool) and not tool.follows:
+            yield checked(tool.name.replace("_", " "), partial(_tool, tool, registry, environment))
+    yield checked("contact", lambda: _contact(registry, environment))
+    yield _groups(registry)
+    yield from _vendors(registry, environment)
+    yield from examine_plugins(registry)
+    yield from examine_servers(environment)
+    yield _browser(environment)
+
+
+def examine_plugins(registry: Registry) -> Iterator[Finding]:
+    """Name the tools and vendors of other packages, and those that cannot be used."""
+    for name, package in registry.plugins.packages.items():
+        yield Finding(f"plug-in {name}", "ok", f"of the package {package}")
+    for name, problem in registry.plugins.broken.items():
+        yield Finding(f"plug-in {name}", "broken", problem, "mend or remove the package; the other tools work")
+
+
+def examine_servers(environment: Environment) -> Iterator[Finding]:
+    """Ask every MCP server of the file what it offers, and say what of it a run may use."""
+    try:
+        allowed_tools(environment)
+        offers, known_hashes = asyncio.run(_offers(environment))
+        servers = read_servers(environment).servers
+    except UserError as error:
+        yield Finding("MCP", "broken", f"{error.code} {error.message}", error.next_step)
+        return
+    for offer in offers:
+        name, allowed = f"MCP {offer.server}", servers[offer.server].allow
+        offered = [tool.name for tool in offer.tools]
+        run, before = known_hashes.get(offer.server, ("", offer.hash))
+        others = f"; not allowed: {', '.join(offer.others)}" if offer.others else ""
+        if offer.failure:
+            yield Finding(name, "broken", offer.failure, "a run goes on without its tools")
+        elif lacking := sorted({*allowed} - {*offered}):
+            yield Finding(name, "broken", f"it has no {', '.join(lacking)}{others}", "correct `allow` in the file")
+        elif not allowed:
+            yield Finding(name, "off", f"no tool is allowed{others}", "name the tools to use in `allow`, in the file")
+        elif before != offer.hash:
+            how = "compare the server with what you know of it; that run can no longer be resumed"
+            yield Finding(name, "off", f"changed since the run {run[:8]}: {', '.join(offered)}{others}", how)
+        else:
+            yield Finding(name, "ok", f"{', '.join(offered)}{others}")
+
+
+async def _offers(environment: Environment) -> tuple[list[Offer], dict[str, tuple[str, str]]]:
+    """Return what the servers offer, and of each the last run that asked it, with the hash of what it offered then."""
+    servers = McpServers(environment)
+    try:
+        offers = await servers.offers()
+    finally:
+        await servers.aclose()
+    if not offers:
+        return [], {}
+    runs = sorted(await RunIndex(ArtifactStore(artifact_root())).read(), key=lambda run: run.started)
+    found = ((server, (run.run_id, hash_)) for run in runs for server, hash_ in run.mcp.items())
+    return offers, dict(found)
+
+
+def _tool(tool: type[Tool], registry: Registry, environment: Environment) -> Finding:
+    name, ways = tool.name.replace("_", " "), registry.configured_by(tool)
+    check_addresses(ways, environment)
+    if found := [" and ".join(way.variables) for way in ways if way.is_configured(environment)]:
+        return Finding(name, "ok", f"configured by {', '.join(found)}")
+    if tool.by_vendors:
+        return Finding(name, "off", "no search vendor is configured", "set up one of those below")
+    return Finding(name, "off", f"no {registry.variables(tool)}", "set " + ", or ".join(way.setup for way in ways))
+
+
+def _groups(registry: Registry) -> Finding:
+    members = [
+        f"{group}: {', '.join(tool.name for tool in registry.tools.values() if tool.group == group)}"
+        for group in registry.groups
+    ]
+    how = f"--tools {','.join([DEFAULT, *registry.groups])} uses them; fathom doctor --online asks each one question"
+    return Finding("sources", "ok", "; ".join(members), how)
+
+
+def _contact(registry: Registry, environment: Environment) -> Finding:
+    groups = dict.fromkeys(tool.group for tool in registry.tools.values() if CONTACT in tool.optional)
+    asking = f"the services of --tools {','.join(groups)}"
+    if environment.contact:
+        return Finding("contact", "ok", f"{environment.contact}, given to {asking}")
+    return Finding("contact", "off", f"{asking} are not told who asks", f"set {CONTACT} to your e-mail address")
+
+
+def _vendors(registry: Registry, environment: Environment) -> Iterator[Finding]:
+    """Say of each search vendor whether it is configured, or how to do so."""
+    others = [vendor_of(provider) for provider in PROVIDERS]
+    for vendor in (*registry.vendors, *(other for other in others if other.is_configured(environment))):
+        name, named = vendor.key(), f"; asked with --search {vendor.key()}" if vendor.only_named else ""
+        if vendor.is_configured(environment):
+            yield Finding(name, "ok", f"{' and '.join(vendor.variables)} is set{named}")
+        else:
+            yield Finding(name, "off", f"set {vendor.setup}")
+    yield Finding("litellm:NAME", "off", "; ".join(other.setup for other in others))
+
+
+def _browser(environment: Environment) -> Finding:
+    found = find_browser(lambda name: environment.variables.get(name, ""))
+    if isinstance(found, str):
+        return Finding("browser", "off", "pages without text until their scripts have run are not read", found)
+    return Finding("browser", "ok", f"{found.path}{'' if found.sandbox else ', without its sandbox'}")
+
+
+QUESTION = "water"  # of which every service knows something
+SECONDS = 20.0
+
+
+async def reach(environment: Environment, registry: Registry = REGISTRY) -> list[Finding]:
+    """Ask each configured vendor and source; a vendor charges for its search. The findings hold no secrets."""
+    vendors = [vendor for vendor in registry.vendors if vendor.is_configured(environment)]
+    sources = [tool for tool in registry.tools.values() if tool.searches and tool.network and not tool.by_vendors]
+    sources = [tool for tool in sources if tool.is_configured(environment)]
+    try:
+        check_addresses([*vendors, *sources], environment)
+    except UserError as error:
+        return [Finding("online", "broken", f"{error.code} {error.message}", error.next_step)]
+    settings = resolve(ResearchSettings(fresh=True, max_results=1), environment, [])
+    run = RunContext(settings, environment, _Nothing(), QUESTION, configured_vendors=vendors, fetchable=[])
+    scrubber = Scrubber(environment.secrets)
+    waiting = [_asked(kind, kind.name, _search(kind.open(run)), scrubber) for kind in vendors]
+    waiting += [_asked(kind, kind.name.replace("_", " "), _look_up(kind.open(run)), scrubber) for kind in sources]
+    return list(await asyncio.gather(*waiting))
+
+
+async def _search(vendor: SearchVendor) -> int:
+    return len(await vendor.search(QUESTION, 1))
+
+
+async def _look_up(source: Tool) -> int:
+    return len((await source.run(QUESTION)).results)
+
+
+async def _asked(kind: type[Configurable], name: str, asking: Awaitable[int], scrubber: Scrubber) -> Finding:
+    """Return what became of a question; what the user has configured, and nothing else, is broken if it fails."""
+    began = time.monotonic()
+    try:
+        async with asyncio.timeout(SECONDS):
+            found = await asking
+    except TimeoutError:
+        error: ToolError = ToolTimeout(f"No answer within {SECONDS:g} seconds.")
+    except ToolError as failure:
+        error = failure
+    else:
+        usd = kind.price(1) if issubclass(kind, SearchVendor) else 0
+        listed = f"at most ${float(usd):g} by its price list" if usd else "for a price that is not known"
+        charged = "" if usd == 0 else f", {listed}"
+        nothing = "" if found else f"; it found nothing about {QUESTION!r}"
+        return Finding(name, "ok", f"answers in {time.monotonic() - began:.1f} s{charged}{nothing}")
+    how = error.next_step or (kind.setup if isinstance(error, ToolRejected) else "try again later; runs ask another")
+    detail = scrubber.message(f"{error.code} {error.message}")
+    return Finding(name, "broken" if kind.variables else "off", detail, scrubber.message(how))
+
+
+class _Nothing:
+    """The outputs of a run that has read nothing."""
+
+    async def list(self) -> list[str]:
+        return []
+
+    async def read(self, name: str) -> ToolOutput:
+        raise KeyError(name)

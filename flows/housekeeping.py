@@ -1,6 +1,9 @@
-"""The flow that removes old runs from the artifact store, for a schedule."""
+"""Old runs and old cached answers are removed, for the command and for a flow with a schedule alike."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 
 from prefect import flow, get_run_logger
 from prefect.artifacts import acreate_table_artifact
@@ -9,11 +12,16 @@ from fathom.config.environment import Environment
 from fathom.config.inputs import period
 from fathom.config.secrets import Scrubber, guard_logs
 from fathom.errors import StoreError
-from fathom.flows.keeping import Pruned, prune
 from fathom.flows.preflight import artifact_root
+from fathom.flows.runs.following import name_follow_ups
+from fathom.models import Model
+from fathom.storage.cache import sweep
+from fathom.storage.corpora import OldUploads, prune_uploads
+from fathom.storage.pruning import Kept, OldRun, Pruning, remove, survey
+from fathom.storage.store import ArtifactStore
 from fathom.tasks.durable import run_store
 from fathom.telemetry.logs import start_logs
-from fathom.text.plain import size
+from fathom.text.plain import counted, size
 
 
 @flow(name="housekeeping", flow_run_name="older than {older_than}", retries=0)
@@ -58,3 +66,75 @@ def _table(done: Pruned) -> list[dict[str, str]]:
         {"run": kept.run_id[:8], "started": "", "size": "", "what": f"kept: {kept.reason}", "question": kept.query}
         for kept in done.kept
     ]
+
+
+class Pruned(Model):
+    """What was removed, or with `dry_run` would be. `bytes` and `files` are those of the store."""
+
+    dry_run: bool
+    before: str  # what was last worked on before then is old; ISO 8601, UTC
+    removed: list[OldRun]
+    kept: list[Kept]
+    files: int
+    bytes: int
+    cache_files: int
+    cache_bytes: int
+    uploads: OldUploads = OldUploads()  # of corpora: what none of them needs
+
+    @property
+    def failed(self) -> bool:
+        """Whether something stayed that should have gone."""
+        return any(kept.failed for kept in self.kept)
+
+    def summary(self) -> str:
+        """Return one line on it."""
+        verb = "would be removed" if self.dry_run else "removed"
+        cache = f"; {size(self.cache_bytes)} of cached answers" if self.cache_files else ""
+        old = self.uploads
+        uploads = f"; {size(old.bytes)} of earlier uploads" if old.files else ""
+        if not (self.removed or self.cache_files or old.files):
+            return "nothing is that old"
+        found = f"{counted(len(self.removed), 'run')}, {size(self.bytes)} in {counted(self.files, 'file')} {verb}"
+        return found + cache + uploads
+
+
+def _agreed(_found: Pruning, _uploads: OldUploads, _cache_files: int, _cache_bytes: int) -> bool:
+    return True
+
+
+async def prune(
+    store: ArtifactStore,
+    older_than: timedelta,
+    *,
+    keep_reports: bool = False,
+    unfinished: bool = False,
+    dry_run: bool = False,
+    agreed: Callable[[Pruning, OldUploads, int, int], bool] = _agreed,
+) -> Pruned:
+    """Remove the runs of a store, and the cached answers of this machine, that are older than a period.
+
+    So is what no corpus has needed for so long. `agreed` is asked once it is known what goes: of the store, and files
+    and bytes of the cache. Without its consent, nothing does.
+    """
+    before = datetime.now(UTC) - older_than
+    found = await survey(store, before, keep_reports=keep_reports, unfinished=unfinished)
+    cache = Environment.read().cache
+    old = await prune_uploads(store, before, dry_run=True)
+    dry_run = dry_run or not agreed(found, old, *sweep(cache, before.timestamp(), dry_run=True))
+    done = found if dry_run else await remove(store, found)
+    for parent in sorted({run.parent for run in done.runs if run.parent and not dry_run}):
+        await name_follow_ups(store, parent)
+    if not dry_run:  # after the runs, some of which may have read what goes now
+        old = await prune_uploads(store, before, dry_run=False)
+    cache_files, cache_bytes = sweep(cache, before.timestamp(), dry_run=dry_run)
+    return Pruned(
+        dry_run=dry_run,
+        before=done.before,
+        removed=done.runs,
+        kept=done.kept,
+        files=sum(run.files for run in done.runs),
+        bytes=sum(run.bytes for run in done.runs),
+        cache_files=cache_files,
+        cache_bytes=cache_bytes,
+        uploads=old,
+    )

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId, FlowRunFilterState, FlowRunFilterStateType
-from prefect.client.schemas.objects import TERMINAL_STATES, FlowRun
+from prefect.client.schemas.objects import TERMINAL_STATES, FlowRun, StateType
 from prefect.deployments import arun_deployment
 from prefect.exceptions import ObjectNotFound, PrefectException, PrefectHTTPStatusError
 from prefect.states import Cancelling
@@ -19,14 +19,15 @@ from fathom.batch.questions import settings_of
 from fathom.budget.ledger import Cost, Ledger, SharedBudget, caps
 from fathom.config.groups import DEFAULT_USD, NEVER, BatchBudget, Budget
 from fathom.config.settings import ResearchSettings
-from fathom.errors import BudgetExceeded, InvalidInput
+from fathom.errors import BudgetExceeded, FathomError, InvalidInput
 from fathom.flows.deep_research import deep_research
 from fathom.flows.deploying import deploy
-from fathom.flows.outcomes import failed, outcome
-from fathom.flows.runs.flow_runs import FLOW
-from fathom.flows.runs.recovering import recover_runs
+from fathom.flows.runs.local import result_of
+from fathom.flows.runs.resuming import MOST_DEATHS, recover_runs
+from fathom.flows.runs.states import FLOW, ending_in, place
+from fathom.models import RunResult
 from fathom.models.run import BatchQuestion, BatchRow, RowStatus
-from fathom.storage.lease import RESULTS, result_key
+from fathom.storage.lease import RESULTS, died, read_lease, result_key
 from fathom.storage.store import ArtifactStore
 from fathom.tasks.durable import run_logger
 from fathom.telemetry.progress import Event, phase, publish
@@ -266,3 +267,54 @@ async def pool_of(deployment: str) -> str | None:
     if not found.work_pool_name:
         raise InvalidInput(f"{deployment} has no work pool.", next_step="deploy it to one")
     return found.work_pool_name
+
+
+async def outcome(flow_run: FlowRun, row: BatchRow, root: str) -> BatchRow | None:
+    """Return the row of a question whose run is in a terminal state; None if a worker is to take it up again."""
+    try:
+        if result := await result_of(flow_run):
+            return _with(row, result)
+    except FathomError as error:
+        return failed(row, str(error), flow_run)
+    message = (flow_run.state and flow_run.state.message) or "it ended without a result"
+    if ending_in(message):
+        message = (
+            f"it has ended, but its result is not in {root}: check that its workers have the same FATHOM_ARTIFACTS"
+        )
+    status = RowStatus.failed
+    if flow_run.state_type is StateType.CANCELLED:
+        status = RowStatus.cancelled
+    elif flow_run.state_type is StateType.CRASHED:
+        where = place(str(flow_run.id), flow_run.parameters)
+        if await read_lease(*where) and await died(*where) < MOST_DEATHS:
+            return None
+    return failed(row, message, flow_run, status)
+
+
+def failed(
+    row: BatchRow, reason: str, flow_run: FlowRun | None = None, status: RowStatus = RowStatus.failed
+) -> BatchRow:
+    """Return the row of a question that was not researched to its end, and why."""
+    run_id = str(flow_run.id) if flow_run else row.run_id
+    return row.model_copy(update={"status": status, "reason": reason, "run_id": run_id})
+
+
+def _with(row: BatchRow, result: RunResult) -> BatchRow:
+    metrics = result.metrics
+    return row.model_copy(
+        update={
+            "status": RowStatus(result.status.value),
+            "reason": result.reason,
+            "run_id": result.run_id,
+            "report": result.report or "",
+            "answer": result.answer,
+            "confidence": result.confidence,
+            "answered": result.answered,
+            "sources": len(result.sources),
+            "tool_calls": metrics.tool_calls,
+            "llm_calls": metrics.llm_calls,
+            "tokens": metrics.prompt_tokens + metrics.completion_tokens,
+            "cost_usd": metrics.cost_usd,
+            "seconds": round(metrics.account.seconds if metrics.account else metrics.seconds, 1),
+        }
+    )

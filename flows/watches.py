@@ -34,9 +34,8 @@ from fathom.config.settings import ResearchSettings
 from fathom.errors import InvalidInput, RunBusy, WrongValue
 from fathom.flows.deep_research import deep_research
 from fathom.flows.deploying import POOL, deploy
-from fathom.flows.runs.flow_runs import FLOW, FlowRunRow
 from fathom.flows.runs.local import create
-from fathom.flows.runs.states import UNDER_WAY, state_of
+from fathom.flows.runs.states import FLOW, UNDER_WAY, FlowRunRow, state_of
 from fathom.models import RunState
 from fathom.storage.names import slug
 from fathom.text.plain import counted

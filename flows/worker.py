@@ -11,15 +11,19 @@ from __future__ import annotations
 
 import asyncio
 import math
+import os
 import random
+import signal
+import socket
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from importlib import import_module
 from textwrap import shorten
-from typing import Any
+from threading import Thread
+from typing import Any, Protocol
 from uuid import UUID
 
 import httpx
@@ -34,9 +38,9 @@ from prefect.states import Cancelled, Pending, Scheduled
 
 from fathom.errors import FathomError, RunTerminated
 from fathom.flows.deploying import POOL, ensure_pool
-from fathom.flows.runs.flow_runs import BATCH, FLOW
-from fathom.flows.runs.recovering import recover
-from fathom.flows.worker_process import own_name
+from fathom.flows.runs.resuming import recover
+from fathom.flows.runs.states import BATCH, FLOW
+from fathom.storage.lease import is_gone
 from fathom.tasks.watching import stop
 from fathom.text.plain import counted
 
@@ -298,3 +302,53 @@ async def _run(flow: Flow[..., Any], flow_run: FlowRun) -> None:
     assert asyncio.iscoroutine(outcome), "the flow is a coroutine function"
     with suppress(Pause):  # it waits for a person, and is scheduled again once it is answered
         await outcome
+
+
+_OWN = "fathom"
+
+
+class _Worker(Protocol):
+    def serve(self) -> Coroutine[Any, Any, None]: ...
+    def stop(self) -> None: ...
+    def wake(self) -> None: ...
+    def release(self) -> None: ...
+
+
+def own_name() -> str:
+    """Return the name of a worker in this process."""
+    return f"{_OWN} {socket.gethostname()} {os.getpid()}"
+
+
+def process_of(name: str) -> tuple[str, int] | None:
+    """Return the host and the process id of a worker that named itself; None of another one."""
+    own, _, where = name.partition(" ")
+    host, _, pid = where.rpartition(" ")
+    return (host, int(pid)) if own == _OWN and pid.isdecimal() else None
+
+
+def is_dead(name: str) -> bool:
+    """Whether a worker of this machine that named itself was killed, which the server notices only after a while."""
+    process = process_of(name)
+    return process is not None and is_gone(*process)
+
+
+def serve_until_stopped(worker: _Worker) -> None:
+    """Serve until SIGTERM or Ctrl-C. The runs are in a thread: in the main one, Prefect would handle these signals."""
+    with ThreadPoolExecutor(1, "worker") as thread:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: worker.stop())
+        thread.submit(asyncio.run, worker.serve()).result()
+
+
+def attach(worker: _Worker, source: int) -> None:
+    """Let a server wake the worker by a line in a pipe. Once that is closed, the worker ends when it has nothing to do.
+
+    So a server that is killed leaves no worker for ever, and the runs in progress go on.
+    """
+
+    def read() -> None:
+        while os.read(source, 4096):  # not a file object, whose lock a daemon thread would hold at exit
+            worker.wake()
+        worker.release()
+
+    Thread(target=read, name="server", daemon=True).start()

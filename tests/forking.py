@@ -55,7 +55,7 @@ COMMANDS = (
 
 RUNS = (
     *COMMANDS,
-    "fathom.flows.batches",
+    "fathom.flows.batch",
     "fathom.cli.dialogue",
     "fathom.flows.runs.local",
     "fathom.flows.runs.resuming",

@@ -12,8 +12,8 @@ from fathom.config.groups import ReportSettings, SourceRules, Unsupported
 from fathom.errors import StoreError
 from fathom.evidence.claims import MARKS
 from fathom.evidence.words import CITES_NOTHING
+from fathom.flows.runs.comparing import verified
 from fathom.flows.runs.stored import find
-from fathom.flows.runs.verifying import verified
 from fathom.models import Ending, Report, RunResult, Verdict
 from fathom.storage.store import ArtifactStore
 from tests.conftest import FathomCLI

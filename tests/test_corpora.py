@@ -22,7 +22,7 @@ from fathom.config.environment import Environment
 from fathom.errors import Conflict, InvalidInput, NotAllowed, NotThere, TooLarge
 from fathom.evidence.verify import verify_run
 from fathom.flows.corpora import sorted_out
-from fathom.flows.keeping import prune
+from fathom.flows.housekeeping import prune
 from fathom.flows.runs.replay import replay
 from fathom.flows.runs.stored import files_of
 from fathom.models import RunResult

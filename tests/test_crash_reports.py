@@ -12,8 +12,8 @@ from prefect.client.schemas.objects import FlowRun
 from prefect.events import emit_event
 from prefect.states import Cancelled, Crashed, Running
 
-from fathom.flows import crash_reports
 from fathom.flows.deep_research import deep_research
+from fathom.flows.runs import resuming
 from fathom.flows.runs.resuming import reschedule
 
 FIRST = "Process exited with status code: -9. Process exited due to a SIGKILL signal."
@@ -25,9 +25,9 @@ pytestmark = pytest.mark.usefixtures("prefect_server")
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """A worker's first word is waited for briefly, its last one for ever."""
-    monkeypatch.setattr(crash_reports, "REPORT_SECONDS", 0.1)
-    monkeypatch.setattr(crash_reports, "POLL_SECONDS", 0.02)
-    monkeypatch.setattr(crash_reports, "HOOK_SECONDS", 3_600)
+    monkeypatch.setattr(resuming, "REPORT_SECONDS", 0.1)
+    monkeypatch.setattr(resuming, "POLL_SECONDS", 0.02)
+    monkeypatch.setattr(resuming, "HOOK_SECONDS", 3_600)
 
 
 async def begun(client: PrefectClient, artifacts: Path) -> FlowRun:
@@ -58,14 +58,14 @@ async def test_a_worker_that_reports_again_late_undoes_nothing(tmp_path: Path, s
             await client.set_flow_run_state(run.id, Crashed(message=FIRST))
             run = await client.read_flow_run(run.id)
         else:
-            crash_reports.REPORT_SECONDS = 60
+            resuming.REPORT_SECONDS = 60
         resumed = asyncio.create_task(reschedule(run))
         await put_off(client, run)
         if not seen:
             await client.set_flow_run_state(run.id, Crashed(message=FIRST))
             await put_off(client, run)
-            crash_reports.REPORT_SECONDS = 0.1
-        await asyncio.sleep(3 * crash_reports.REPORT_SECONDS)
+            resuming.REPORT_SECONDS = 0.1
+        await asyncio.sleep(3 * resuming.REPORT_SECONDS)
         assert not resumed.done()
         await client.set_flow_run_state(run.id, Crashed(message=LAST))
         state = (await resumed).state

@@ -19,7 +19,7 @@ from fathom.evidence.followed import FollowUp, with_follow_ups, without_follow_u
 from fathom.evidence.verify import verify_run
 from fathom.extractive.following import understood
 from fathom.flows.deep_research import deep_research
-from fathom.flows.keeping import prune
+from fathom.flows.housekeeping import prune
 from fathom.flows.runs.endings import result_in
 from fathom.flows.runs.following import find_parent
 from fathom.flows.runs.replay import replay

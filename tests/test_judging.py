@@ -32,9 +32,9 @@ from fathom.evidence.passages import Search
 from fathom.evidence.stored import StoredText
 from fathom.evidence.verify import check_claims
 from fathom.evidence.words import check
+from fathom.flows.runs.comparing import verified
 from fathom.flows.runs.replay import replay
 from fathom.flows.runs.stored import find
-from fathom.flows.runs.verifying import verified
 from fathom.models import Ending, Report, ReportSection, RunResult, Source, Verdict
 from fathom.report.document import Table, blocks_of
 from fathom.roles.judge import JudgeAnswer, JudgeRequest, Opinion

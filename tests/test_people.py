@@ -32,8 +32,8 @@ from fathom.flows.deep_research import deep_research
 from fathom.flows.deploying import deploy
 from fathom.flows.runs import answering, resuming
 from fathom.flows.runs.answering import Waiting
-from fathom.flows.runs.recovering import recover
 from fathom.flows.runs.replay import replay
+from fathom.flows.runs.resuming import recover
 from fathom.flows.worker import Worker, serving
 from fathom.models import Asked, Clarification, Document, Matter, OpenQuestion, Plan, PlanStep, Reply, RunResult
 from fathom.roles import ClarifyRequest, PlanRequest

@@ -12,8 +12,7 @@ import pytest
 
 from fathom.config.inputs import period
 from fathom.errors import InvalidInput, NoReport, RunBusy
-from fathom.flows.housekeeping import housekeeping
-from fathom.flows.keeping import Pruned, prune
+from fathom.flows.housekeeping import Pruned, housekeeping, prune
 from fathom.flows.runs.index import RunIndex
 from fathom.flows.runs.listing import with_sizes
 from fathom.flows.runs.stored import files_of, load

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from fathom.config.environment import Environment
-from fathom.flows import reaching
-from fathom.flows.reaching import reach
+from fathom.flows import diagnosis
+from fathom.flows.diagnosis import reach
 from fathom.tools.registry import Registry
 from tests.fact_cases import FACT_CASES
 from tests.test_lookups import Service, service
@@ -79,7 +79,7 @@ async def test_a_failure_says_why_and_how_to_mend_it(service: Service, here: dic
 async def test_silence_is_not_waited_for(
     service: Service, here: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reaching, "SECONDS", 0.05)
+    monkeypatch.setattr(diagnosis, "SECONDS", 0.05)
     service.pause = 60.0
     found = await told(here)
     assert {state for state, _ in found.values()} == {"broken", "off"}

@@ -21,7 +21,7 @@ from prefect.states import Cancelling, Running, Scheduled
 
 from fathom.flows.deep_research import deep_research
 from fathom.flows.deploying import deploy
-from fathom.flows.runs.recovering import MOST_DEATHS, recover
+from fathom.flows.runs.resuming import MOST_DEATHS, recover
 from fathom.flows.worker import Worker, _in_turn, serving
 from fathom.storage.lease import LeaseFile
 from fathom.storage.store import ArtifactStore

@@ -59,8 +59,8 @@ def answer(
 
     async def work() -> None:
         from fathom.cli.dialogue import Dialogue
-        from fathom.flows.forms import described
         from fathom.flows.runs import answering
+        from fathom.flows.runs.answering import described
         from fathom.flows.runs.finding import find_flow_run
 
         waits = await answering.waiting((await find_flow_run(run.strip())).id)

@@ -119,7 +119,7 @@ def research_batch(
     quiet: bool,
     progress: bool,
 ) -> BatchResult:
-    """Research questions and show their progress on stderr; `request` is as in `fathom.flows.batches.run`.
+    """Research questions and show their progress on stderr; `request` is as in `fathom.flows.batch.run`.
 
     Raises:
         FathomError: the batch failed or was stopped; another one with its run key continues it.
@@ -138,7 +138,7 @@ def research_batch(
             watch.say(notice)
         be_patient()
         ensure_api(watch.say)
-        from fathom.flows.batches import run
+        from fathom.flows.batch import run
 
         with listen(watch):
             return asyncio.run(run(questions, request, watch.say))

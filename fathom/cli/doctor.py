@@ -15,7 +15,7 @@ from fathom.cli.printing import line, output, row
 
 if TYPE_CHECKING:
     from fathom.config.templates import UsedTemplate
-    from fathom.flows.findings import Finding
+    from fathom.flows.diagnosis import Finding
 
 
 def doctor(
@@ -43,8 +43,7 @@ def doctor(
     Example: fathom doctor --model ollama_chat/qwen3
     """
     from fathom.config.environment import Environment
-    from fathom.flows.diagnosis import examine
-    from fathom.flows.reaching import reach
+    from fathom.flows.diagnosis import examine, reach
 
     logging.disable(logging.WARNING)  # what is tried again is no finding
     if model and not as_json:

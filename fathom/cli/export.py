@@ -14,7 +14,7 @@ from fathom.cli.printing import line, one_line, output, row
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fathom.flows.keeping import Pruned
+    from fathom.flows.housekeeping import Pruned
     from fathom.storage.bundles import Imported
     from fathom.storage.corpora import OldUploads
     from fathom.storage.pruning import OldRun, Pruning
@@ -200,7 +200,7 @@ def prune(
 
     from fathom.config.inputs import period
     from fathom.errors import InvalidInput
-    from fathom.flows.keeping import prune as remove
+    from fathom.flows.housekeeping import prune as remove
     from fathom.flows.preflight import artifact_root
     from fathom.storage.atomic import OUTAGE_SECONDS
     from fathom.storage.store import ArtifactStore

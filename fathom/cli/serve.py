@@ -130,8 +130,7 @@ def worker(
 
     be_patient()
     ensure_api(_say_of_worker)
-    from fathom.flows.worker import Worker
-    from fathom.flows.worker_process import attach, serve_until_stopped
+    from fathom.flows.worker import Worker, attach, serve_until_stopped
 
     worker = Worker(pool, limit, name, _say_of_worker, drain_seconds, idle_seconds=idle_seconds or math.inf)
     if attached:

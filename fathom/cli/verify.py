@@ -64,8 +64,8 @@ def verify(
     if is_report(run):
         verify_report(run, wish, as_json=as_json)
     refuse(wish)
+    from fathom.flows.runs.comparing import verified
     from fathom.flows.runs.stored import read_run
-    from fathom.flows.runs.verifying import verified
 
     found = read_run(run, artifacts, verified)
     output(found, _show_verification, as_json=as_json)
@@ -113,8 +113,8 @@ def trace(
 
     Example: fathom trace 1a2b3c4d 7
     """
+    from fathom.flows.runs.comparing import traced
     from fathom.flows.runs.stored import read_run
-    from fathom.flows.runs.verifying import traced
 
     found, wrong = read_run(run, artifacts, lambda stored: traced(stored, number))
     output(found, _show_trace, as_json=as_json)

@@ -28,8 +28,7 @@ from fathom.errors import InvalidInput, NotAllowed, NotThere
 from fathom.flows.batch import research_batch
 from fathom.flows.deploying import deploy
 from fathom.flows.preflight import check_batch
-from fathom.flows.runs.flow_runs import FLOW, row_of
-from fathom.flows.runs.states import state_of
+from fathom.flows.runs.states import FLOW, row_of, state_of
 from fathom.models import Model, RunState
 from fathom.models.run import BatchQuestion, BatchRow
 from fathom.serve.access.ownership import Deed, tags_of

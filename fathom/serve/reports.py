@@ -21,9 +21,9 @@ from fathom.client.shapes import (
 from fathom.errors import InvalidInput, NotThere
 from fathom.evidence.provenance import PROVENANCE, read
 from fathom.evidence.trace import Trace
+from fathom.flows.runs.comparing import traced, verified
 from fathom.flows.runs.finding import KnownRun
 from fathom.flows.runs.stored import no_report, read_audit
-from fathom.flows.runs.verifying import traced, verified
 from fathom.models import Plan, Verdict
 from fathom.report.chapters import cited_sources
 from fathom.serve.caller import Caller, Role

@@ -1,4 +1,4 @@
-"""Stored runs as they are compared, and the runs of a watch."""
+"""Stored runs looked at again: checked, and compared."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ from fathom.changes.comparing import Side
 from fathom.errors import StoreError
 from fathom.evidence.provenance import results_of
 from fathom.evidence.stored import stored_texts
+from fathom.evidence.trace import Trace, trace
+from fathom.evidence.verify import Verification, misquotations, verify_run
 from fathom.flows.runs.index import RunIndex
 from fathom.flows.runs.stored import files_of, recorded
 from fathom.models import RunResult
+from fathom.models.evidence import Problem
 from fathom.storage.runs import StoredRun
 from fathom.storage.store import REPORT, ArtifactStore
 
@@ -52,3 +55,26 @@ async def runs_of(store: ArtifactStore, watch: str) -> list[Ended]:
             else:
                 found += [Ended(run, result)] if result else []
     return sorted(found, key=lambda ended: ended.run.started, reverse=True)
+
+
+async def verified(run: StoredRun) -> Verification:
+    """Check every file, quote and verdict of a run again.
+
+    Raises:
+        NoReport: it has no report, or its evidence was removed.
+        StoreError: its record is damaged.
+    """
+    return await asyncio.to_thread(verify_run, await files_of(run))
+
+
+async def traced(run: StoredRun, number: int) -> tuple[Trace, list[Problem]]:
+    """Return a claim with the way to each of its quotes, and the quotes that the stored bytes do not contain any more.
+
+    Raises:
+        InvalidInput: the report has no claim of that number.
+        NoReport: the run has no report, or its evidence was removed.
+        StoreError: its record is damaged.
+    """
+    files = await files_of(run)
+    found = await asyncio.to_thread(trace, recorded(files), files, number)
+    return found, list(misquotations(found.claim, files))

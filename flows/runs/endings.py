@@ -12,8 +12,7 @@ from prefect import Flow
 from prefect.client.schemas.objects import FlowRun, State
 from prefect.states import Completed, Failed
 
-from fathom.flows.runs.flow_runs import place
-from fathom.flows.runs.states import ending_in
+from fathom.flows.runs.states import ending_in, place
 from fathom.models import Ending, RunResult
 from fathom.tasks import events
 

@@ -22,7 +22,7 @@ from prefect.client.schemas.sorting import FlowRunSort
 from prefect.exceptions import ObjectNotFound
 
 from fathom.errors import InvalidInput, RunNotFound
-from fathom.flows.runs.flow_runs import FLOW, place
+from fathom.flows.runs.states import FLOW, place
 from fathom.flows.runs.stored import find, is_prefix
 from fathom.models import RunState
 from fathom.storage.lease import result_key

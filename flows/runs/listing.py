@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC
 
 from fathom.errors import StoreError
-from fathom.flows.runs.flow_runs import FlowRunRow, recent
 from fathom.flows.runs.index import RunIndex
-from fathom.flows.runs.states import state_of
+from fathom.flows.runs.states import FlowRunRow, recent, state_of
 from fathom.flows.server import find_api
 from fathom.models import RunState
 from fathom.storage.atomic import READERS

@@ -24,7 +24,7 @@ from fathom.config.settings import ResearchSettings
 from fathom.errors import FathomError, ServerLost
 from fathom.flows.deep_research import deep_research
 from fathom.flows.runs.endings import ending_of, result_in
-from fathom.flows.runs.flow_runs import place
+from fathom.flows.runs.states import place
 from fathom.models import RunResult
 from fathom.storage.store import RunFolder
 from fathom.tasks.durable import recorded_folders

@@ -1,6 +1,15 @@
-"""Unfinished runs: find one, on this machine or another, and finish it.
+"""Unfinished runs: found, scheduled again when their process is gone, and finished.
 
 Imports Prefect; `fathom.flows.server.ensure_api` comes first.
+
+What a worker of Prefect says of a run whose process ended, and when it has said it all. A living worker reports a
+process that died twice: at once, and again when another process has looked for hooks of the flow, which it starts for
+that: two seconds later, or many on a busy machine (Prefect 3.8.8). A report undoes a rescheduling that was made
+before it. Workers of Fathom have no process for a run, and report none.
+
+Runs of a work pool whose process is gone: found, and scheduled again for any worker of the pool. Prefect leaves the
+run of a worker that was killed in `Running` for ever. Here the run's lease says whether a process works on it.
+Imports Prefect: call `fathom.flows.server.ensure_api` first.
 """
 
 from __future__ import annotations
@@ -8,24 +17,40 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from time import monotonic
+from typing import Any
 
-from prefect.client.orchestration import get_client
-from prefect.client.schemas.objects import FlowRun, StateType
+from prefect.client.orchestration import PrefectClient, get_client
+from prefect.client.schemas.filters import (
+    FlowFilter,
+    FlowFilterName,
+    FlowRunFilter,
+    FlowRunFilterEndTime,
+    FlowRunFilterState,
+    FlowRunFilterStateType,
+    WorkPoolFilter,
+    WorkPoolFilterName,
+)
+from prefect.client.schemas.objects import FlowRun, State, StateType
+from prefect.events.filters import EventFilter, EventNameFilter, EventOccurredFilter, EventRelatedFilter
+from prefect.exceptions import PrefectException, PrefectHTTPStatusError
+from prefect.logging import get_logger
 from prefect.states import Crashed, Scheduled
 
 from fathom.config.settings import ResearchSettings
 from fathom.errors import FathomError, RunBusy, RunCancelled, RunNotFound
-from fathom.flows.crash_reports import all_told
 from fathom.flows.preflight import artifact_root
 from fathom.flows.runs.finding import find_flow_run, several
-from fathom.flows.runs.flow_runs import place
 from fathom.flows.runs.local import address, create, execute, result_of
-from fathom.flows.runs.states import UNDER_WAY, has_begun
+from fathom.flows.runs.states import FLOWS, UNDER_WAY, has_begun, place
 from fathom.flows.runs.stored import find_all, locate
 from fathom.models import RunResult
-from fathom.storage.lease import is_gone, read_lease
+from fathom.storage.lease import died, is_gone, read_lease
 from fathom.storage.store import ArtifactStore
+from fathom.tasks.supervision import CANCELLED
+from fathom.telemetry.progress import Event, publish
 
 POLL_SECONDS = 2.0
 
@@ -142,3 +167,164 @@ def _starting(recorded: str) -> int:
     if host != socket.gethostname() or not pid.isdecimal() or int(pid) == os.getpid() or is_gone(host, int(pid)):
         return 0
     return int(pid)
+
+
+REPORT_SECONDS = 5.0
+"""In which a worker says that a run's process has ended."""
+HOOK_SECONDS = 60.0
+"""In which it then says so again."""
+ENDS_SECONDS = 20  # it says that a run was cancelled once the run's process has ended
+REPORT_POLL_SECONDS = 0.5
+LAST = "Flow run infrastructure exited"
+FIRST = "Process exited with status code"
+
+
+async def all_told(client: PrefectClient, flow_run: FlowRun) -> bool:
+    """Wait for what a worker has still to say of a run's last attempt; return whether the run is still to go on.
+
+    The server drops a report about a run that has ended, so that none would be seen, and takes one about a run that
+    waits for its time, as this one does meanwhile. Should this process end, the run begins by itself.
+    """
+    if flow_run.state and flow_run.state.is_cancelled():
+        await _cancelling_told(client, flow_run)
+        return True
+    put_off = "Resumed, as soon as the worker has reported the last attempt."
+    while True:
+        due = datetime.now(UTC) + timedelta(seconds=2 * HOOK_SECONDS)
+        await client.set_flow_run_state(flow_run.id, Scheduled(scheduled_time=due, message=put_off), force=True)
+        report = _last_report(await client.read_flow_run_states(flow_run.id))
+        if report and (report.message or "").startswith(LAST):
+            return True
+        state = await _changed(client, flow_run, report)
+        if state is None or not state.is_crashed():
+            return state is None  # else it was cancelled meanwhile, or has begun
+
+
+def _last_report(states: Sequence[State[Any]]) -> State[Any] | None:
+    """Return what a worker said last of the last attempt; None when it has said nothing."""
+    for state in sorted(states, key=lambda state: state.timestamp, reverse=True):
+        if (state.message or "").startswith((FIRST, LAST)):
+            return state
+        if state.is_running() or state.is_pending():
+            break
+    return None
+
+
+async def _changed(client: PrefectClient, flow_run: FlowRun, first: State[Any] | None) -> State[Any] | None:
+    """Return the state that a scheduled run is given by a worker, or by somebody; None when no worker will do so."""
+    seconds = REPORT_SECONDS
+    if first:
+        seconds = HOOK_SECONDS - (datetime.now(UTC) - first.timestamp).total_seconds()
+    deadline = monotonic() + seconds
+    while monotonic() < deadline and not (first and await _done(client, flow_run, first.timestamp)):
+        await asyncio.sleep(REPORT_POLL_SECONDS)
+        state = (await client.read_flow_run(flow_run.id)).state
+        if state and not state.is_scheduled():
+            return state
+    return None
+
+
+async def _done(client: PrefectClient, flow_run: FlowRun, since: datetime) -> bool:
+    """Whether a worker has finished with the run after a time. It says so after its last report, dropped or not."""
+    finished = EventFilter(
+        event=EventNameFilter(name=["prefect.worker.executed-flow-run"]),
+        related=EventRelatedFilter(id=[f"prefect.flow-run.{flow_run.id}"]),
+        occurred=EventOccurredFilter.model_validate({"since": since}),
+    )
+    return bool((await client.read_events(finished, limit=1)).events)
+
+
+async def _cancelling_told(client: PrefectClient, flow_run: FlowRun) -> None:
+    await asyncio.sleep(REPORT_SECONDS)
+    for _ in range(ENDS_SECONDS):
+        state = (await client.read_flow_run(flow_run.id)).state
+        if state is None or not (state.message or "").startswith(CANCELLED):
+            return
+        await asyncio.sleep(1)
+
+
+STARTING_SECONDS = 180.0
+"""In which a run that was taken by a worker must begin; the process worker imports everything first."""
+MOST_DEATHS = 3
+"""A run whose process died so often is left alone: perhaps it is the run that ends its process."""
+CRASHED_SECONDS = 3600.0
+"""How long ago a run may have crashed that is scheduled again."""
+_PAGE = 200  # the most that the server returns at once
+
+
+async def recover(client: PrefectClient, pool: str) -> None:
+    """Schedule again the runs of a work pool whose process is gone."""
+    flow_filter = FlowFilter(name=FlowFilterName(any_=list(FLOWS)))
+    work_pool_filter = WorkPoolFilter(name=WorkPoolFilterName(any_=[pool]))
+    recently = FlowRunFilterEndTime(after_=datetime.now(UTC) - timedelta(seconds=CRASHED_SECONDS))
+    found: list[FlowRun] = []
+    for which in (
+        FlowRunFilter(state=_in(StateType.CRASHED), end_time=recently),
+        FlowRunFilter(state=_in(StateType.RUNNING, StateType.PENDING)),
+    ):
+        full, offset = True, 0
+        while full:
+            page = await client.read_flow_runs(
+                flow_filter=flow_filter,
+                work_pool_filter=work_pool_filter,
+                flow_run_filter=which,
+                limit=_PAGE,
+                offset=offset,
+            )
+            found += page
+            full, offset = len(page) == _PAGE, offset + _PAGE
+    await recover_runs(found)
+
+
+async def recover_runs(flow_runs: Sequence[FlowRun]) -> None:
+    """Schedule again those of some runs whose process is gone. One that cannot be judged is left as it is."""
+    async with get_client() as client:
+        for flow_run in flow_runs:
+            try:
+                if await _is_gone(flow_run):
+                    await _schedule(client, flow_run)
+            except (FathomError, PrefectException, PrefectHTTPStatusError) as error:
+                get_logger("fathom").warning("Run %s: %s", flow_run.id, error)
+
+
+def _in(*states: StateType) -> FlowRunFilterState:
+    return FlowRunFilterState(type=FlowRunFilterStateType(any_=list(states)))
+
+
+async def _is_gone(flow_run: FlowRun) -> bool:
+    """Whether no process works on a run that has begun, or that should have begun by now."""
+    if flow_run.state is None or flow_run.state_type not in _UNFINISHED:
+        return False
+    since = flow_run.state.timestamp
+    lease = await read_lease(*place(str(flow_run.id), flow_run.parameters))
+    if flow_run.state_type is StateType.CRASHED:  # a run that never began would crash again
+        return lease is not None and not lease.alive
+    if lease and has_begun(since, lease):
+        return not lease.alive
+    # One that runs without a lease here may have it in the store of another machine. One whose lease is older than its
+    # state was answered while it waited: by then its process may have been gone.
+    waited = flow_run.state_type is StateType.RUNNING and lease is not None and not lease.alive
+    return (waited or flow_run.state_type is StateType.PENDING) and _seconds_since(since) > STARTING_SECONDS
+
+
+def _seconds_since(time: datetime) -> float:
+    return (datetime.now(UTC) - time).total_seconds()
+
+
+async def _schedule(client: PrefectClient, flow_run: FlowRun) -> None:
+    """Schedule a run again, unless another worker was quicker or its process dies each time."""
+    state = flow_run.state
+    deaths = await died(*place(str(flow_run.id), flow_run.parameters))
+    if deaths >= MOST_DEATHS:
+        if flow_run.state_type is not StateType.CRASHED:
+            said = f"Its process died {deaths} times, so it is not tried again. Find out why, then: Retry in the UI."
+            await client.set_flow_run_state(flow_run.id, Crashed(message=said), force=True)
+        return
+    now = (await client.read_flow_run(flow_run.id)).state
+    if state and now and now.id == state.id:
+        said = "Its process is gone; scheduled again."
+        await client.set_flow_run_state(flow_run.id, Scheduled(message=said), force=True)
+        publish(Event("warning", f"run {str(flow_run.id)[:8]}: its process is gone; scheduled again"))
+
+
+_UNFINISHED = (StateType.RUNNING, StateType.PENDING, StateType.CRASHED)

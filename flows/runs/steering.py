@@ -13,7 +13,7 @@ from fathom.config.environment import Environment
 from fathom.config.secrets import Scrubber
 from fathom.errors import InvalidInput, RunNotFound
 from fathom.flows.preflight import artifact_root
-from fathom.flows.runs.flow_runs import place, recent
+from fathom.flows.runs.states import place, recent
 from fathom.flows.runs.stored import LATEST, find, is_prefix, locate
 from fathom.flows.server import find_api
 from fathom.models import Model

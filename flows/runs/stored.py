@@ -12,8 +12,8 @@ from typing import TypeVar
 from fathom.errors import FathomError, InvalidInput, NoReport, RunNotFound, StoreError
 from fathom.evidence.provenance import PROVENANCE, Provenance, read
 from fathom.flows.preflight import artifact_root
-from fathom.flows.runs.flow_runs import place, recent
 from fathom.flows.runs.index import RunIndex
+from fathom.flows.runs.states import place, recent
 from fathom.flows.server import find_api
 from fathom.models import AuditHead, Model, ParentRun, Plan, RunResult
 from fathom.storage.atomic import READERS

@@ -33,7 +33,7 @@ from fathom.config.form import SetBy, setting_of
 from fathom.config.groups import DEFAULT_USD, EXTRACTIVE, Budget
 from fathom.config.settings import SETTINGS, ResearchSettings
 from fathom.errors import NotAllowed, TooManyRequests
-from fathom.flows.runs.flow_runs import place
+from fathom.flows.runs.states import place
 from fathom.serve.caller import Caller, Role
 from fathom.storage.lease import RESULTS
 from fathom.storage.store import ArtifactStore, json_bytes

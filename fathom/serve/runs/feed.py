@@ -29,8 +29,7 @@ from pydantic import ValidationError
 from fathom.client.shapes import EventType, RunEvent
 from fathom.errors import StoreError
 from fathom.flows.runs.finding import KnownRun, find_run
-from fathom.flows.runs.flow_runs import row_of
-from fathom.flows.runs.states import state_of
+from fathom.flows.runs.states import row_of, state_of
 from fathom.models import RunState, StepStatus
 from fathom.storage.lease import RESULTS
 from fathom.storage.store import ArtifactStore

@@ -31,9 +31,8 @@ from fathom.client.shapes import RunList, RunSummary
 from fathom.errors import InvalidInput, StoreError
 from fathom.flows.preflight import artifact_root
 from fathom.flows.runs.finding import KnownRun, stamp
-from fathom.flows.runs.flow_runs import FLOW, row_of
 from fathom.flows.runs.index import RunIndex
-from fathom.flows.runs.states import state_of
+from fathom.flows.runs.states import FLOW, row_of, state_of
 from fathom.models import Ending, RunResult, RunState
 from fathom.serve.access.ownership import Owners
 from fathom.serve.caller import Caller, Ownership

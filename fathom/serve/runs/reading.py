@@ -13,8 +13,7 @@ from prefect.utilities.urls import url_for
 from fathom.client.shapes import Links, Run
 from fathom.flows.runs.answering import ASKED, key_of, read_input
 from fathom.flows.runs.finding import KnownRun
-from fathom.flows.runs.flow_runs import row_of
-from fathom.flows.runs.states import state_of
+from fathom.flows.runs.states import row_of, state_of
 from fathom.models import RunManifest, RunResult, RunState
 from fathom.serve.caller import Ownership
 from fathom.serve.options import is_own

@@ -15,7 +15,7 @@ from fathom.config.settings import ResearchSettings
 from fathom.errors import Conflict
 from fathom.flows.deep_research import deep_research
 from fathom.flows.deploying import deploy
-from fathom.flows.runs.flow_runs import FLOW
+from fathom.flows.runs.states import FLOW
 from fathom.serve.access.ownership import Deed, tags_of
 from fathom.serve.access.spending import Spending, capped, check_most, most_usd
 from fathom.serve.caller import Caller, Ownership

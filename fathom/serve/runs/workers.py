@@ -26,7 +26,7 @@ from prefect.client.schemas.objects import WorkerStatus
 from prefect.exceptions import PrefectException, PrefectHTTPStatusError
 
 from fathom.errors import NotReady, StoreError
-from fathom.flows.worker_process import is_dead, process_of
+from fathom.flows.worker import is_dead, process_of
 from fathom.serve.options import Options
 from fathom.storage.store import ArtifactStore
 
