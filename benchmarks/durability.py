@@ -70,10 +70,10 @@ def _nothing_stored() -> Iterator[None]:
     """Let every task run without a key and without storing its result."""
     from prefect.cache_policies import NO_CACHE
 
-    from fathom.tasks import model_calls, planning, reflection, reporting, research, start, tool_calls
+    from fathom.tasks import model_calls, planning, reporting, research, start, tool_calls
     from fathom.tasks.durable import RunTask
 
-    modules = (model_calls, planning, tool_calls, reflection, reporting, research, start)
+    modules = (model_calls, planning, tool_calls, reporting, research, start)
     durable = [value for module in modules for value in vars(module).values() if isinstance(value, RunTask)]
     before = {id(task): task.task for task in durable}
     for task in durable:

@@ -36,7 +36,7 @@ from fathom.models import Asked, Matter, Reply
 from fathom.run.engine import Engine
 from fathom.storage.store import json_bytes
 from fathom.tasks.events import tell_waiting
-from fathom.tasks.watching import stop
+from fathom.tasks.supervision import stop
 from fathom.telemetry.audit_events import Actor, AuditType
 from fathom.telemetry.progress import phase
 

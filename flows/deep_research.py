@@ -40,9 +40,8 @@ from fathom.storage.store import REPORT_TEXT, RESULT, ArtifactStore
 from fathom.tasks.auditing import log_event, quieten_tasks, session
 from fathom.tasks.durable import durable_run, run_logger, run_store
 from fathom.tasks.events import tell_end, tell_start
-from fathom.tasks.joining import take_up_servers
 from fathom.tasks.limits import SharedTurns, read_limits
-from fathom.tasks.start import begin, begin_follow_up, claim_folder, find_parent
+from fathom.tasks.start import begin, begin_follow_up, claim_folder, find_parent, take_up_servers
 from fathom.tasks.supervision import Supervision
 from fathom.tasks.ui import Display
 from fathom.telemetry.audit_events import AuditType

@@ -19,9 +19,9 @@ from fathom.run.reading import Reading, Useless
 from fathom.run.state import RunState
 from fathom.storage.store import NOTES, PLAN
 from fathom.tasks.durable import run_logger
-from fathom.tasks.reflection import reflect
+from fathom.tasks.people import hear
+from fathom.tasks.planning import reflect
 from fathom.tasks.research import research_step
-from fathom.tasks.steering import hear
 from fathom.tasks.ui import Display
 from fathom.telemetry.audit_events import AuditType
 from fathom.telemetry.progress import Event, phase, publish

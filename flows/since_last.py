@@ -13,8 +13,8 @@ from fathom.report.changes import render_changes, render_changes_html, summary_o
 from fathom.run.engine import Engine, RunStart
 from fathom.run.state import RunState
 from fathom.storage.runs import StoredRun
+from fathom.tasks.checking import read_texts
 from fathom.tasks.durable import run_logger
-from fathom.tasks.evidence import read_texts
 from fathom.telemetry.progress import phase
 
 

@@ -41,7 +41,7 @@ from fathom.flows.deploying import POOL, ensure_pool
 from fathom.flows.runs.resuming import recover
 from fathom.flows.runs.states import BATCH, FLOW
 from fathom.storage.lease import is_gone
-from fathom.tasks.watching import stop
+from fathom.tasks.supervision import stop
 from fathom.text.plain import counted
 
 POLL_SECONDS = 2.0

@@ -27,8 +27,7 @@ from fathom.sources.domains import usable
 from fathom.sources.scoring import trust
 from fathom.sources.warnings import report_warnings
 from fathom.storage.store import MANIFEST, REPORT, REPORT_PAGE, REPORT_TEXT
-from fathom.tasks.checking import Reviewer
-from fathom.tasks.evidence import read_texts, score_retrieved
+from fathom.tasks.checking import Reviewer, read_texts, score_retrieved
 from fathom.tasks.planning import look_for_words
 from fathom.tasks.reporting import make_outline, write_answer, write_section
 from fathom.tasks.results import Outlined, Scored, Written

@@ -1,39 +1,36 @@
-"""The claims of what was written: judged, corrected once where the judge objects, and checked.
+"""The claims of what was written: what they rest on, judged, corrected once, and checked.
 
-A sentence goes back to the writer only when the judge objects to it, alone and with the passages that decided; the rest
-of its section stays as it is. What the writer takes out is recorded, and what it leaves in against the judge is marked.
+A sentence goes back to the writer only when the judge objects to it, alone and with the passages that decided; the
+rest of its section stays as it is. What the writer takes out is recorded, and what it leaves in against the judge is
+marked.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import date
 
 from fathom.config.groups import Unsupported
+from fathom.contradictions.finding import Said, find_contradictions
 from fathom.evidence.bearing import Bearing
 from fathom.evidence.claims import Statement, as_written, claims_of, marked, with_replacements, without
-from fathom.evidence.judging import (
-    Exchange,
-    Known,
-    Settled,
-    bearing_on,
-    judge,
-    key_of,
-    settled,
-    supporting,
-    unsettled,
-)
+from fathom.evidence.judging import Exchange, Known, Settled, bearing_on, judge, key_of, settled, supporting, unsettled
 from fathom.evidence.passages import Search
-from fathom.evidence.stored import StoredText
+from fathom.evidence.stored import StoredText, stored_texts
 from fathom.evidence.verify import check_claims
+from fathom.extractive.statements import on_question
 from fathom.llm.windows import fitting
-from fathom.models import Claim, Note, Report, ReportSection, Usage, noted
+from fathom.models import Claim, Contradiction, Note, Plan, Report, ReportSection, ToolResult, Usage, noted
 from fathom.roles import CORRECTION, JUDGE, CorrectionRequest
 from fathom.roles.correction import Objection
 from fathom.roles.judge import JudgeAnswer, JudgeRequest, ShownPassage
 from fathom.run.engine import Engine
+from fathom.sources.corroboration import standing_of
+from fathom.sources.scoring import score_sources
 from fathom.tasks.durable import run_logger
 from fathom.tasks.model_calls import ask, find_window
+from fathom.tasks.results import Scored
 from fathom.telemetry.progress import phase
 from fathom.text.blocks import Kind
 from fathom.text.citations import cited_ids
@@ -227,3 +224,47 @@ def _objection(
         passages=[f"[{source_id}] {passage.text}" for source_id, passage in shown],
         elsewhere=[f"[{source_id}] {passage.text}" for source_id, passage in elsewhere],
     )
+
+
+async def read_texts(engine: Engine, results: Iterable[ToolResult]) -> list[StoredText]:
+    """Return every stored text of the run, with its place in the artifacts."""
+    found = [result for result in results if result.artifact_file]
+    names = list(dict.fromkeys(result.artifact_file for result in found))
+    files = await asyncio.gather(*map(engine.run_folder.load, names))
+    return await asyncio.to_thread(stored_texts, dict(zip(names, files, strict=True)), found)
+
+
+async def score_retrieved(
+    plan: Plan, notes: list[Note], found: list[Contradiction], _texts: Sequence[StoredText], _engine: Engine
+) -> Scored:
+    """Score every source, and find contradictions besides those that the critic found."""
+    titles = {text.source.source_id: text.source.title for text in _texts}
+    said = [
+        Said(quoted, source_ids, titles.get(source_ids[0], "") if source_ids else "")
+        for note in notes
+        for quoted, source_ids in note.quotations()
+    ]
+    # The critic was asked for those that matter; these were found by their words alone.
+    disagreeing = [one for one in find_contradictions(said) if not _is_change(one, _texts)]
+    new = on_question(_engine.start.question, notes, disagreeing)
+    contradictions = [*found, *(one for one in new if one not in found)]
+    qualities = await asyncio.to_thread(
+        score_sources,
+        [text.source_text() for text in _texts],
+        said,
+        query=_engine.start.question,
+        steps=plan.steps,
+        contradictions=contradictions,
+        today=date.fromisoformat(_engine.start.today),
+        rules=_engine.settings.sources,
+    )
+    return Scored(qualities=qualities, contradictions=contradictions)
+
+
+def _is_change(found: Contradiction, texts: Sequence[StoredText]) -> bool:
+    """Whether each source of one side says that it changes each of the other, or is changed by it: they agree then."""
+    standings = {text.source.source_id: standing_of(text.source, text.text) for text in reversed(texts)}
+    known = [source_id for source_id in found.source_ids if source_id in standings]
+    other = [source_id for source_id in known if source_id in found.other_source_ids]
+    one = [source_id for source_id in known if source_id not in other]
+    return bool(one and other) and all(standings[a].related(standings[b]) for a in one for b in other)

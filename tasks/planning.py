@@ -1,4 +1,4 @@
-"""The plan: search the local documents, then ask the planner."""
+"""The plan: search the local documents, then ask the planner; and the critic's judgement of a finished round."""
 
 from __future__ import annotations
 
@@ -7,16 +7,18 @@ from collections.abc import Sequence
 from pydantic import JsonValue
 
 from fathom.config.groups import Role
-from fathom.models import Catalogue, Clarification, Plan, Survey
-from fathom.roles import PLANNER, EarlierReport, PlanRequest
+from fathom.models import Catalogue, Clarification, Plan, Remark, Survey
+from fathom.retrieval.narrowing import Memory
+from fathom.roles import CRITIC, PLANNER, EarlierReport, PlanRequest, ReflectRequest
 from fathom.run.checklist import within
 from fathom.run.engine import Engine, RunStart
 from fathom.run.estimate import Scope, scope_of
-from fathom.tasks.durable import recorded_task
-from fathom.tasks.model_calls import ask
-from fathom.tasks.results import Planned
+from fathom.tasks.durable import recorded_task, run_logger
+from fathom.tasks.model_calls import ask, ask_overview
+from fathom.tasks.results import Planned, Reflected
 from fathom.telemetry.audit_events import AuditType
-from fathom.telemetry.progress import phase
+from fathom.telemetry.progress import Event, phase, publish
+from fathom.text.plain import counted
 
 
 @recorded_task(name="survey", run_name="search the documents")
@@ -87,3 +89,35 @@ def _earlier(start: RunStart) -> EarlierReport | None:
     if not (parent := start.parent):
         return None
     return EarlierReport(asked=start.query, question=parent.question, answer=parent.answer, gaps=parent.gaps)
+
+
+async def reflect(
+    plan: Plan, memory: Memory, remarks: list[Remark], round_number: int, max_follow_ups: int, _engine: Engine
+) -> Reflected:
+    """Score the evidence, update the checklist and propose what the next round should find, `remarks` among it."""
+    known = memory.within(_engine.settings.max_context_tokens, _engine.start.question)
+    request = ReflectRequest(
+        query=_engine.question_for(CRITIC),
+        today=_engine.start.today,
+        plan=plan,
+        round=round_number,
+        max_follow_ups=max_follow_ups,
+        remarks=remarks,
+        notes=known.notes,
+        briefs=known.briefs,
+    )
+    answer, usage = await ask_overview(CRITIC, request, _engine)
+    reflection = answer.reflection(round_number)
+    message = f"sufficiency {reflection.sufficiency_score}/10, {counted(len(reflection.gaps), 'gap')}"
+    run_logger().info("The critic after round %d: %s. %s", round_number, message, reflection.reasoning)
+    publish(Event("reflection", message))
+    await _engine.audit.record(
+        AuditType.reflection_completed,
+        Role.critic,
+        message,
+        round=round_number,
+        score=reflection.sufficiency_score,
+        gaps=[gap.description for gap in reflection.gaps],
+        follow_ups=[step.title for step in reflection.follow_up_steps],
+    )
+    return Reflected(reflection=reflection, usage=usage)

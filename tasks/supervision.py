@@ -1,32 +1,38 @@
-"""Watches over a run from inside its own process, because nothing else watches an ad-hoc run.
+"""Watches over a run from inside its own process, and asks Prefect whether it was cancelled.
 
 It keeps the run's lease, and stops the work when the run is cancelled, another process takes it over, the server is
 gone, or the process is terminated. Requests in flight are dropped; everything that has finished is stored already.
+
+Asks the Prefect server whether runs of this process were cancelled: one thread and one request for all of them. A run
+that asked by itself, three times a second, would cost the server 11 ms each time.
 """
 
 from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Coroutine
-from contextlib import ExitStack, suppress
-from threading import current_thread, main_thread
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from threading import Lock, Thread, current_thread, main_thread
 from time import monotonic
 from typing import Any, Self
+from uuid import UUID
 
-from prefect.client.schemas.objects import State
+import httpx
+from prefect.client.orchestration import PrefectClient, get_client
+from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId, FlowRunFilterState, FlowRunFilterStateType
+from prefect.client.schemas.objects import State, StateType
 from prefect.context import FlowRunContext
-from prefect.exceptions import Abort, Pause, TerminationSignal
+from prefect.exceptions import Abort, Pause, PrefectHTTPStatusError, TerminationSignal
 from prefect.logging import get_logger
 from prefect.states import Cancelled, Crashed
 from pydantic_core import to_jsonable_python
 
 from fathom.config.secrets import Scrubber, each_text
-from fathom.errors import FathomError, RunBusy, RunCancelled, RunTerminated, StoreError
+from fathom.errors import FathomError, RunBusy, RunCancelled, RunTerminated, ServerLost, StoreError
 from fathom.storage.lease import LEASE_SECONDS, LeaseFile, LeaseKeeper, read_lease
 from fathom.storage.store import ArtifactStore
 from fathom.tasks.durable import current_run_key, run_logger
-from fathom.tasks.watching import cancelled, new_client, watched
 
 CANCELLED = "Cancelled; finished work is kept."
 """Beginning of a cancelled run's message, until a worker replaces it by its own."""
@@ -145,3 +151,105 @@ async def _settled(work: Coroutine[Any, Any, None] | asyncio.Task[None]) -> None
         task.cancel()
     elif not task.cancelled() and (error := task.exception()):
         get_logger("fathom").warning("%s", error)
+
+
+FIRST_SECONDS, LONGEST_SECONDS = 0.3, 2.0
+"""Between two requests: shortly after a run has begun, and after a while or with many runs."""
+MANY = 8
+SERVER_SECONDS = 15.0  # a server that restarts within this time counts as never gone
+ANSWER_SECONDS = 5.0
+
+Stop = Callable[[FathomError], object]
+
+
+@contextmanager
+def watched(run_id: UUID, stop: Stop) -> Iterator[None]:
+    """Call `stop` from another thread when the run is cancelled (RunCancelled) or the server is gone (ServerLost)."""
+    _watch.add(run_id, stop)
+    try:
+        yield
+    finally:
+        _watch.remove(run_id)
+
+
+def stop(run_ids: Sequence[UUID], reason: FathomError) -> None:
+    """Stop runs of this process."""
+    for run_id in run_ids:
+        _watch.stop(run_id, reason)
+
+
+async def cancelled(client: PrefectClient, run_ids: Sequence[UUID]) -> list[UUID]:
+    """Return the runs among these that are cancelled or are to be, 200 of them at most.
+
+    Raises:
+        TimeoutError: the server is too slow.
+    """
+    wanted = FlowRunFilterStateType(any_=[StateType.CANCELLING, StateType.CANCELLED])
+    which = FlowRunFilter(id=FlowRunFilterId(any_=list(run_ids)), state=FlowRunFilterState(type=wanted))
+    async with asyncio.timeout(ANSWER_SECONDS):
+        return [run.id for run in await client.read_flow_runs(flow_run_filter=which)]
+
+
+def new_client() -> PrefectClient:
+    """Return a new client: the run's own waits a minute for a server that it reached before and that is gone."""
+    return get_client(httpx_settings={"timeout": ANSWER_SECONDS})
+
+
+class _Watch:
+    """The runs of this process, and the thread that asks about them while there are any."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._runs: dict[UUID, Stop] = {}
+        self._pause = FIRST_SECONDS
+        self._running = False
+
+    def add(self, run_id: UUID, stop: Stop) -> None:
+        with self._lock:
+            self._runs[run_id] = stop
+            self._pause = FIRST_SECONDS
+            if not self._running:
+                self._running = True
+                Thread(target=lambda: asyncio.run(self._ask()), name="watch", daemon=True).start()
+
+    def remove(self, run_id: UUID) -> None:
+        with self._lock:
+            del self._runs[run_id]
+
+    def _goes_on(self) -> bool:
+        with self._lock:
+            self._running = bool(self._runs)
+            return self._running
+
+    async def _ask(self) -> None:
+        answered = monotonic()
+        while self._goes_on():
+            try:
+                async with new_client() as client:
+                    while run_ids := list(self._runs):
+                        for run_id in await cancelled(client, run_ids):
+                            self.stop(run_id, RunCancelled("The run was cancelled."))
+                        answered = monotonic()
+                        await asyncio.sleep(self._next_pause())
+            except httpx.ConnectError:  # nothing listens there; slow answers are not the same
+                if monotonic() - answered > SERVER_SECONDS:
+                    for run_id in list(self._runs):
+                        self.stop(
+                            run_id, ServerLost("The Prefect server no longer answers.", next_step="start it again")
+                        )
+            except (httpx.HTTPError, PrefectHTTPStatusError, TimeoutError, ValueError):
+                pass  # slow, broken, or a proxy's page in its place: asked again
+            await asyncio.sleep(FIRST_SECONDS)
+
+    def stop(self, run_id: UUID, reason: FathomError) -> None:
+        with self._lock:  # so that it has not ended meanwhile, and its event loop with it
+            if stop := self._runs.get(run_id):
+                stop(reason)
+
+    def _next_pause(self) -> float:
+        with self._lock:
+            self._pause = LONGEST_SECONDS if len(self._runs) > MANY else min(1.5 * self._pause, LONGEST_SECONDS)
+            return self._pause
+
+
+_watch = _Watch()

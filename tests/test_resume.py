@@ -32,8 +32,7 @@ from fathom.flows.deep_research import deep_research
 from fathom.llm import prompts
 from fathom.storage.lease import LEASE_SECONDS, LeaseFile, LeaseKeeper, read_lease, result_key
 from fathom.storage.store import ArtifactStore
-from fathom.tasks.supervision import Supervision
-from fathom.tasks.watching import MANY, watched
+from fathom.tasks.supervision import MANY, Supervision, watched
 from tests.conftest import OWN_FILES, Bucket, FathomCLI, Forked, PrefectServer, base_env, quiet_port
 from tests.inprocess import investigated
 from tests.processes import AT_ONCE, Kills, OwnServer, asking, end_all, fathom, finish, flow_runs, left_behind

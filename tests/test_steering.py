@@ -15,7 +15,7 @@ from fathom.models import Ending, RunResult
 from fathom.run.engine import Engine
 from fathom.storage.steering import Entry, Steer, Steering
 from fathom.storage.store import ArtifactStore, RunFolder
-from fathom.tasks.steering import hear
+from fathom.tasks.people import hear
 from tests.conftest import FathomCLI, Forked, PrefectServer, base_env
 from tests.inprocess import QUERY, investigated
 from tests.processes import Kills, finish, flow_runs
