@@ -32,7 +32,6 @@ __all__ = ["COMMANDS", "RUNS", "Fork", "Forks", "forking"]
 
 COMMANDS = (
     "fathom.cli.commands",
-    "fathom.cli.main",
     "fathom.cli.watch",
     "fathom.flows.diagnosis",
     "fathom.flows.listing",
@@ -61,9 +60,7 @@ RUNS = (
     "fathom.flows.local",
     "fathom.flows.resuming",
     "fathom.flows.worker",
-    "fathom.tools.fetch.web",
     "litellm",
-    "tavily",
     # What Prefect imports when it is first used.
     "fastapi",
     "prefect.concurrency._sync",
@@ -175,7 +172,6 @@ def _serve() -> None:
     """Import the modules, then do what each line asks for."""
     from fathom.flows.server import quieten
 
-    gc.disable()  # what is imported lives until the end
     quieten()  # as every command does before it imports Prefect
     if "litellm" in sys.argv:
         from fathom.config.environment import Environment
@@ -190,7 +186,6 @@ def _serve() -> None:
         pkgutil.resolve_name(name)
     assert threading.active_count() == 1, "a thread would not survive the fork"
     gc.freeze()  # no collection of a child copies the memory that all share
-    gc.enable()
     for line in sys.stdin:
         request = json.loads(line)
         if isinstance(request, int):
