@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
-import gc
 import os
 import random
 import re
@@ -94,13 +93,6 @@ def pytest_configure(config: pytest.Config) -> None:
     )
     for line in _THIRD_PARTY_WARNINGS:
         config.addinivalue_line("filterwarnings", line)
-    gc.disable()  # while the tests are imported: see `fathom.cli.main`
-
-
-def pytest_collection_finish() -> None:
-    """Collect garbage again, but not among what was imported, which lives until the end."""
-    gc.freeze()
-    gc.enable()
 
 
 def _ports() -> Iterator[int]:
