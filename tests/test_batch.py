@@ -141,6 +141,7 @@ def test_the_index_links_reports_and_escapes_what_people_and_pages_wrote() -> No
 def env(stubs: Stubs, prefect_server: PrefectServer, home: Path, tmp_path: Path) -> dict[str, str]:
     """A process's environment: the session's server, the stubs, an empty home and a store."""
     stubs.settings.llm_delay = stubs.settings.search_delay = 0.1
+    stubs.settings.steps = 2
     artifacts = {"FATHOM_ARTIFACTS": str(tmp_path / "store")}
     return {**base_env(), "HOME": str(home), **prefect_server.env, **stubs.env, **artifacts}
 

@@ -30,6 +30,7 @@ SEED = int(os.environ.get("KILL_SEED", "20261122"))  # another one tries other m
 def env(stubs: Stubs, prefect_server: PrefectServer, home: Path) -> Iterator[dict[str, str]]:
     """A process's environment: the session's server, the stubs, an empty home."""
     stubs.settings.llm_delay = stubs.settings.search_delay = 0.1
+    stubs.settings.steps, stubs.settings.breadth = 2, 1
     yield {**base_env(), "HOME": str(home), **prefect_server.env, **stubs.env}
     end_all()
 
@@ -74,7 +75,7 @@ class Attempts:
 def test_a_run_killed_at_random_points_repeats_nothing(
     stubs: Stubs, env: dict[str, str], forked: Forked, prefect_server: PrefectServer, tmp_path: Path
 ) -> None:
-    stubs.settings.steps = 6
+    stubs.settings.steps, stubs.settings.breadth = 6, 2
     options = ["--model", "openai/stub", "--profile", "deep", "--fresh", "--json", "--quiet"]
     undisturbed = finish(fathom(env, "research", QUERY, *options, "--artifacts", str(tmp_path / "undisturbed")))
     total = len(stubs.requests)

@@ -61,7 +61,7 @@ PLAN = Plan(
 def providers(providers: Stubs) -> Stubs:
     """The providers, for a small run, with a model that asks back."""
     providers.settings.page_bytes = 2_000
-    providers.settings.steps = 2
+    providers.settings.steps, providers.settings.breadth = 2, 1
     providers.settings.ask_back = ASK_BACK
     return providers
 

@@ -43,9 +43,15 @@ SMALL = {"model": "openai/stub", "window": 8_000}
 QUICK = ["--model", "openai/stub", "--profile", "quick", "--fresh", "--quiet"]
 
 
+def shrink(stubs: Stubs) -> None:
+    """Make a run small: a dozen requests, and each role of a quick run."""
+    stubs.settings.steps, stubs.settings.breadth = 2, 1
+
+
 @pytest.fixture
 def env(stubs: Stubs, prefect_server: PrefectServer, home: Path) -> Iterator[dict[str, str]]:
     """A process's environment: the session's server, the stubs, an empty home."""
+    shrink(stubs)
     stubs.settings.llm_delay = stubs.settings.search_delay = 0.2
     yield {**base_env(), "HOME": str(home), **prefect_server.env, **stubs.env}
     end_all()
@@ -56,6 +62,7 @@ def undisturbed(prefect_server: PrefectServer, tmp_path_factory: pytest.TempPath
     """What a run stores that nobody stops, by a process with a hash seed of its own."""
     folder = tmp_path_factory.mktemp("undisturbed")
     with serving() as stubs:
+        shrink(stubs)
         env = {**base_env(), "HOME": str(folder), **prefect_server.env, **stubs.env}
         try:
             return left_behind(finish(fathom(env, "research", QUERY, *QUICK, "--json", "--artifacts", str(folder))))
@@ -428,6 +435,7 @@ def runs(
 ) -> Runs:
     for name, value in stubs.env.items():
         monkeypatch.setenv(name, value)
+    shrink(stubs)
     return Runs(stubs, tmp_path)
 
 

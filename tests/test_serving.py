@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -21,8 +20,8 @@ from fathom.serve.options import Options
 from fathom.storage.store import MANIFEST, RUNS
 from fathom.telemetry.audit_events import AuditType, ChainedEvent, events_in
 from fathom.telemetry.audit_log import AUDIT_FILE
-from tests.conftest import PrefectServer, base_env, quiet_port
-from tests.processes import end_all, fathom
+from tests.conftest import Forked, PrefectServer, base_env, quiet_port
+from tests.forking import Fork
 from tests.server import Served, served_with
 
 
@@ -81,52 +80,51 @@ def test_a_run_that_is_just_being_begun_is_cancelled(prefect_server: PrefectServ
         assert prefect.read_flow_run(UUID(run["id"])).state_type is StateType.CANCELLING
 
 
-def test_a_killed_server_loses_no_event_and_repeats_no_run(prefect_server: PrefectServer, tmp_path: Path) -> None:
+def test_a_killed_server_loses_no_event_and_repeats_no_run(
+    prefect_server: PrefectServer, forked: Forked, tmp_path: Path
+) -> None:
     """Ten clients listen to a run while the server is killed; each goes on at the one that is started again."""
     port, root = quiet_port(), tmp_path / "store"
     env = {**base_env(), **prefect_server.env, "HOME": str(tmp_path), "FATHOM_ARTIFACTS": str(root)}
     url = f"http://127.0.0.1:{port}"
-    first = fathom(env, "serve", "--port", str(port), "--at-once", "1")
+    first = forked(env, "serve", "--port", str(port), "--at-once", "1")
     workers = set[int]()
-    try:
-        until(lambda: answers(url), first)
-        taken = fathom(env, "serve", "--port", str(port))
-        assert taken.communicate(timeout=120)[1].startswith("fathom: E4001 Port"), "it said so, and nothing else"
-        assert taken.returncode == 2
-        asked = {"question": "What is a descriptor in Python?", "settings": {"profile": "quick"}}
-        started = httpx.post(f"{url}/api/v1/runs", json=asked, timeout=60).json()
-        waits = httpx.post(f"{url}/api/v1/runs", json={**asked, "question": "What is a slot?"}, timeout=60).json()
-        listeners = [Listener(f"{url}{started['links']['events']}") for _ in range(10)]
-        until(lambda: all(len(listener.ids) >= 2 for listener in listeners))
-        first.kill()
-        first.communicate()
-        second = fathom(env, "serve", "--port", str(port), "--at-once", "1")
-        for listener in listeners:
-            listener.join(120)
-        kept = (root / RUNS / folder_of(root, started["id"]) / AUDIT_FILE).read_bytes()
-        lines = events_in(kept, ChainedEvent)
-        assert [line.type for line in lines].count(AuditType.session_created) == 1
-        assert AuditType.session_resumed not in [line.type for line in lines], "the run went on by itself"
-        for listener in listeners:
-            assert listener.ids == list(range(1, len(lines) + 1)), "every event, and each once"
-            assert listener.breaks and listener.end == {"state": "complete", "ended": True}
-        late = Listener(f"{url}{waits['links']['events']}")
-        late.join(120)
-        assert late.end == {"state": "complete", "ended": True}
-        until(lambda: httpx.get(f"{url}/api/v1/ready", timeout=60).is_success)
-        more = [httpx.post(f"{url}/api/v1/runs", json=asked, timeout=60).json() for _ in range(2)]
-        idle = Listener(f"{url}{more[1]['links']['events']}")
-        second.terminate()
-        said = second.communicate(timeout=120)[1]
-        assert second.returncode == 0, said
-        idle.stop()
-        workers |= {int(pid) for pid in re.findall(r"fathom \S+ (\d+) takes", said)}
-        until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in workers))
-    finally:
-        end_all()
+    until(lambda: answers(url), first)
+    taken = forked(env, "serve", "--port", str(port))
+    assert taken.communicate(timeout=120)[1].startswith("fathom: E4001 Port"), "it said so, and nothing else"
+    assert taken.returncode == 2
+    asked = {"question": "What is a descriptor in Python?", "settings": {"profile": "quick"}}
+    started = httpx.post(f"{url}/api/v1/runs", json=asked, timeout=60).json()
+    waits = httpx.post(f"{url}/api/v1/runs", json={**asked, "question": "What is a slot?"}, timeout=60).json()
+    listeners = [Listener(f"{url}{started['links']['events']}") for _ in range(10)]
+    until(lambda: all(len(listener.ids) >= 2 for listener in listeners))
+    first.kill()
+    first.communicate()
+    second = forked(env, "serve", "--port", str(port), "--at-once", "1")
+    for listener in listeners:
+        listener.join(120)
+    kept = (root / RUNS / folder_of(root, started["id"]) / AUDIT_FILE).read_bytes()
+    lines = events_in(kept, ChainedEvent)
+    assert [line.type for line in lines].count(AuditType.session_created) == 1
+    assert AuditType.session_resumed not in [line.type for line in lines], "the run went on by itself"
+    for listener in listeners:
+        assert listener.ids == list(range(1, len(lines) + 1)), "every event, and each once"
+        assert listener.breaks and listener.end == {"state": "complete", "ended": True}
+    late = Listener(f"{url}{waits['links']['events']}")
+    late.join(120)
+    assert late.end == {"state": "complete", "ended": True}
+    until(lambda: httpx.get(f"{url}/api/v1/ready", timeout=60).is_success)
+    more = [httpx.post(f"{url}/api/v1/runs", json=asked, timeout=60).json() for _ in range(2)]
+    idle = Listener(f"{url}{more[1]['links']['events']}")
+    second.terminate()
+    said = second.communicate(timeout=120)[1]
+    assert second.returncode == 0, said
+    idle.stop()
+    workers |= {int(pid) for pid in re.findall(r"fathom \S+ (\d+) takes", said)}
+    until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in workers))
 
 
-def until(reached: Callable[[], bool], process: subprocess.Popen[str] | None = None) -> None:
+def until(reached: Callable[[], bool], process: Fork | None = None) -> None:
     """Wait; where a process is waited for, until it ends at the latest, and fail with what it said."""
     deadline = time.monotonic() + 300
     while not reached():
