@@ -78,9 +78,6 @@ def pytest_configure(config: pytest.Config) -> None:
         PREFECT_HOME=f"{session}/prefect",
         PREFECT_API_URL=f"http://127.0.0.1:{quiet_port()}/api",
         PREFECT_SERVER_ANALYTICS_ENABLED="false",
-        # A run of 50 tasks is 150 events: the server writes what comes in a moment at once, and not one by one.
-        PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_BATCH_SIZE="50",
-        PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_FLUSH_INTERVAL="0.2",
         DO_NOT_TRACK="1",
         # litellm loads tables from the network at import otherwise.
         LITELLM_LOCAL_MODEL_COST_MAP="True",
