@@ -499,7 +499,7 @@ def bad(name: str, **options: Any) -> Any:
         bad("no text", args=["bytes.md", "--fetch"], says="not text in UTF-8"),
         bad("its own page", args=["report.md", "--fetch", "--page", "report.md"], says="is not an HTML file name"),
         bad("a model without a key", args=["report.md", "--fetch", "--model", "openai/x"], says="OPENAI_API_KEY"),
-        bad("no price", args=["report.md", "--fetch", "--price", "x"], says="is not MODEL=INPUT,OUTPUT"),
+        bad("no price", args=["report.md", "--fetch", "--price", "x"], says="is not MODEL=IN,OUT"),
         bad("a run with a folder", args=["1a2b3c4d", "--sources", "empty"], says="a run has its own sources"),
     ],
 )
