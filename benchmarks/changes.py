@@ -29,7 +29,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Literal
 
-from fathom.changes.comparing import Side, compare
+from fathom.changes.comparing import ComparedRun, compare
 from fathom.changes.model import Change, Changes
 from fathom.evidence.stored import stored_texts
 from fathom.evidence.support import spaced_words
@@ -140,7 +140,7 @@ def _fact(head: str, rest: str) -> Fact:
 
 async def report_on(
     question: Question, stubs: Stubs, root: Path, *, changed: bool, second: bool, reworded: bool = False
-) -> Side:
+) -> ComparedRun:
     """Let the scripted model read the pages and write a report in one of the wordings."""
     ids = source_ids(page.url for page in question.pages)
     planted = {page.url: page.text(changed=changed, reworded=reworded) for page in question.pages}
@@ -162,7 +162,7 @@ async def report_on(
     return _side(await investigated(root, question.query, profile="quick", fresh=True))
 
 
-async def quote_on(question: Question, root: Path, *, changed: bool) -> Side:
+async def quote_on(question: Question, root: Path, *, changed: bool) -> ComparedRun:
     """Let the backend without a model read the pages as documents."""
     folder = root / "docs"  # the same for both runs, as a watched folder is
     folder.mkdir(parents=True, exist_ok=True)
@@ -175,7 +175,7 @@ async def quote_on(question: Question, root: Path, *, changed: bool) -> Side:
     return _side(found)
 
 
-def _side(result: RunResult) -> Side:
+def _side(result: RunResult) -> ComparedRun:
     folder = Path(result.artifacts)
     files = {path.name: path.read_bytes() for path in folder.iterdir()}
     texts = stored_texts(
@@ -187,10 +187,12 @@ def _side(result: RunResult) -> Side:
         ),
     )
     report = Report.model_validate_json(files["report.json"]) if "report.json" in files else None
-    return Side(result.run_id, "2026-11-23", "", report, texts)
+    return ComparedRun(result.run_id, "2026-11-23", "", report, texts)
 
 
-def score(found: Changes, question: Question, before: Side, after: Side, *, changed: bool, total: Score) -> None:
+def score(
+    found: Changes, question: Question, before: ComparedRun, after: ComparedRun, *, changed: bool, total: Score
+) -> None:
     """Add what was told of a pair of runs."""
     total.claims += len({claim.sentence for claim in after.claims})
     told = list(found.changes)
@@ -209,7 +211,7 @@ def score(found: Changes, question: Question, before: Side, after: Side, *, chan
     total.false += [_line(change) for change in told if "3907" not in [d.before for d in change.differences]]
 
 
-def _has(side: Side, stands: str) -> bool:
+def _has(side: ComparedRun, stands: str) -> bool:
     words = spaced_words(stands)
     quoted = (spaced_words(quote.text) for claim in side.claims for quote in claim.quotes)
     return bool(stands) and any(words in text for text in quoted)

@@ -24,7 +24,7 @@ from typing import Any
 from fathom.budget.ledger import Ledger
 from fathom.config.environment import Environment
 from fathom.config.groups import Budget, ModelCallSettings, RoleModel
-from fathom.evidence.bearing import Bearing, Span, place_of
+from fathom.evidence.bearing import Bearing, BearingSpan, place_of
 from fathom.evidence.claims import Statement, claim_text, claims_of
 from fathom.evidence.judging import Ask, Exchange, Key, judge, key_of, settled, unsettled
 from fathom.evidence.passages import Search
@@ -34,7 +34,7 @@ from fathom.llm.base import ModelCall
 from fathom.llm.client import ModelBackend
 from fathom.llm.dialects import dialect_of
 from fathom.llm.parsing import answer_of
-from fathom.llm.prompts import Message, messages
+from fathom.llm.prompts import PromptMessage, messages
 from fathom.llm.windows import fitting
 from fathom.models import ReportSection, Source, Verdict
 from fathom.roles import JUDGE
@@ -175,18 +175,18 @@ async def _nobody(request: JudgeRequest) -> tuple[JudgeAnswer, str]:
     return JudgeAnswer(opinions=[]), ""
 
 
-def spans_by_claim(asked: Iterable[Exchange], texts: Mapping[str, StoredText]) -> dict[Key, list[Span]]:
+def spans_by_claim(asked: Iterable[Exchange], texts: Mapping[str, StoredText]) -> dict[Key, list[BearingSpan]]:
     """Return what was shown of the sources of each claim, in all requests about it."""
-    found: defaultdict[Key, list[Span]] = defaultdict(list)
+    found: defaultdict[Key, list[BearingSpan]] = defaultdict(list)
     for one in asked:
         for claim in one.request.claims:
             found[claim.key] += shown_for(claim, one.request, texts)
     return found
 
 
-def shown_for(claim: JudgedClaim, request: JudgeRequest, texts: Mapping[str, StoredText]) -> list[Span]:
+def shown_for(claim: JudgedClaim, request: JudgeRequest, texts: Mapping[str, StoredText]) -> list[BearingSpan]:
     """Return what a request shows of a claim's sources, the headings above the passages included."""
-    found: list[Span] = []
+    found: list[BearingSpan] = []
     for source in request.sources:
         if source.source_id not in claim.source_ids:
             continue
@@ -198,11 +198,11 @@ def shown_for(claim: JudgedClaim, request: JudgeRequest, texts: Mapping[str, Sto
                 at = span.text.text.rfind(heading, 0, span.start) if heading else -1
                 if at >= 0:
                     line = span.text.text.rfind("\n", 0, at) + 1
-                    found.append(Span(span.text, line, at + len(heading)))
+                    found.append(BearingSpan(span.text, line, at + len(heading)))
     return found
 
 
-def decided_by(item: Item, spans: Sequence[Span], texts: Mapping[str, StoredText]) -> bool:
+def decided_by(item: Item, spans: Sequence[BearingSpan], texts: Mapping[str, StoredText]) -> bool:
     """Whether all that decides stands in some passages, but for a fifth of the characters of each place."""
     files = {source["n"]: source["file"] for source in item.line["sources"]}
     for place in item.line["evidence"]:
@@ -236,7 +236,7 @@ def shown_of(items: Sequence[Item], asked: Sequence[Exchange], texts: Mapping[st
         print(f"| {name} | {len(found)} | {_percent(sum(found), len(found))} |")
 
 
-def _messages(request: JudgeRequest) -> Sequence[Message]:
+def _messages(request: JudgeRequest) -> Sequence[PromptMessage]:
     model = RoleModel(model="openai/any")
     return messages(ModelCall(JUDGE, request, model), dialect_of(model.model, own_server=False))
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fathom.tools.documents.index import Index
-from fathom.tools.documents.normal import ReadDocument, Section
+from fathom.tools.documents.normal import DocumentSection, ReadDocument
 
 
 def search(request: dict[str, Any]) -> dict[str, list[str]]:
@@ -29,5 +29,7 @@ def index_of(path: Path, size: int, modified: int) -> Index:
     with path.open(encoding="utf-8") as lines:
         for line in filter(str.strip, lines):
             document = json.loads(line)
-            documents[str(document["_id"])] = ReadDocument(document.get("title") or "", [Section(document["text"])])
+            documents[str(document["_id"])] = ReadDocument(
+                document.get("title") or "", [DocumentSection(document["text"])]
+            )
     return Index.build(documents)

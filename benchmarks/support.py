@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fathom.evidence.complaints import complaints_of
-from fathom.evidence.passages import Passage
+from fathom.evidence.passages import SourcePassage
 from fathom.evidence.stored import StoredText
 from fathom.evidence.support import support as covered
 from fathom.models import Source
@@ -19,6 +19,6 @@ def support(request: dict[str, Any]) -> dict[str, float]:
     claim, references = request["claim"], request["references"]
     whole = "\n".join(references)
     source = Source(source_id="S0", url="", title="", kind="web")
-    passage = Passage(StoredText(source, whole), 0, len(whole), Sentence(whole, 0, len(whole)))
+    passage = SourcePassage(StoredText(source, whole), 0, len(whole), Sentence(whole, 0, len(whole)))
     cost = GRAVE if any(complaint.grave for complaint in complaints_of(claim, [passage])) else 0.0
     return {"score": max(0.0, covered(claim, references) - cost)}

@@ -52,14 +52,14 @@ ENCODINGS = "gzip, deflate"  # what a request may accept, where its answer is re
 _WBITS = {"gzip": 31, "x-gzip": 31, "deflate": 15}
 
 
-class TooLarge(Exception):
+class BodyTooLarge(Exception):
     """The body is larger than a limit in bytes."""
 
     def __init__(self, most: int) -> None:
         super().__init__(f"the answer is larger than {most / 1024:,.0f} KB.")
 
 
-class Unreadable(ValueError):
+class BodyUnreadable(ValueError):
     """The body cannot be unpacked."""
 
 
@@ -78,9 +78,9 @@ async def unpacked(chunks: AsyncIterable[bytes], encoding: str, most: int) -> As
             size += len(piece)
             yield piece
             if size > most:
-                raise TooLarge(most)
+                raise BodyTooLarge(most)
         if received > most:
-            raise TooLarge(most)
+            raise BodyTooLarge(most)
 
 
 def limit_body(response: httpx.Response, most: int) -> None:
@@ -107,7 +107,7 @@ class _Unpacker:
 
     def __init__(self, encoding: str) -> None:
         if encoding not in ("", "identity", *_WBITS):
-            raise Unreadable(f"is compressed in an unsupported way: {encoding[:40]!r}")
+            raise BodyUnreadable(f"is compressed in an unsupported way: {encoding[:40]!r}")
         self._stream = zlib.decompressobj(_WBITS[encoding]) if encoding in _WBITS else None
         self._raw = encoding == "deflate"  # some servers leave out the header
 
@@ -129,7 +129,7 @@ class _Unpacker:
                 yield piece
                 chunk = self._stream.unconsumed_tail
         except zlib.error as error:
-            raise Unreadable("is damaged: it cannot be decompressed") from error
+            raise BodyUnreadable("is damaged: it cannot be decompressed") from error
 
 
 Turns = Callable[[str], AbstractAsyncContextManager[None]]
@@ -163,7 +163,7 @@ LONGEST_REST = 60 * 60.0
 _GLANCE = 0.02  # seconds between two looks at whether it is one's turn
 
 
-class Pace:
+class RequestPace:
     """Lets a number of requests to a service run at once, and starts them some seconds apart."""
 
     def __init__(self, service: str, at_once: int) -> None:
@@ -195,9 +195,9 @@ class Pace:
 
 
 @cache
-def pace_of(service: str, address: str, at_once: int) -> Pace:
+def pace_of(service: str, address: str, at_once: int) -> RequestPace:
     """Return the pace of the service at an address, the same for all who ask it."""
-    return Pace(service, at_once)
+    return RequestPace(service, at_once)
 
 
 @asynccontextmanager

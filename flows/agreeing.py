@@ -17,17 +17,17 @@ from fathom.report.markdown import render_markdown
 from fathom.roles import CLARIFIER, PLANNER
 from fathom.run.engine import Engine
 from fathom.run.estimate import Scope
-from fathom.run.state import RunState
+from fathom.run.state import ResearchState
 from fathom.tasks.people import open_questions, reply_to
 from fathom.tasks.planning import make_plan
 
 
-async def agree(engine: Engine) -> RunState:
+async def agree(engine: Engine) -> ResearchState:
     """Clarify the question and make a plan; the state of a run whose plan is accepted, where that is asked for."""
     query = engine.start.question
     clarifications, usage = await _clarify(engine)
     planned = await make_plan(query, _engine=engine, clarifications=clarifications)
-    run = RunState(planned.plan, planned.usage, planned.unread, sufficiency=engine.settings.sufficiency)
+    run = ResearchState(planned.plan, planned.usage, planned.unread, sufficiency=engine.settings.sufficiency)
     if usage.llm_calls or usage.fallbacks:
         run.spend(CLARIFIER.name, usage)
     if engine.settings.people.approve is not Approve.plan:
@@ -49,7 +49,7 @@ async def agree(engine: Engine) -> RunState:
     return run
 
 
-async def write_accepted(engine: Engine, run: RunState) -> Report | None:
+async def write_accepted(engine: Engine, run: ResearchState) -> Report | None:
     """Write the report; where the settings ask for that, until a person accepts it. None without a usable source."""
     report = await write_report(engine, run)
     if engine.settings.people.approve is not Approve.report:

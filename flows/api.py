@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from fathom.config.settings import ResearchSettings
 from fathom.errors import InvalidInput
-from fathom.flows.preflight import Checked, check_request
+from fathom.flows.preflight import CheckedRequest, check_request
 from fathom.flows.server import ensure_api
 from fathom.report.unanswered import render_unanswered
 from fathom.storage.store import ArtifactStore, RunFolder
@@ -48,7 +48,7 @@ def research_simple(query: str, settings: ResearchSettings | None = None, run_ke
     return asyncio.run(_answer(checked, run_key))
 
 
-async def _answer(checked: Checked, run_key: str | None) -> str:
+async def _answer(checked: CheckedRequest, run_key: str | None) -> str:
     from fathom.flows.runs import local
 
     result = await local.run(checked.query, checked.settings, run_key)

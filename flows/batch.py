@@ -32,7 +32,7 @@ from fathom.flows.deep_research import RunKey
 from fathom.flows.deploying import POOL, ensure_pool
 from fathom.flows.runs.local import address, new_run, run_here
 from fathom.flows.runs.states import BATCH
-from fathom.flows.submitting import ON_DEMAND, Batch, pool_of
+from fathom.flows.submitting import ON_DEMAND, BatchRunner, pool_of
 from fathom.flows.worker import HEARTBEAT_SECONDS, Worker, is_dead, serving
 from fathom.models.run import BatchQuestion, BatchResult
 from fathom.storage.store import ArtifactStore
@@ -80,10 +80,10 @@ async def research_batch(  # noqa: PLR0917 - the boxes of a form
     store = run_store(settings.artifacts or environment.artifacts)
     await store.check_writable()
     how = f"the same command with --run-key {current_run_key()}, or Retry in the UI"
-    batch: Batch | None = None
+    batch: BatchRunner | None = None
     try:
         async with Supervision(store, scrubber, how=how), Display() as display:
-            batch = Batch(
+            batch = BatchRunner(
                 current_run_key(),
                 await _questions(questions, file, settings),
                 store,
@@ -131,7 +131,7 @@ async def _questions(texts: Sequence[str], file: str, settings: ResearchSettings
     return read_questions(text, format_of(file), settings)
 
 
-def _show(display: Display, batch: Batch) -> None:
+def _show(display: Display, batch: BatchRunner) -> None:
     table = [
         {
             "number": row.number,

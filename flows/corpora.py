@@ -12,13 +12,13 @@ from pydantic import ValidationError
 from fathom.config.environment import Environment
 from fathom.errors import InvalidInput
 from fathom.models import UnreadFile
-from fathom.storage.corpora import Corpora
+from fathom.storage.corpora import CorpusStore
 from fathom.storage.editions import Edition, Upload, folder_of
 from fathom.storage.store import ArtifactStore, json_bytes
-from fathom.tools.documents.corpus import FORMAT, UPLOADED, Reading, UploadedCorpora, open_corpus, urls_of
+from fathom.tools.documents.corpus import FORMAT, UPLOADED, CorpusReading, UploadedCorpora, open_corpus, urls_of
 from fathom.tools.documents.files import KINDS, File, find_files
 from fathom.tools.documents.pool import read_files
-from fathom.tools.documents.readers import Unreadable, refusal
+from fathom.tools.documents.readers import UnreadableFile, refusal
 
 _HEAD = 4_096  # bytes by which the kind of a file is told
 
@@ -67,23 +67,23 @@ def sorted_out(uploads: Sequence[Upload]) -> tuple[list[Upload], list[UnreadFile
     return [upload for upload in uploads if not reasons[upload.name]], left_out
 
 
-async def examined(store: ArtifactStore, edition: Edition) -> Reading | None:
+async def examined(store: ArtifactStore, edition: Edition) -> CorpusReading | None:
     """Return what is known to be readable of an edition; None if nobody has looked yet."""
     try:
-        reading = Reading.model_validate_json(await store.read(_place(edition)))
+        reading = CorpusReading.model_validate_json(await store.read(_place(edition)))
     except (FileNotFoundError, ValidationError):
         return None
     return reading if reading.reader == FORMAT else None
 
 
-async def examine(corpora: Corpora, edition: Edition) -> Reading:
+async def examine(corpora: CorpusStore, edition: Edition) -> CorpusReading:
     """Read an edition as a run does, unless somebody has, and return what can be read of it.
 
     Raises:
         StoreError: a file is missing or damaged.
     """
     if not edition.files:
-        return Reading(reader=FORMAT)
+        return CorpusReading(reader=FORMAT)
     if known := await examined(corpora.store, edition):
         return known
     cache = Environment.read().cache
@@ -93,7 +93,7 @@ async def examine(corpora: Corpora, edition: Edition) -> Reading:
     return reading
 
 
-def _read(edition: Edition, files: Sequence[File], cache: Path) -> Reading:
+def _read(edition: Edition, files: Sequence[File], cache: Path) -> CorpusReading:
     names = [file.name for file in edition.files]
     named = dict(zip(urls_of(edition.name, names), names, strict=True))
     documents = words = 0
@@ -101,9 +101,9 @@ def _read(edition: Edition, files: Sequence[File], cache: Path) -> Reading:
         index = open_corpus([], cache, files, [f"{UPLOADED}{edition.name}"])
         documents, words, reasons = index.size, index.words, index.skipped
     except InvalidInput:  # none can be read
-        reasons = {file.url: str(read) for file, read in read_files(files) if isinstance(read, Unreadable)}
+        reasons = {file.url: str(read) for file, read in read_files(files) if isinstance(read, UnreadableFile)}
     unread = [UnreadFile(path=named[url], reason=reason) for url, reason in reasons.items()]
-    return Reading(reader=FORMAT, documents=documents, words=words, unread=unread)
+    return CorpusReading(reader=FORMAT, documents=documents, words=words, unread=unread)
 
 
 def _place(edition: Edition) -> str:

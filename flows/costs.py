@@ -30,7 +30,7 @@ class By(StrEnum):
 
 
 @dataclass
-class Row:
+class CostRow:
     """What a group of runs has used. `unpriced_runs` have at least one call whose price is not known."""
 
     name: str
@@ -58,8 +58,8 @@ class Costs:
 
     since: datetime
     by: By
-    rows: list[Row]
-    total: Row
+    rows: list[CostRow]
+    total: CostRow
     unsettled_usd: float
     unreadable: list[str]
 
@@ -76,13 +76,13 @@ async def costs_of(store: ArtifactStore, since: datetime, by: By) -> Costs:
     keys = {run.run_key for run in runs}
     # What a ledger holds is that of all runs with its key.
     unsettled = unsettled_usd(run for run in reader.runs.values() if run.run_key in keys)
-    rows: dict[str, Row] = {}
-    total = Row("total")
+    rows: dict[str, CostRow] = {}
+    total = CostRow("total")
     groups = _groups(by, runs)
     for run in runs:
         total.add(run.uses.values())
         for name, uses in groups(run):
-            rows.setdefault(name, Row(name)).add(uses)
+            rows.setdefault(name, CostRow(name)).add(uses)
     ordered = sorted(rows.values(), key=lambda row: row.name if by is By.day else (-row.used.usd, -row.used.sent))
     return Costs(since, by, ordered, total, unsettled, sorted(reader.unreadable))
 

@@ -34,7 +34,7 @@ from fathom.report.changes import summary_of
 from fathom.report.chapters import unread_lines
 from fathom.report.unanswered import render_unanswered
 from fathom.run.engine import Engine, RunStart
-from fathom.run.state import RunState, measure
+from fathom.run.state import ResearchState, measure
 from fathom.storage.lease import RESULTS
 from fathom.storage.store import REPORT_TEXT, RESULT, ArtifactStore
 from fathom.tasks.auditing import log_event, quieten_tasks, session
@@ -146,7 +146,7 @@ async def _begin(
     )
 
 
-async def investigate(engine: Engine, display: Display) -> tuple[RunState, Report | None, RunResult]:
+async def investigate(engine: Engine, display: Display) -> tuple[ResearchState, Report | None, RunResult]:
     """Research and report, in a flow run or a replay of it. Without any note there is no report."""
     began = monotonic()
     run = await _research(engine, display)
@@ -172,7 +172,7 @@ async def _name_in_parent(engine: Engine) -> None:
             run_logger().warning("The report of the run before does not name this one: %s", error)
 
 
-async def _research(engine: Engine, display: Display) -> RunState:
+async def _research(engine: Engine, display: Display) -> ResearchState:
     """Plan, then research and reflect in rounds until the decision says to stop."""
     await take_up_servers(engine)
     run = await agree(engine)
@@ -184,7 +184,7 @@ async def _research(engine: Engine, display: Display) -> RunState:
     return run
 
 
-def _result(engine: Engine, run: RunState, report: Report | None, seconds: float) -> RunResult:
+def _result(engine: Engine, run: ResearchState, report: Report | None, seconds: float) -> RunResult:
     status, reason = run.ending()
     return RunResult(
         run_id=engine.start.run_id,

@@ -36,7 +36,7 @@ from fathom.storage.store import ArtifactStore
 from fathom.tools.base import Configurable, RunContext, SearchVendor, Tool
 from fathom.tools.fetch.render import find_browser
 from fathom.tools.mcp.configuration import read_servers
-from fathom.tools.mcp.offer import Offer
+from fathom.tools.mcp.offer import OfferedTools
 from fathom.tools.mcp.servers import McpServers, allowed_tools
 from fathom.tools.registry import DEFAULT, REGISTRY, Registry, check_addresses
 from fathom.tools.search.over_litellm import PROVIDERS, vendor_of
@@ -290,7 +290,7 @@ def examine_servers(environment: Environment) -> Iterator[Finding]:
             yield Finding(name, "ok", f"{', '.join(offered)}{others}")
 
 
-async def _offers(environment: Environment) -> tuple[list[Offer], dict[str, tuple[str, str]]]:
+async def _offers(environment: Environment) -> tuple[list[OfferedTools], dict[str, tuple[str, str]]]:
     """Return what the servers offer, and of each the last run that asked it, with the hash of what it offered then."""
     servers = McpServers(environment)
     try:

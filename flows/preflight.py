@@ -24,7 +24,7 @@ from fathom.flows.server import find_api
 from fathom.llm.model_checks import check_models, settled_budget
 from fathom.models.run import BatchQuestion
 from fathom.run.estimate import Bounds, PhaseEstimate, Scope, added_up, estimate, scope_of
-from fathom.storage.corpora import Corpora
+from fathom.storage.corpora import CorpusStore
 from fathom.storage.store import ArtifactStore
 from fathom.tools.documents.corpus import check_documents
 from fathom.tools.documents.tool import DocumentsTool
@@ -34,7 +34,7 @@ from fathom.tools.search.choice import prices_of
 
 
 @dataclass(frozen=True)
-class Checked:
+class CheckedRequest:
     """A request that can be run from any folder on this machine. `notices` are worth one line each."""
 
     query: str
@@ -57,7 +57,7 @@ def batch_caps(options: Mapping[str, float | None]) -> dict[str, float]:
     return given
 
 
-def check_request(query: str, settings: ResearchSettings, *, follow_up: bool = False) -> Checked:
+def check_request(query: str, settings: ResearchSettings, *, follow_up: bool = False) -> CheckedRequest:
     """Check a request; its paths become absolute, because a worker or `resume` may run in another folder.
 
     Raises:
@@ -70,7 +70,7 @@ def check_request(query: str, settings: ResearchSettings, *, follow_up: bool = F
     find_api()  # fails if the configured one does not answer; none is started yet
     # Last, because it creates the root's folder.
     asyncio.run(ArtifactStore(settings.artifacts or "").check_writable())
-    return Checked(query, settings, [*hidden, *notices])
+    return CheckedRequest(query, settings, [*hidden, *notices])
 
 
 def check_settings(settings: ResearchSettings, *, follow_up: bool = False) -> tuple[ResearchSettings, list[str]]:
@@ -91,7 +91,7 @@ def check_settings(settings: ResearchSettings, *, follow_up: bool = False) -> tu
     tools = configured_tools(settings, environment, follow_up=follow_up)
     check_documents(settings.docs, settings.embed_model)
     if settings.corpora:
-        asyncio.run(Corpora(ArtifactStore(settings.artifacts or "")).fixed(settings.corpora))
+        asyncio.run(CorpusStore(ArtifactStore(settings.artifacts or "")).fixed(settings.corpora))
     check_models(resolve(settings, environment, tools), environment)
     return settings, [*_notices(settings, tools), *_unused_servers(environment)]
 

@@ -16,7 +16,7 @@ from fathom.retrieval.narrowing import Memory
 from fathom.run.checklist import decide, next_steps, waves
 from fathom.run.engine import Engine
 from fathom.run.reading import Reading, Useless
-from fathom.run.state import RunState
+from fathom.run.state import ResearchState
 from fathom.storage.store import NOTES, PLAN
 from fathom.tasks.durable import run_logger
 from fathom.tasks.people import hear
@@ -27,7 +27,7 @@ from fathom.telemetry.audit_events import AuditType
 from fathom.telemetry.progress import Event, phase, publish
 
 
-async def research_rounds(engine: Engine, display: Display, run: RunState) -> None:
+async def research_rounds(engine: Engine, display: Display, run: ResearchState) -> None:
     """Research and reflect in rounds until the decision says to stop."""
     await _keep(engine, run)
     steps: Sequence[PlanStep] = run.plan.steps
@@ -46,7 +46,7 @@ async def research_rounds(engine: Engine, display: Display, run: RunState) -> No
 
 
 async def _judge(
-    engine: Engine, display: Display, run: RunState, round_number: int, new_notes: int
+    engine: Engine, display: Display, run: ResearchState, round_number: int, new_notes: int
 ) -> tuple[list[PlanStep], int]:
     """Judge what a round found, with what people said meanwhile; return the next one's steps, if any, and the score."""
     depth, closing = engine.settings.depth, run.over or round_number >= engine.settings.depth
@@ -85,7 +85,7 @@ async def _judge(
         closing, remarks = True, late
 
 
-async def _listen(engine: Engine, run: RunState, round_number: int, closing: bool) -> list[Remark]:
+async def _listen(engine: Engine, run: ResearchState, round_number: int, closing: bool) -> list[Remark]:
     """Take note of what people said since the last time, and return their remarks."""
     known, more = len(run.plan.remarks), not run.over and round_number <= engine.settings.depth
     heard = await hear(round_number, known, closing, more, _engine=engine)
@@ -100,7 +100,9 @@ async def _tell(engine: Engine, remark: Remark, line: str) -> None:
     await engine.audit.record(AuditType.steered, "user", remark.text, author=remark.author, at=remark.at)
 
 
-async def _reflect(engine: Engine, run: RunState, round_number: int, remarks: Sequence[Remark]) -> Reflection | None:
+async def _reflect(
+    engine: Engine, run: ResearchState, round_number: int, remarks: Sequence[Remark]
+) -> Reflection | None:
     """Ask the critic, where there may be another round or was one before, or where a person asked for one."""
     depth, most = engine.settings.depth, engine.settings.max_steps
     if run.over or not (remarks or (depth > 1 and not engine.simple)):
@@ -112,7 +114,7 @@ async def _reflect(engine: Engine, run: RunState, round_number: int, remarks: Se
     return reflected.reflection
 
 
-async def _round(engine: Engine, display: Display, run: RunState, steps: Sequence[PlanStep]) -> None:
+async def _round(engine: Engine, display: Display, run: ResearchState, steps: Sequence[PlanStep]) -> None:
     """Research the steps of a round, one at a time or, in parallel execution, in waves of independent steps."""
     for wave in waves(steps, engine.settings.execution, engine.settings.concurrency):
         if run.stopped:
@@ -144,12 +146,12 @@ async def _round(engine: Engine, display: Display, run: RunState, steps: Sequenc
         await _keep(engine, run)
 
 
-def _show_plan(display: Display, run: RunState, now: Collection[str] = ()) -> None:
+def _show_plan(display: Display, run: ResearchState, now: Collection[str] = ()) -> None:
     publish(Event("plan", plan=run.plan))
     display.plan(run.plan, now)
 
 
-async def _keep(engine: Engine, run: RunState) -> None:
+async def _keep(engine: Engine, run: ResearchState) -> None:
     """Save the plan, the notes and the briefs, so that they exist however the run ends."""
     await engine.run_folder.save_json(PLAN, run.plan)
     await engine.run_folder.save_json(NOTES, run.notes)

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import asyncio
 
-from fathom.changes.comparing import Side, compare
+from fathom.changes.comparing import ComparedRun, compare
 from fathom.changes.model import CHANGES, Changes
 from fathom.errors import NoReport, StoreError
 from fathom.flows.runs.comparing import runs_of, side_of
 from fathom.models import Report
 from fathom.report.changes import render_changes, render_changes_html, summary_of
 from fathom.run.engine import Engine, RunStart
-from fathom.run.state import RunState
+from fathom.run.state import ResearchState
 from fathom.storage.runs import StoredRun
 from fathom.tasks.checking import read_texts
 from fathom.tasks.durable import run_logger
 from fathom.telemetry.progress import phase
 
 
-async def compare_with_last(engine: Engine, run: RunState, report: Report | None) -> Changes | None:
+async def compare_with_last(engine: Engine, run: ResearchState, report: Report | None) -> Changes | None:
     """Compare a run of a watch with the one before, save what changed, and return it; None if there is none before.
 
     What a run says is compared with the latest run that has a report: one without evidence in between is no reason to
@@ -40,7 +40,7 @@ async def compare_with_last(engine: Engine, run: RunState, report: Report | None
         run_logger().warning("Not compared with the run before (%s): %s", base.run.run_id[:8], error)
         return None
     texts = await read_texts(engine, (call.result for call in run.all_calls)) if report else []
-    after = Side(start.run_id, start.started, start.query, report, texts)
+    after = ComparedRun(start.run_id, start.started, start.query, report, texts)
     changes = await asyncio.to_thread(compare, before, after)
     changes = changes.model_copy(update={"regained": base is not last})
     folder = engine.run_folder

@@ -40,7 +40,7 @@ LOOK_SECONDS = 20.0  # between two looks at whether the runs under way are still
 _IDS = 200  # in one request, the most that the server returns
 
 
-class Batch:
+class BatchRunner:
     """Researches its questions, at most `at_once` of them at the same time.
 
     A record of each is stored before its run is submitted and when it has ended, so a batch that was stopped goes on
@@ -58,7 +58,7 @@ class Batch:
         at_once: int,
         deployment: str = ON_DEMAND,
         tags: Sequence[str] = (),
-        show: Callable[[Batch], object] = lambda batch: None,
+        show: Callable[[BatchRunner], object] = lambda batch: None,
     ) -> None:
         self.folder = BatchFolder(store, key)
         self._key = key

@@ -50,7 +50,7 @@ Schedule = CronSchedule | IntervalSchedule
 
 
 @dataclass(frozen=True)
-class Watch:
+class WatchedQuestion:
     """A watched question. `next_run` is an ISO 8601 time in UTC; empty while it is paused or not planned yet."""
 
     name: str
@@ -104,7 +104,7 @@ async def add(  # noqa: PLR0917 - what, how and when, then where and whose
     schedule: Schedule,
     pool: str = POOL,
     tags: Sequence[str] = (),
-) -> Watch:
+) -> WatchedQuestion:
     """Create a watch, whose runs a work pool takes; each of them has the tags as well.
 
     Raises:
@@ -139,7 +139,7 @@ async def add(  # noqa: PLR0917 - what, how and when, then where and whose
         raise
 
 
-async def all_watches() -> list[Watch]:
+async def all_watches() -> list[WatchedQuestion]:
     """Return every watch, by name."""
     wanted = DeploymentFilter(tags=DeploymentFilterTags(all_=list(TAGS)))
     found: list[DeploymentResponse] = []
@@ -150,7 +150,7 @@ async def all_watches() -> list[Watch]:
     return sorted(watches, key=lambda one: one.name)
 
 
-async def find(name: str) -> Watch:
+async def find(name: str) -> WatchedQuestion:
     """Return a watch.
 
     Raises:
@@ -162,19 +162,19 @@ async def find(name: str) -> Watch:
     raise InvalidInput(f"There is no watch {name!r}.", next_step="fathom watch list shows them")
 
 
-async def pause(watch: Watch) -> None:
+async def pause(watch: WatchedQuestion) -> None:
     """Start no more runs of a watch until it is resumed; runs that were planned are dropped."""
     async with get_client() as client:
         await client.pause_deployment(watch.deployment_id)
 
 
-async def resume(watch: Watch) -> None:
+async def resume(watch: WatchedQuestion) -> None:
     """Run a watch by its schedule again."""
     async with get_client() as client:
         await client.resume_deployment(watch.deployment_id)
 
 
-async def remove(watch: Watch) -> None:
+async def remove(watch: WatchedQuestion) -> None:
     """Remove a watch; what its runs have stored stays."""
     await _delete(UUID(watch.deployment_id))
 
@@ -221,9 +221,9 @@ async def _read(name: str) -> DeploymentResponse | None:
             return None
 
 
-def _watch(found: DeploymentResponse, next_run: str) -> Watch:
+def _watch(found: DeploymentResponse, next_run: str) -> WatchedQuestion:
     paused = found.paused or not any(schedule.active for schedule in found.schedules)
-    return Watch(
+    return WatchedQuestion(
         name=found.name.removeprefix(_PREFIX),
         question=str(found.parameters.get("query", "")),
         schedule=", ".join(map(_words, found.schedules)) or "none",
@@ -246,7 +246,7 @@ def _words(schedule: DeploymentSchedule) -> str:
     return "its own schedule"
 
 
-async def _with_next_run(found: Sequence[DeploymentResponse]) -> list[Watch]:
+async def _with_next_run(found: Sequence[DeploymentResponse]) -> list[WatchedQuestion]:
     """Return the watches of some deployments, with the first of the runs that the server has planned for each."""
     async with get_client() as client:
         ids, horizon = [one.id for one in found], datetime.now(UTC) + timedelta(days=HORIZON_DAYS)

@@ -22,7 +22,7 @@ from fathom.report.markdown import render_markdown
 from fathom.report.unanswered import UNANSWERED, explain, render_unanswered, words_to_look_for
 from fathom.roles import ANSWER, JUDGE, OUTLINE, SECTION
 from fathom.run.engine import Engine
-from fathom.run.state import RunState, phases_of
+from fathom.run.state import ResearchState, phases_of
 from fathom.sources.domains import usable
 from fathom.sources.scoring import trust
 from fathom.sources.warnings import report_warnings
@@ -39,7 +39,7 @@ from fathom.text.plain import counted
 MOST_TEXT = 8_000  # characters of a section in the audit log
 
 
-async def write_report(engine: Engine, run: RunState) -> Report | None:
+async def write_report(engine: Engine, run: ResearchState) -> Report | None:
     """Score the sources, write the report or the answer, and check its claims against the stored bytes.
 
     There is no report when no source is good enough for the settings.
@@ -97,7 +97,7 @@ async def write_report(engine: Engine, run: RunState) -> Report | None:
     return report.model_copy(update=checked)
 
 
-async def save_explanation(engine: Engine, run: RunState) -> Unanswered:
+async def save_explanation(engine: Engine, run: ResearchState) -> Unanswered:
     """Explain why there is no report, save it as Markdown, and return it."""
     phase("looking for what comes closest")
     texts = await read_texts(engine, (call.result for call in run.all_calls))
@@ -109,7 +109,7 @@ async def save_explanation(engine: Engine, run: RunState) -> Unanswered:
     return unanswered
 
 
-async def save_report(engine: Engine, run: RunState, report: Report) -> None:
+async def save_report(engine: Engine, run: ResearchState, report: Report) -> None:
     """Save the report as Markdown, JSON and HTML."""
     phase("saving the report")
     await engine.run_folder.save_text(REPORT_TEXT, render_markdown(report))
@@ -118,7 +118,7 @@ async def save_report(engine: Engine, run: RunState, report: Report) -> None:
     await engine.run_folder.save_text(REPORT_PAGE, await asyncio.to_thread(render_html, report, phases_of(run)))
 
 
-async def save_provenance(engine: Engine, run: RunState, report: Report) -> None:
+async def save_provenance(engine: Engine, run: ResearchState, report: Report) -> None:
     """Save provenance.json: what is needed to check the run again, with the hash of every other file."""
     phase("saving the evidence")
     folder = engine.run_folder
@@ -138,7 +138,7 @@ async def save_provenance(engine: Engine, run: RunState, report: Report) -> None
 
 
 async def _draft(
-    engine: Engine, run: RunState, scored: Scored, texts: Sequence[StoredText], reviewer: Reviewer
+    engine: Engine, run: ResearchState, scored: Scored, texts: Sequence[StoredText], reviewer: Reviewer
 ) -> Report:
     """Return the report before its claims are checked."""
     authority = {quality.source_id: trust(quality) for quality in scored.qualities}
@@ -182,7 +182,7 @@ async def _draft(
 
 async def _sections(
     engine: Engine,
-    run: RunState,
+    run: ResearchState,
     outlined: Outlined,
     authority: dict[str, float],
     texts: Sequence[StoredText],

@@ -9,7 +9,7 @@ from fathom.config.groups import Clarify
 from fathom.models import Asked, OpenQuestion, Reply, Usage
 from fathom.roles import CLARIFIER, ClarifyRequest
 from fathom.run.engine import Engine
-from fathom.storage.steering import Entry, Steer, stop_among
+from fathom.storage.steering import Steer, SteeringEntry, stop_among
 from fathom.tasks.durable import recorded_task
 from fathom.tasks.model_calls import ask
 from fathom.tasks.planning import survey
@@ -53,6 +53,6 @@ async def hear(round_number: int, known: int, closing: bool, more: bool, _engine
         if not closing or any(entry.kind in (kind, Steer.ended) for entry in entries):
             return Heard(remarks=remarks, stopped=stopped)
         if await _engine.steering.add(
-            Entry(kind=kind, run_id=_engine.start.run_id, author="fathom", at=datetime.now(UTC).isoformat())
+            SteeringEntry(kind=kind, run_id=_engine.start.run_id, author="fathom", at=datetime.now(UTC).isoformat())
         ):
             return Heard(remarks=remarks, stopped=stopped)

@@ -21,7 +21,7 @@ from fathom.models import Clarification, Model, RunManifest
 from fathom.models.run import LAYOUT
 from fathom.report.unanswered import UNANSWERED
 from fathom.run.engine import Engine, Parent, RunStart
-from fathom.storage.corpora import Corpora
+from fathom.storage.corpora import CorpusStore
 from fathom.storage.pruning import PRUNED
 from fathom.storage.store import MANIFEST, REPORT, REPORT_PAGE, REPORT_TEXT, RESULT, RunFolder, json_bytes
 from fathom.tasks.durable import (
@@ -32,7 +32,7 @@ from fathom.tasks.durable import (
     run_logger,
     run_store,
 )
-from fathom.tools.mcp.offer import Offer
+from fathom.tools.mcp.offer import OfferedTools
 from fathom.tools.registry import configured_tools
 
 _WARNING = (
@@ -104,7 +104,7 @@ async def _start(
     warnings = [_WARNING.format(name=name) for name in Scrubber(environment.secrets).names_in(current_parameters())]
     for warning in warnings:
         run_logger().warning(warning)
-    corpora = await Corpora(run_store(artifacts)).fixed(settings.corpora or [])
+    corpora = await CorpusStore(run_store(artifacts)).fixed(settings.corpora or [])
     return RunStart(
         run_id=current_run_id(),
         run_key=current_run_key(),
@@ -161,7 +161,7 @@ async def claim_folder(
 class Offers(Model):
     """What the MCP servers of a run offered when it began."""
 
-    offers: list[Offer]
+    offers: list[OfferedTools]
 
 
 @recorded_task(name="mcp servers", run_name="ask the MCP servers for their tools")
@@ -191,7 +191,7 @@ async def take_up_servers(engine: Engine) -> None:
     engine.start = engine.start.model_copy(update={"warnings": [*engine.start.warnings, *lacking]})
 
 
-def _lacking(offers: Sequence[Offer], unknown: Sequence[str]) -> list[str]:
+def _lacking(offers: Sequence[OfferedTools], unknown: Sequence[str]) -> list[str]:
     """Return why tools of MCP servers cannot be had, of which `unknown` are the allowed ones that none offers."""
     failed = [f"The tools of the MCP server {o.server} were not used: {o.failure}" for o in offers if o.failure]
     if unknown and not failed:

@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fathom.changes.comparing import Side, compare
+from fathom.changes.comparing import ComparedRun, compare
 from fathom.errors import FathomError, InvalidInput, NoReport, RunBusy
 from fathom.evidence.verify import verify_run
 from fathom.flows.runs.index import RunIndex
@@ -323,7 +323,7 @@ HOSTILE: dict[str, tuple[Callable[[bytes], bytes], str]] = {
 
 def test_pages_of_this_version_are_let_in() -> None:
     assert unsafe(render_html(sample_report()).encode()) == ""
-    none = Side("5e6f7a8b", "2026-11-24", "Q", None, [])
+    none = ComparedRun("5e6f7a8b", "2026-11-24", "Q", None, [])
     page = render_changes_html(compare(none, none)).encode()
     assert unsafe(page) == ""
     assert unsafe(page.replace(b"style-src", b"style-src *")) != ""

@@ -10,7 +10,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from benchmarks.changes import Score, questions, report_on, score
-from fathom.changes.comparing import Side, compare
+from fathom.changes.comparing import ComparedRun, compare
 from fathom.changes.model import Changes
 from fathom.changes.values import differences, row_differences
 from fathom.evidence.stored import StoredText
@@ -27,7 +27,7 @@ PAGE = (
 )
 
 
-def side(pages: Mapping[str, str], said: Sequence[tuple[str, str]], *, full: bool = True) -> Side:
+def side(pages: Mapping[str, str], said: Sequence[tuple[str, str]], *, full: bool = True) -> ComparedRun:
     """Return a run that read some pages, and whose report says some sentences of them."""
     ids = source_ids(pages)
     texts = [
@@ -39,7 +39,7 @@ def side(pages: Mapping[str, str], said: Sequence[tuple[str, str]], *, full: boo
     sources = [text.source for text in texts]
     report = Report(title="R", query="Q", extractive=False, sections=[section], sources=sources)
     report = report.model_copy(update={"claims": check_claims(report, texts, {})})
-    return Side("1a2b3c4d", "2026-11-23T06:00:00+00:00", "What about the plant?", report, texts)
+    return ComparedRun("1a2b3c4d", "2026-11-23T06:00:00+00:00", "What about the plant?", report, texts)
 
 
 def told(changes: Changes) -> list[tuple[str, str, str]]:
@@ -203,7 +203,7 @@ def test_a_new_contradiction_is_told() -> None:
 
 def test_a_run_without_a_report_is_a_change() -> None:
     some = side({PLANT: PAGE}, [("Norden produces 412 MW.", PLANT)])
-    none = Side("5e6f7a8b", "2026-11-24", "Q", None, [])
+    none = ComparedRun("5e6f7a8b", "2026-11-24", "Q", None, [])
     lost, back = compare(some, none), compare(none, some)
     assert (lost.any, lost.lost, back.any, back.regained) == (True, True, True, True)
     assert summary_of(lost) == "no report this time; the one before had 1 claim"

@@ -15,7 +15,7 @@ from fathom.retrieval.portions import portions, shown
 from fathom.text.blocks import split_blocks
 from fathom.text.parsed import parse, units_of
 from fathom.text.sentences import fences, split_sentences
-from fathom.tools.documents.index import Passage, lay_out
+from fathom.tools.documents.index import IndexedPassage, lay_out
 from fathom.tools.documents.normal import markdown_sections
 from fathom.tools.documents.readers import read_document
 from fathom.tools.documents.tool import excerpt
@@ -121,7 +121,7 @@ def test_what_is_shown_of_a_text_stands_below_its_headings(
     source = SourceText(source_id="S000001", url="docs:a", title="Title", kind="document", text=text)
     laid_out = lay_out(read_document("a.md", text.encode()))
     spans = enumerate(laid_out.spans)
-    passages = [Passage(n, s.heading, 0, s.start, s.stop, s.words, s.opening, s.closing) for n, s in spans]
+    passages = [IndexedPassage(n, s.heading, 0, s.start, s.stop, s.words, s.opening, s.closing) for n, s in spans]
     chosen = [number % len(passages) for number in best]
     some = [
         *(part.text for part in portions(source, room)),

@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from fathom.cli.options import Given
+from fathom.cli.options import GivenOptions
 from fathom.cli.printing import open_page
 from fathom.config.given import read_settings
 from fathom.config.groups import Clarify, Profile, Role, RoleModel
@@ -226,7 +226,7 @@ def test_bad_input_is_one_line_and_nothing_is_written(
 def checked(
     options: Mapping[str, str | bool | Sequence[str]], pairs: list[str], usual: dict[str, Any] | None = None
 ) -> ResearchSettings:
-    given = Given(options, pairs)
+    given = GivenOptions(options, pairs)
     return given.checked(given.chosen(usual))
 
 

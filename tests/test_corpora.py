@@ -30,8 +30,8 @@ from fathom.serve.caller import Caller, Role
 from fathom.serve.corpora import CorpusDesk, Uploaded, upload_form
 from fathom.serve.options import Options
 from fathom.serve.runs.desk import Desk
-from fathom.storage.corpora import Corpora, prune_uploads
-from fathom.storage.editions import CORPORA, Limits
+from fathom.storage.corpora import CorpusStore, prune_uploads
+from fathom.storage.editions import CORPORA, StorageLimits
 from fathom.storage.runs import runs
 from fathom.storage.store import ArtifactStore, RunFolder
 from fathom.tools.documents.corpus import UploadedCorpora
@@ -56,7 +56,7 @@ def upload(name: str, data: bytes = LEAVE) -> Uploaded:
 
 
 def desk(root: Path, **limits: int) -> CorpusDesk:
-    return CorpusDesk(Corpora(ArtifactStore(str(root)), Limits(**limits)))
+    return CorpusDesk(CorpusStore(ArtifactStore(str(root)), StorageLimits(**limits)))
 
 
 def files_below(folder: Path) -> list[Path]:
@@ -75,7 +75,7 @@ corpus_names = st.just("Handbook 2.0") | st.text(max_size=70)
 def test_no_name_becomes_a_path(tmp_path_factory: pytest.TempPathFactory, names: list[str], corpus: str) -> None:
     folder = tmp_path_factory.mktemp("hostile")
     root, cache = folder / "store", folder / "cache"
-    corpora = Corpora(ArtifactStore(str(root)))
+    corpora = CorpusStore(ArtifactStore(str(root)))
     uploads = [upload(name, f"# Text {number}\n\nWords.".encode()) for number, name in enumerate(names)]
 
     async def stored() -> list[str]:
@@ -135,7 +135,7 @@ async def test_no_more_of_a_request_is_read_than_is_allowed(tmp_path: Path) -> N
 
     scope = {"type": "http", "method": "POST", "headers": [(b"content-type", b"multipart/form-data; boundary=x")]}
     with pytest.raises(TooLarge):
-        async with upload_form(Request(scope, receive), Limits(corpus_bytes=10_000, corpus_files=1)):
+        async with upload_form(Request(scope, receive), StorageLimits(corpus_bytes=10_000, corpus_files=1)):
             pass
     assert read == 13
 
@@ -281,7 +281,7 @@ def test_a_corpus_over_http_and_a_run_that_reads_it(served: Served) -> None:
 
 
 def test_a_large_upload_is_refused_over_http(prefect_server: object, tmp_path: Path) -> None:
-    small = Options(str(tmp_path), port=quiet_port(), uploads=Limits(corpus_bytes=10_000, corpus_files=2))
+    small = Options(str(tmp_path), port=quiet_port(), uploads=StorageLimits(corpus_bytes=10_000, corpus_files=2))
     with served_with(small, limit=0) as running, httpx.Client(base_url=f"{running.url}/api/v1") as client:
         before = files_below(tmp_path)
         for data in (b"a" * 15_000, iter([b"a" * 15_000])):  # the second without saying how long it is

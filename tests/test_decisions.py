@@ -21,7 +21,7 @@ from fathom.models import (
 )
 from fathom.report.assembly import next_steps
 from fathom.run.checklist import Reason, decide
-from fathom.run.state import RunState
+from fathom.run.state import ResearchState
 from fathom.text.citations import cited_ids, number_citations, with_known_ids
 from fathom.text.plain import counted
 from fathom.text.urls import canonical_url, source_ids
@@ -59,7 +59,7 @@ def test_each_stop_has_its_reason(
 
 def test_no_step_is_left_in_progress_once_it_was_researched() -> None:
     steps = [PlanStep(step_id=n, title=f"Step {n}", description="Look.") for n in (1, 2, 3, 4)]
-    run = RunState(Plan(plan_title="Tides", steps=steps), Usage(), sufficiency=8)
+    run = ResearchState(Plan(plan_title="Tides", steps=steps), Usage(), sufficiency=8)
     for step in steps:
         run.mark(step.step_id, StepStatus.in_progress)
         note = Note(
@@ -82,10 +82,10 @@ def test_no_step_is_left_in_progress_once_it_was_researched() -> None:
     assert statuses == ["done", "blocked", "done", "blocked"]
 
 
-def researched(*, gaps: list[Gap]) -> RunState:
+def researched(*, gaps: list[Gap]) -> ResearchState:
     """A run of one step that has searched for "Tides of  TITAN", and that a model has judged."""
     step = PlanStep(step_id=1, title="Tides", description="Look.")
-    run = RunState(Plan(plan_title="Tides", steps=[step]), Usage(), sufficiency=8)
+    run = ResearchState(Plan(plan_title="Tides", steps=[step]), Usage(), sufficiency=8)
     note = Note(
         step_id=1, summary_title="T", summary="S", extraction=[], is_useful=True, artifact_file="a", source_ids=[]
     )

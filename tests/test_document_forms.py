@@ -18,7 +18,7 @@ from markdown_it import MarkdownIt
 from reportlab.pdfgen.canvas import Canvas
 
 from fathom.tools.documents.files import find_files
-from fathom.tools.documents.normal import Cell, ReadDocument, fence, spread, table
+from fathom.tools.documents.normal import ReadDocument, SpanningCell, fence, spread, table
 from fathom.tools.documents.readers import read_document
 
 
@@ -553,7 +553,9 @@ def test_code_is_verbatim_whatever_it_holds(code: str) -> None:
 
 
 def test_cells_reach_over_rows_and_columns() -> None:
-    assert spread([[Cell("a", 2, 2), Cell("b")], [Cell("c")], [Cell("d", 3, everywhere=True)]]) == [
+    assert spread(
+        [[SpanningCell("a", 2, 2), SpanningCell("b")], [SpanningCell("c")], [SpanningCell("d", 3, everywhere=True)]]
+    ) == [
         ["a", "", "b"],
         ["a", "", "c"],
         ["d", "d", "d"],

@@ -15,7 +15,7 @@ import docx
 import pytest
 
 from fathom.models import Report, UnreadFile
-from fathom.tools.documents.readers import Unreadable
+from fathom.tools.documents.readers import UnreadableFile
 from fathom.tools.documents.worker import MEMORY, PLAIN_BYTES, read_file
 from tests.conftest import ROOT, FathomCLI, base_env
 from tests.inprocess import research
@@ -109,7 +109,7 @@ def test_a_long_file_of_another_kind_is_refused(tmp_path: Path) -> None:
     with path.open("wb") as stream:
         stream.write(b"%PDF-1.7\n")
         stream.truncate(200_000_000)  # a hole, which takes no room
-    with pytest.raises(Unreadable, match="larger than 100 MB"):
+    with pytest.raises(UnreadableFile, match="larger than 100 MB"):
         read_file(path)
 
 

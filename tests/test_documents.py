@@ -26,8 +26,8 @@ from fathom.tools.documents import corpus, pool
 from fathom.tools.documents.corpus import check_documents, open_corpus, python_reference
 from fathom.tools.documents.embedding import load_encoder
 from fathom.tools.documents.index import Index
-from fathom.tools.documents.normal import ReadDocument, Section
-from fathom.tools.documents.readers import Unreadable, read_document
+from fathom.tools.documents.normal import DocumentSection, ReadDocument
+from fathom.tools.documents.readers import UnreadableFile, read_document
 from fathom.tools.documents.tool import DocumentsTool
 
 
@@ -129,7 +129,7 @@ def test_each_kind_of_file_has_a_title_and_sections() -> None:
     assert "Short." in read_document("a.htm", b"<p>Short.</p>").sections[0].text
 
     paper = read_document("a.pdf", pdf("The sea rises.", "It falls.", title="Tides"))
-    sections = [Section("The sea rises.", page=1), Section("It falls.", page=2)]
+    sections = [DocumentSection("The sea rises.", page=1), DocumentSection("It falls.", page=2)]
     assert paper == ReadDocument("Tides", sections, "2000-01-01")  # what reportlab writes
     assert read_document("a.pdf", pdf("The sea rises.", title="Tides.doc")).title == ""
 
@@ -144,11 +144,15 @@ def test_each_kind_of_file_has_a_title_and_sections() -> None:
         ),
     )
     assert letter == ReadDocument(
-        "Tides", [Section("The sea rises."), Section("New moon.\n\n| a | b |\n|---|---|\n| 1 | 2 |", "Spring", 1)]
+        "Tides",
+        [
+            DocumentSection("The sea rises."),
+            DocumentSection("New moon.\n\n| a | b |\n|---|---|\n| 1 | 2 |", "Spring", 1),
+        ],
     )
 
     plain = read_document("a.txt", "Ebbe und Flut: r\u00fcckl\u00e4ufig.".encode("cp1252"))
-    assert plain == ReadDocument("", [Section("Ebbe und Flut: r\u00fcckl\u00e4ufig.")])
+    assert plain == ReadDocument("", [DocumentSection("Ebbe und Flut: r\u00fcckl\u00e4ufig.")])
 
 
 def test_the_bytes_decide_where_the_ending_lies() -> None:
@@ -174,7 +178,7 @@ def test_the_bytes_decide_where_the_ending_lies() -> None:
     ],
 )
 def test_what_cannot_be_read_says_why(name: str, data: bytes, reason: str) -> None:
-    with pytest.raises(Unreadable, match=reason):
+    with pytest.raises(UnreadableFile, match=reason):
         read_document(name, data)
 
 
@@ -194,7 +198,7 @@ def test_damage_never_escapes_as_another_error(name: str, data: st.DataObject) -
     cut = data.draw(st.integers(0, 200))
     try:
         read_document(name, good[:at] + junk + good[at + cut :])
-    except Unreadable as error:
+    except UnreadableFile as error:
         assert str(error)
 
 
@@ -381,7 +385,7 @@ def test_in_a_large_corpus_common_words_still_count() -> None:
     texts = {f"docs:{n}": f"A common word and another one, number {n}." for n in range(1_500)}
     texts |= {f"docs:other{n}": f"Nothing of the kind, number {n}." for n in range(1_600)}
     texts |= {"docs:x": "A rare thing, yet a plain remark.", "docs:y": "A rare thing, yet a common word."}
-    index = Index.build({url: ReadDocument("", [Section(text)]) for url, text in texts.items()})
+    index = Index.build({url: ReadDocument("", [DocumentSection(text)]) for url, text in texts.items()})
     best = [index.document(match.document).url for match in index.search("rare common word", 2)]
     assert best == ["docs:y", "docs:x"]
 
@@ -444,8 +448,11 @@ paragraphs = st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size
 
 
 @settings(max_examples=50, deadline=None)
-@given(st.lists(st.builds(Section, paragraphs, st.sampled_from(["", "Heading"]), st.just(2)), max_size=4), st.text())
-def test_passages_hold_every_word_and_no_query_breaks_the_search(sections: list[Section], query: str) -> None:
+@given(
+    st.lists(st.builds(DocumentSection, paragraphs, st.sampled_from(["", "Heading"]), st.just(2)), max_size=4),
+    st.text(),
+)
+def test_passages_hold_every_word_and_no_query_breaks_the_search(sections: list[DocumentSection], query: str) -> None:
     index = Index.build({"docs:a": ReadDocument("A", sections)})
     text = index.document(1).text
     passages = index.passages(1)
@@ -457,8 +464,8 @@ def test_passages_hold_every_word_and_no_query_breaks_the_search(sections: list[
 def test_a_long_paragraph_is_cut_and_stays_searchable() -> None:
     sentences = " ".join(f"Sentence number {n} is about topic{n}." for n in range(2_000))
     documents = {
-        "docs:a": ReadDocument("A", [Section(sentences)]),
-        "docs:b": ReadDocument("B", [Section("x" * 50_000)]),
+        "docs:a": ReadDocument("A", [DocumentSection(sentences)]),
+        "docs:b": ReadDocument("B", [DocumentSection("x" * 50_000)]),
     }
     index = Index.build(documents)
     assert max(p.words for p in index.passages(1)) <= 400

@@ -12,7 +12,7 @@ import pytest
 from prefect.states import Running
 from rich.text import Text
 
-from fathom.cli.watch import Watch
+from fathom.cli.watch import RunWatcher
 from fathom.client.shapes import EventType, RunEvent
 from fathom.config.groups import Role, RoleModel
 from fathom.llm import listening
@@ -255,7 +255,7 @@ def section(position: int) -> Event:
 def test_a_log_has_a_line_for_each_note_and_section_and_quiet_has_none(capsys: pytest.CaptureFixture[str]) -> None:
     hostile = note("![x](http://evil.example/a.png)", "See [the door](http://evil.example/b).")
     for options in ({}, {"quiet": True}, {"progress": False}):
-        with Watch(**options) as watch:
+        with RunWatcher(**options) as watch:
             for event in (note(), draft("It rose."), section(0), note("A note\x1b[2J", ""), hostile):
                 watch(event)
         printed = capsys.readouterr()
@@ -282,7 +282,7 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def test_a_terminal_shows_the_answer_whole_and_the_beginning_of_other_sections(
     terminal: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with Watch() as watch:
+    with RunWatcher() as watch:
         for event in (note(), section(1), section(0)):
             watch(event)
     shown = Text.from_ansi(capsys.readouterr().err).plain

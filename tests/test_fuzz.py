@@ -63,8 +63,8 @@ from fathom.storage.store import ArtifactStore, RunFolder
 from fathom.text.urls import canonical_url, source_ids, urls_in
 from fathom.tools.artifacts import ArtifactGrepTool, ArtifactReadTool
 from fathom.tools.documents.index import lay_out
-from fathom.tools.documents.readers import ENDINGS, Unreadable, read_document
-from fathom.tools.fetch.client import Answer
+from fathom.tools.documents.readers import ENDINGS, UnreadableFile, read_document
+from fathom.tools.fetch.client import FetchedAnswer
 from fathom.tools.fetch.web import Page, read_page
 from tests.conftest import FathomCLI
 from tests.test_documents import HTML, MARKDOWN, REST, pdf, word
@@ -299,7 +299,7 @@ FILES = st.one_of(
 def test_any_file_is_read_or_said_to_be_unreadable(ending: str, data: bytes) -> None:
     try:
         document = read_document(f"a{ending}", data)
-    except Unreadable as error:
+    except UnreadableFile as error:
         assert str(error)
     else:
         text = json.dumps(lay_out(document))  # as it leaves the process that reads
@@ -318,7 +318,7 @@ CHARSETS = st.sampled_from(
 def test_any_page_is_read_or_rejected(kind: str, charset: str, data: bytes) -> None:
     try:
         page = read_page(
-            Answer(httpx.URL("https://a.example"), 200, {"content-type": f"{kind}; charset={charset}"}, data)
+            FetchedAnswer(httpx.URL("https://a.example"), 200, {"content-type": f"{kind}; charset={charset}"}, data)
         )
     except ToolRejected as error:
         assert error.message

@@ -22,7 +22,7 @@ from fathom.models import Ending, RunResult, SourceText
 from fathom.roles import COMPRESSOR, CompressRequest
 from fathom.text.citations import without_addresses
 from fathom.tools.fetch import politeness
-from fathom.tools.fetch.client import Answer
+from fathom.tools.fetch.client import FetchedAnswer
 from fathom.tools.fetch.web import read_page
 from tests.inprocess import investigated
 from tests.stubs import Record, Stubs
@@ -164,7 +164,7 @@ async def test_without_a_model_pages_have_nobody_to_order(providers: Stubs, atta
 @pytest.mark.parametrize("name", INJECTIONS)
 def test_a_fetched_page_stays_in_its_element(name: str) -> None:
     body = planted_page(name, "http://attacker.example").encode()
-    page = read_page(Answer(httpx.URL("http://a.example"), 200, {"content-type": "text/html"}, body))
+    page = read_page(FetchedAnswer(httpx.URL("http://a.example"), 200, {"content-type": "text/html"}, body))
     assert "1,204 cases" in page.text
     assert "attacker.example" not in page.title
     url = 'http://a.example/"><b>'

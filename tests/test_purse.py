@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fathom.budget.ledger import Cost, Ledger
-from fathom.budget.purse import Account, Purse, purse_of
+from fathom.budget.purse import Purse, SharedAccount, purse_of
 from fathom.config.environment import Environment
 from fathom.config.groups import Budget
 from fathom.errors import BudgetExceeded, InvalidInput
@@ -25,9 +25,9 @@ from tests.stubs import Stubs
 NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
 
 
-def account(store: ArtifactStore, cents: int) -> Account:
+def account(store: ArtifactStore, cents: int) -> SharedAccount:
     """Return an account as another process sees it."""
-    return Account(store, "2026-11-23", Decimal(cents) / 100, "FATHOM_DAILY_USD")
+    return SharedAccount(store, "2026-11-23", Decimal(cents) / 100, "FATHOM_DAILY_USD")
 
 
 @settings(max_examples=10, deadline=None)
@@ -86,7 +86,7 @@ async def test_runs_of_a_day_share_its_cap(tmp_path: Path, providers: Stubs, mon
     (day,) = [path for path in (tmp_path / ".spending").iterdir() if len(path.name) == len("2026-11-23")]
     assert (
         Decimal(str(first.metrics.account.usd))
-        == await Account(ArtifactStore(str(tmp_path)), day.name, Decimal(1), "").spent()
+        == await SharedAccount(ArtifactStore(str(tmp_path)), day.name, Decimal(1), "").spent()
     )
     monkeypatch.setenv("FATHOM_DAILY_USD", str(first.metrics.account.usd))
     asked = len(providers.calls("llm"))

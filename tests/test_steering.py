@@ -13,7 +13,7 @@ from fathom.errors import InvalidInput
 from fathom.flows.runs.steering import check_author, check_remark, say
 from fathom.models import Ending, RunResult
 from fathom.run.engine import Engine
-from fathom.storage.steering import Entry, Steer, Steering
+from fathom.storage.steering import Steer, Steering, SteeringEntry
 from fathom.storage.store import ArtifactStore, RunFolder
 from fathom.tasks.people import hear
 from tests.conftest import FathomCLI, Forked, PrefectServer, base_env
@@ -103,8 +103,8 @@ async def test_a_stop_before_anything_was_found_is_no_report(slow: Stubs, tmp_pa
     assert not slow.calls("researcher")
 
 
-def entry(run_id: str, kind: Steer, text: str = "") -> Entry:
-    return Entry(kind=kind, run_id=run_id, author="ann", at="2026-11-23T08:00:00+00:00", text=text)
+def entry(run_id: str, kind: Steer, text: str = "") -> SteeringEntry:
+    return SteeringEntry(kind=kind, run_id=run_id, author="ann", at="2026-11-23T08:00:00+00:00", text=text)
 
 
 async def test_every_remark_is_heard_or_refused(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from fathom.models import Ending, Note, Report, StepOutcome, Usage, insufficienc
 from fathom.models.plan import REASON_CHARS, Plan, PlanStep, Reflection
 from fathom.report.answer import answer_of
 from fathom.run.checklist import Reason
-from fathom.run.state import RunState
+from fathom.run.state import ResearchState
 from tests.inprocess import investigated
 from tests.stubs import Stubs
 
@@ -83,7 +83,7 @@ async def test_a_run_that_no_model_found_too_thin_is_complete(
 
 def test_only_a_model_s_judgement_of_all_notes_counts() -> None:
     step = PlanStep(step_id=1, title="Tides", description="Look.")
-    run = RunState(Plan(plan_title="Tides", steps=[step]), Usage(), sufficiency=8)
+    run = ResearchState(Plan(plan_title="Tides", steps=[step]), Usage(), sufficiency=8)
     run.reflect(Reflection(sufficiency_score=3, reasoning="No figures."), Usage(llm_calls=1))
     assert "judged 3 of 10, where 8 suffices: No figures" in run.ending()[1]
     run.reflect(Reflection(sufficiency_score=3), Usage(llm_calls=1, fallbacks=["critic: answered without the model"]))

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
-from fathom.cli.watch import Watch
+from fathom.cli.watch import RunWatcher
 from fathom.config.groups import Budget
 from fathom.models import Account, Plan, PlanStep, StepStatus
 from fathom.telemetry.progress import Event, doing, listen, publish
@@ -19,7 +19,7 @@ from tests.stubs import Stubs
 
 def drawn(events: list[Event], width: int = 80, height: int = 24) -> list[str]:
     """Return the lines of the live view after some events."""
-    watch = Watch()
+    watch = RunWatcher()
     for event in events:
         watch(event)
     screen = io.StringIO()
@@ -102,7 +102,7 @@ async def test_every_phase_of_a_run_is_named_with_its_counts(providers: Stubs, t
 def test_a_pipe_gets_lines_and_quiet_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     events = [planned(3, 1), Event("phase", "checking 27 claims"), Event("warning", "look \x1b[31mout")]
     for quiet in (False, True):
-        with Watch(quiet=quiet) as watch:
+        with RunWatcher(quiet=quiet) as watch:
             for event in events:
                 watch(event)
         lines = capsys.readouterr().err.splitlines()

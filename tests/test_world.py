@@ -35,7 +35,7 @@ from fathom.errors import InvalidInput, ToolError
 from fathom.text.urls import host_of
 from fathom.tools.base import RunContext
 from fathom.tools.documents.html import read_page
-from fathom.tools.documents.normal import Section
+from fathom.tools.documents.normal import DocumentSection
 from fathom.tools.documents.pdf import read_pdf
 from fathom.tools.search.tavily import Tavily
 from tests.conftest import base_env, quiet_port
@@ -197,7 +197,7 @@ def test_pdf_files_say_what_their_pages_say() -> None:
     assert [q.id for q in asked if not all(has([texts[one]], q.answer) for one in q.required_sources)] == []
 
 
-def whole(sections: list[Section]) -> str:
+def whole(sections: list[DocumentSection]) -> str:
     return "\n".join(section.text for section in sections)
 
 

@@ -27,7 +27,7 @@ _DIGITS = 8
 LOST_SECONDS = 0.05  # at most, before another attempt at an entry that somebody else made
 
 
-class Account:
+class SharedAccount:
     """One period's account in a store, with its cap in US dollars."""
 
     def __init__(self, store: ArtifactStore, period: str, cap: Decimal, name: str) -> None:
@@ -96,7 +96,7 @@ class Purse:
     Both are those of the time at which it began.
     """
 
-    def __init__(self, accounts: Sequence[Account] = ()) -> None:
+    def __init__(self, accounts: Sequence[SharedAccount] = ()) -> None:
         self._accounts = accounts
         self._taken = Decimal(0)
         self._used = Decimal(0)
@@ -144,7 +144,7 @@ class Purse:
     async def _take(self, needed: Decimal) -> None:
         portion = min(account.cap / PORTIONS for account in self._accounts)
         for amount in sorted({max(needed, portion), needed}, reverse=True):
-            changed: list[Account] = []
+            changed: list[SharedAccount] = []
             for account in self._accounts:
                 if not await account.change(amount):
                     break
@@ -161,10 +161,10 @@ def purse_of(store: ArtifactStore, environment: Environment, now: datetime) -> P
     """Return the purse of a run that begins now (UTC), with the caps of the environment."""
     day, month = now.date().isoformat(), f"{now:%Y-%m}"
     caps = [(period, environment.cap(name), name) for period, name in zip((day, month), CAPS, strict=True)]
-    return Purse([Account(store, period, cap, name) for period, cap, name in caps if cap is not None])
+    return Purse([SharedAccount(store, period, cap, name) for period, cap, name in caps if cap is not None])
 
 
-def _exceeded(account: Account) -> BudgetExceeded:
+def _exceeded(account: SharedAccount) -> BudgetExceeded:
     return BudgetExceeded(
         f"All runs together have spent {account.name} ({account.cap} US dollars), or too little of it is left.",
         next_step=f"raise {account.name}, or wait for the next day or month (UTC)",

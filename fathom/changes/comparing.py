@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from fathom.changes.model import Change, Changes, Compared, Difference, Kind, Place, Statement
-from fathom.changes.pages import Edits, Line, Page, edits_of, pages_of
+from fathom.changes.pages import Edits, PageLine, ReadPage, edits_of, pages_of
 from fathom.changes.values import differences, figures_differ, names_apart, row_differences
 from fathom.contradictions.assertions import assertion_of
 from fathom.contradictions.finding import differ
@@ -42,7 +42,7 @@ class _Found:
     unchanged: int = 0
 
 
-def compare(before: Side, after: Side) -> Changes:
+def compare(before: ComparedRun, after: ComparedRun) -> Changes:
     """Return what changed between two runs, of which the first is the earlier one."""
     regained = bool(after.report and not before.report)
     changes = Changes(query=after.query, before=before.compared(), after=after.compared(), regained=regained)
@@ -54,7 +54,7 @@ def compare(before: Side, after: Side) -> Changes:
 class _Comparison:
     """The comparison of two runs that both have a report."""
 
-    def __init__(self, before: Side, after: Side) -> None:
+    def __init__(self, before: ComparedRun, after: ComparedRun) -> None:
         self.before, self.after = before, after
         self.found = _Found()
         self._edits: dict[str, Edits] = {}
@@ -118,14 +118,14 @@ class _Comparison:
                 self.found.told |= {g.key for g in grounds}
         return new
 
-    def _grounds(self, claim: Claim, own: Side, other: Side) -> list[Ground]:
+    def _grounds(self, claim: Claim, own: ComparedRun, other: ComparedRun) -> list[Ground]:
         """Return the sentences that bear a claim, each once, with what became of them or what they were."""
         found: dict[tuple[str, str], Ground] = {}
         for page, line in self._bearing(claim, own):
             found.setdefault((page.source.url, line.key), self._ground(claim, page, line, other))
         return list(found.values())
 
-    def _bearing(self, claim: Claim, own: Side) -> Iterator[tuple[Page, Line]]:
+    def _bearing(self, claim: Claim, own: ComparedRun) -> Iterator[tuple[ReadPage, PageLine]]:
         weights = claim_weights(claim.sentence)
         for quote in claim.quotes:
             lines = own.lines(quote)
@@ -133,7 +133,7 @@ class _Comparison:
             least = min(max(held.values(), default=0.0), BEARING * sum(weights.values()))
             yield from ((page, line) for page, line in lines if held[line.key] >= least)
 
-    def _ground(self, claim: Claim, page: Page, line: Line, other: Side) -> Ground:
+    def _ground(self, claim: Claim, page: ReadPage, line: PageLine, other: ComparedRun) -> Ground:
         there = other.pages.get(page.source.url)
         if there is None:
             return Ground(page, line, stands=False, read=False)
@@ -156,7 +156,7 @@ class _Comparison:
             self._edits[url] = edits_of(self.before.pages[url], self.after.pages[url])
         return self._edits[url]
 
-    def _holds(self, claim: Claim, grounds: Sequence[Ground], other: Side) -> bool:
+    def _holds(self, claim: Claim, grounds: Sequence[Ground], other: ComparedRun) -> bool:
         """Whether the other run's sources say a claim as well, in the same or in other words."""
         if grounds and all(g.stands for g in grounds):
             return True
@@ -217,7 +217,7 @@ class _Comparison:
                 self.found.changed.append(Change(kind="changed", before=before, after=after, differences=values))
         return left, gone, unread
 
-    def _disputes(self, kind: Kind, side: Side, other: Side) -> Iterator[Change]:
+    def _disputes(self, kind: Kind, side: ComparedRun, other: ComparedRun) -> Iterator[Change]:
         """Yield the claims of a run that a source contradicts, where the other run's sources do not."""
         for claim in side.claims:
             if claim.corroboration is not Corroboration.contradicted:
@@ -226,7 +226,7 @@ class _Comparison:
                 one = statement(claim.sentence, against, claim.number)
                 yield Change(kind=kind, after=one) if side is self.after else Change(kind=kind, before=one)
 
-    def _against(self, claim: Claim, side: Side, other: Side) -> Iterator[tuple[Page, Line]]:
+    def _against(self, claim: Claim, side: ComparedRun, other: ComparedRun) -> Iterator[tuple[ReadPage, PageLine]]:
         """Yield where a source contradicts a claim, unless the other run read that too, or cannot have read it."""
         told = {(url, key) for url, *keys in self.found.pairs for key in keys}
         for page, line in ((page, line) for quote in claim.contradicting for page, line in side.lines(quote)):
@@ -247,12 +247,12 @@ def _pair(ground: Ground, *, earlier: bool) -> tuple[str, str, str]:
     return (ground.page.source.url, *(ends if earlier else ends[::-1]))
 
 
-def _cited_only(report: Report, other: Side) -> list[Place]:
+def _cited_only(report: Report, other: ComparedRun) -> list[Place]:
     """Return the sources that a report cites and that the other run did not read."""
     return [place(source) for source in report.sources if source.url not in other.pages]
 
 
-def bears(claim: Claim, line: Line, source: Source) -> bool:
+def bears(claim: Claim, line: PageLine, source: Source) -> bool:
     """Whether a sentence says a claim as well as the claim's own sources do."""
     text = f"{line.header}\n|---|\n| {line.text} |" if line.header else line.text
     own = [StoredText(source, quote.text) for quote in claim.quotes]
@@ -296,7 +296,7 @@ def contradicts(earlier: str, later: str) -> bool:
 
 
 @dataclass
-class Side:
+class ComparedRun:
     """A run: its report, if it has one, and every text that it read."""
 
     run_id: str
@@ -306,7 +306,7 @@ class Side:
     texts: Sequence[StoredText]
 
     @cached_property
-    def pages(self) -> dict[str, Page]:
+    def pages(self) -> dict[str, ReadPage]:
         """What it read, by address."""
         return pages_of(self.texts)
 
@@ -319,7 +319,7 @@ class Side:
     def _addresses(self) -> Mapping[str, str]:
         return {text.source.source_id: text.source.url for text in self.texts}
 
-    def lines(self, quote: Quote) -> list[tuple[Page, Line]]:
+    def lines(self, quote: Quote) -> list[tuple[ReadPage, PageLine]]:
         """Return the sentences in which a quote stands, each with its page."""
         page = self.pages.get(self._addresses.get(quote.source_id, ""))
         return [(page, line) for line in page.holding(quote)] if page else []
@@ -349,11 +349,11 @@ class Side:
 class Ground:
     """A sentence of a page that bears a claim, and the other run's sentence that it became or was."""
 
-    page: Page
-    line: Line
+    page: ReadPage
+    line: PageLine
     stands: bool  # on the other run's page too
     read: bool  # the other run read the part of the page where it stands
-    other: Line | None = None
+    other: PageLine | None = None
     values: tuple[Difference, ...] = ()  # that are the claim's own
 
     @property
@@ -366,7 +366,7 @@ Borne = tuple[Claim, list[Ground]]
 """A claim with the sentences that bear it."""
 
 
-def statement(sentence: str, lines: Iterable[tuple[Page, Line]], number: int) -> Statement:
+def statement(sentence: str, lines: Iterable[tuple[ReadPage, PageLine]], number: int) -> Statement:
     """Return a sentence as one side of a change, with the lines that say it; `number` of its claim, or 0."""
     borne = list(lines)
     passages = list(dict.fromkeys(line.text for _, line in borne))

@@ -25,7 +25,7 @@ MOST = 40  # sentences that each is compared with: keeps a page of a thousand si
 _FIELD = re.compile(r"\W*([^\W\d][^:.|]{1,60}?)\s*:\s+\S")
 
 
-class Line(NamedTuple):
+class PageLine(NamedTuple):
     """A sentence, heading, item or row of a page. `key`: its words and signs, by which it is found again."""
 
     key: str
@@ -46,7 +46,7 @@ class Line(NamedTuple):
         return cells_of(self.text)
 
 
-class Page:
+class ReadPage:
     """All that a run read from one address."""
 
     def __init__(self, texts: Sequence[StoredText]) -> None:
@@ -55,7 +55,7 @@ class Page:
         self.whole = any(text.source.full for text in texts)
 
     @cached_property
-    def lines(self) -> list[Line]:
+    def lines(self) -> list[PageLine]:
         """Its lines, each once, in reading order."""
         return list({line.key: line for lines in self._read for line in lines if line}.values())
 
@@ -65,10 +65,10 @@ class Page:
         return frozenset(line.key for line in self.lines)
 
     @cached_property
-    def _read(self) -> list[list[Line | None]]:
+    def _read(self) -> list[list[PageLine | None]]:
         return [list(_lines(text.text)) for text in self._texts]
 
-    def holding(self, quote: Quote) -> list[Line]:
+    def holding(self, quote: Quote) -> list[PageLine]:
         """Return the lines in which a quote of this page stands."""
         for text, lines in zip(self._texts, self._read, strict=True):
             start = text.text.find(quote.text)
@@ -77,7 +77,7 @@ class Page:
                 return [line for number in numbers if (line := lines[number])]
         return []
 
-    def covers(self, line: Line) -> bool:
+    def covers(self, line: PageLine) -> bool:
         """Whether the part of the page in which a line of the other run stands was read: with what is around it."""
         return self.whole or all(not self.keys.isdisjoint(near) for near in (line.above, line.below))
 
@@ -85,31 +85,31 @@ class Page:
 class Edits(NamedTuple):
     """The lines of a page that became other lines, by their keys, in both directions."""
 
-    after: Mapping[str, Line]
-    before: Mapping[str, Line]
+    after: Mapping[str, PageLine]
+    before: Mapping[str, PageLine]
 
 
-def pages_of(texts: Iterable[StoredText]) -> dict[str, Page]:
+def pages_of(texts: Iterable[StoredText]) -> dict[str, ReadPage]:
     """Return the pages that some texts were read from, by address."""
     found: defaultdict[str, list[StoredText]] = defaultdict(list)
     for text in texts:
         found[text.source.url].append(text)
-    return {url: Page(own) for url, own in found.items()}
+    return {url: ReadPage(own) for url, own in found.items()}
 
 
-def edits_of(old: Page, new: Page) -> Edits:
+def edits_of(old: ReadPage, new: ReadPage) -> Edits:
     """Pair the lines that only the old page has with those that only the new one has: the most alike first."""
     removed = [line for line in old.lines if line.key not in new.keys]
     added = [line for line in new.lines if line.key not in old.keys]
-    after: dict[str, Line] = {}
-    before: dict[str, Line] = {}
+    after: dict[str, PageLine] = {}
+    before: dict[str, PageLine] = {}
     for _, one, other in sorted(_pairs(removed, added), key=lambda pair: -pair[0]):
         if one.key not in after and other.key not in before:
             after[one.key], before[other.key] = other, one
     return Edits(after, before)
 
 
-def _lines(text: str) -> Iterator[Line | None]:
+def _lines(text: str) -> Iterator[PageLine | None]:
     """Yield a line for each sentence of a text, None for what says nothing: rules and names of columns."""
     sentences = parse(text).sentences
     keys = [spaced_words(sentence.clean) for sentence in sentences]
@@ -126,10 +126,10 @@ def _lines(text: str) -> Iterator[Line | None]:
         above = tuple(filter(str.strip, keys[max(0, number - NEIGHBOURS) : number]))
         below = tuple(filter(str.strip, keys[number + 1 : number + 1 + NEIGHBOURS]))
         said = " | ".join(cells_of(sentence.clean)) if sentence.kind == "table" else sentence.clean
-        yield Line(key, said, sentence.kind, header, above, below)
+        yield PageLine(key, said, sentence.kind, header, above, below)
 
 
-def _pairs(removed: Sequence[Line], added: Sequence[Line]) -> Iterator[tuple[float, Line, Line]]:
+def _pairs(removed: Sequence[PageLine], added: Sequence[PageLine]) -> Iterator[tuple[float, PageLine, PageLine]]:
     holding: defaultdict[str, list[int]] = defaultdict(list)
     for number, line in enumerate(added):
         for word in _about(line) | line.around:
@@ -142,7 +142,7 @@ def _pairs(removed: Sequence[Line], added: Sequence[Line]) -> Iterator[tuple[flo
                 yield score, line, added[number]
 
 
-def _about(line: Line) -> set[str]:
+def _about(line: PageLine) -> set[str]:
     """Return the words of a line without its numbers and dates."""
     return {term for term in query_terms(_without_figures(line.text)) if not term.isdigit()}
 
@@ -155,7 +155,7 @@ def _without_figures(text: str) -> str:
     return plain
 
 
-def _alike(a: Line, b: Line) -> float:
+def _alike(a: PageLine, b: PageLine) -> float:
     """Return how sure it is that a line became another one, from 0 to about 1."""
     in_place = IN_PLACE if a.around & b.around else 0.0
     if "table" in (a.kind, b.kind):
@@ -172,7 +172,7 @@ def _alike(a: Line, b: Line) -> float:
     return shared + in_place if len(mine & yours) > 1 or shared > ALIKE or in_place else 0.0
 
 
-def _rows_alike(a: Line, b: Line) -> float:
+def _rows_alike(a: PageLine, b: PageLine) -> float:
     """Rows are the same one when they begin with the same cell."""
     if a.kind != b.kind or not a.cells or not b.cells:
         return 0.0

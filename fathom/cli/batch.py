@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fathom.cli.options import Given, Json, Mcp, Quiet
+from fathom.cli.options import GivenOptions, Json, Mcp, Quiet
 from fathom.cli.printing import output
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def batch(
     name = "batch" if file == "-" else Path(file).stem
     written = format_of(f".{kind}" if kind else "" if file == "-" else file)
     budget = batch_caps({"max_usd": max_usd, "max_tokens": max_tokens, "max_calls": max_calls})
-    settings = Given.of(context).over_defaults()
+    settings = GivenOptions.of(context).over_defaults()
     questions = read_questions(sys.stdin.read() if file == "-" else _read(Path(file)), written, settings)
     settings, questions, notices = check_batch(settings, questions)
     if estimate:

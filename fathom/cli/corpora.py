@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fathom.models import UnreadFile
-    from fathom.storage.corpora import Corpora
+    from fathom.storage.corpora import CorpusStore
     from fathom.storage.editions import Edition
-    from fathom.tools.documents.corpus import Reading
+    from fathom.tools.documents.corpus import CorpusReading
 
 corpora = typer.Typer(
     help="Upload files that runs on any machine can read.\n\nStart with: fathom corpora add handbook handbook/",
@@ -26,14 +26,14 @@ Name = Annotated[str, typer.Argument(help="Name of the corpus.", show_default=Fa
 SHOWN = 20
 
 
-def _corpora(artifacts: str | None) -> Corpora:
+def _corpora(artifacts: str | None) -> CorpusStore:
     from fathom.flows.preflight import artifact_root
     from fathom.storage.atomic import OUTAGE_SECONDS
-    from fathom.storage.corpora import Corpora
+    from fathom.storage.corpora import CorpusStore
     from fathom.storage.store import ArtifactStore
 
     store = ArtifactStore(artifact_root(artifacts), OUTAGE_SECONDS, lambda said: typer.echo(said, err=True))
-    return Corpora(store)
+    return CorpusStore(store)
 
 
 @corpora.command("add")
@@ -95,7 +95,7 @@ def show(name: Name, *, artifacts: Root = None, as_json: Json = False) -> None:
 
     corpora = _corpora(artifacts)
 
-    async def found() -> tuple[Edition, Reading]:
+    async def found() -> tuple[Edition, CorpusReading]:
         edition = await corpora.get(name)
         return edition, await examine(corpora, edition)
 
@@ -144,7 +144,7 @@ def _show_all(found: Sequence[Edition]) -> None:
         row(f"{edition.name:{width}}  {edition.changed[:10]}  {size(edition.bytes):>9}  ", f"{files:>11}  ", whose)
 
 
-def _show_one(edition: Edition, reading: Reading) -> None:
+def _show_one(edition: Edition, reading: CorpusReading) -> None:
     from fathom.text.plain import counted, size
 
     read = f"{counted(reading.documents, 'document')} with {counted(reading.words, 'word')} can be read"

@@ -11,7 +11,7 @@ from fathom.cli.printing import line, one_line, output
 from fathom.text.plain import counted
 
 if TYPE_CHECKING:
-    from fathom.flows.costs import Costs, Row
+    from fathom.flows.costs import CostRow, Costs
 
 
 def costs(
@@ -75,7 +75,7 @@ def _table(found: Costs) -> None:
         line(("  ".join([f"{cells[0]:<{widths[0]}}", *aligned]), style))
 
 
-def _cells(row: Row) -> list[str]:
+def _cells(row: CostRow) -> list[str]:
     used = row.used
     dollars = f"{used.usd:,.4f}"
     if row.unpriced_runs:

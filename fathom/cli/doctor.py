@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
-from fathom.cli.options import Given, Json, Mcp
+from fathom.cli.options import GivenOptions, Json, Mcp
 from fathom.cli.printing import line, output, row
 
 if TYPE_CHECKING:
@@ -48,9 +48,9 @@ def doctor(
     logging.disable(logging.WARNING)  # what is tried again is no finding
     if model and not as_json:
         typer.echo(f"Asking {model} one question ...", err=True)
-    given = Given.of(context)
+    given = GivenOptions.of(context)
     if model:
-        given = Given({**given.options, "model": model}, given.pairs)
+        given = GivenOptions({**given.options, "model": model}, given.pairs)
     findings = list(examine(model, given.layers()))
     if online:
         findings += asyncio.run(reach(Environment.read()))

@@ -90,7 +90,7 @@ class SettingsCommand(TyperCommand):
         """Run the command."""
         typed = {option.path: ctx.params.pop(option.parameter.name) for option in self._settings()}
         pairs = typed.pop("")
-        ctx.obj = Given(
+        ctx.obj = GivenOptions(
             {path: value for path, value in typed.items() if value not in (None, False, [], ())}, pairs or []
         )
         return super().invoke(ctx)
@@ -169,16 +169,16 @@ def _example(field: FieldInfo, *, several: bool) -> str:
 
 
 @dataclass(frozen=True)
-class Given:
+class GivenOptions:
     """The settings that a command line gives."""
 
     options: Mapping[str, str | bool | Sequence[str]]  # as they were typed, by the paths of their settings
     pairs: Sequence[str]  # of --set
 
     @classmethod
-    def of(cls, context: typer.Context) -> Given:
+    def of(cls, context: typer.Context) -> GivenOptions:
         """Return what a command of the class `SettingsCommand` was given."""
-        given: Given = context.obj
+        given: GivenOptions = context.obj
         return given
 
     def layers(self) -> list[Layer]:

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
-from fathom.cli.options import Given, Json, Mcp, Open, Quiet, Root, Run
+from fathom.cli.options import GivenOptions, Json, Mcp, Open, Quiet, Root, Run
 from fathom.cli.printing import line, one_line, open_page, output, show_summary
 
 if TYPE_CHECKING:
     from prefect.client.schemas.objects import FlowRun
 
-    from fathom.cli.watch import Watch
+    from fathom.cli.watch import RunWatcher
     from fathom.models import RunResult
     from fathom.run.engine import Parent
     from fathom.run.estimate import Bounds, PhaseEstimate
@@ -49,7 +49,7 @@ def research(
     from fathom.flows.preflight import check_request, estimated
 
     usual = {"people": {"clarify": "auto"}} if is_terminal(quiet=quiet, as_json=as_json) else {}
-    settings = Given.of(context).over_defaults(usual)
+    settings = GivenOptions.of(context).over_defaults(usual)
     if estimate:
         phases = estimated(query, settings)
         output([named(phase) for phase in phases] if as_json else phases, show_estimate, as_json=as_json)
@@ -61,7 +61,7 @@ def research(
 
         return local.create(request.query, request.settings, run_key)
 
-    def finish(flow_run: FlowRun, _watch: Watch) -> Awaitable[RunResult]:
+    def finish(flow_run: FlowRun, _watch: RunWatcher) -> Awaitable[RunResult]:
         from fathom.flows.runs import local
 
         return local.execute(flow_run)
@@ -92,7 +92,7 @@ def resume(
 
         return resuming.find(run, artifacts)
 
-    def finish(flow_run: FlowRun, watch: Watch) -> Awaitable[RunResult | None]:
+    def finish(flow_run: FlowRun, watch: RunWatcher) -> Awaitable[RunResult | None]:
         from fathom.flows.runs import resuming
 
         return resuming.finish(flow_run, watch.say, wait=not no_wait)
@@ -102,7 +102,7 @@ def resume(
 
 def follow(
     start: Callable[[], Awaitable[FlowRun]],
-    finish: Callable[[FlowRun, Watch], Awaitable[RunResult | None]],
+    finish: Callable[[FlowRun, RunWatcher], Awaitable[RunResult | None]],
     notices: Sequence[str],
     *,
     open_it: bool,
@@ -113,7 +113,7 @@ def follow(
     import asyncio
     import logging
 
-    from fathom.cli.watch import Watch
+    from fathom.cli.watch import RunWatcher
     from fathom.errors import UserError
     from fathom.flows.preflight import artifact_root
     from fathom.flows.runs.stored import reference
@@ -122,7 +122,7 @@ def follow(
 
     run_id = address = ""
 
-    async def work(watch: Watch) -> RunResult | None:
+    async def work(watch: RunWatcher) -> RunResult | None:
         nonlocal run_id, address
         from fathom.cli.dialogue import Dialogue
         from fathom.flows.asking import in_terminal
@@ -138,7 +138,7 @@ def follow(
     logging.raiseExceptions = False  # the user need not know of a log line that cannot be sent
     try:
         # Whatever a library prints must not get between the results on stdout.
-        with Watch(quiet=quiet, progress=not as_json) as watch, redirect_stdout(sys.stderr):
+        with RunWatcher(quiet=quiet, progress=not as_json) as watch, redirect_stdout(sys.stderr):
             for notice in notices:
                 watch.say(notice)
             ensure_api(watch.say)
@@ -235,7 +235,7 @@ def ask(
         return await parent_of(stored), store.address()
 
     usual = {"people": {"clarify": "auto"}} if is_terminal(quiet=quiet, as_json=as_json) else {}
-    given = Given.of(context)
+    given = GivenOptions.of(context)
     chosen = given.chosen(usual)
     store_given = chosen.pop("artifacts", None)
     parent, root = read_run(run, store_given, found)
@@ -247,7 +247,7 @@ def ask(
 
         return local.create(request.query, request.settings, parent=parent.run_id)
 
-    def finish(flow_run: FlowRun, _watch: Watch) -> Awaitable[RunResult]:
+    def finish(flow_run: FlowRun, _watch: RunWatcher) -> Awaitable[RunResult]:
         from fathom.flows.runs import local
 
         return local.execute(flow_run)

@@ -60,7 +60,7 @@ def verify(
 
     Example: fathom verify report.md --fetch --model openai/gpt-5-mini --page check.html
     """
-    wish = Options(sources, fetch, model, max_usd, price, page)
+    wish = VerifyOptions(sources, fetch, model, max_usd, price, page)
     if is_report(run):
         verify_report(run, wish, as_json=as_json)
     refuse(wish)
@@ -226,7 +226,7 @@ def is_report(run: str) -> bool:
     return True
 
 
-class Options(NamedTuple):
+class VerifyOptions(NamedTuple):
     """The options of `fathom verify` that are for reports."""
 
     sources: Path | None
@@ -237,7 +237,7 @@ class Options(NamedTuple):
     page: Path | None
 
 
-def refuse(options: Options) -> None:
+def refuse(options: VerifyOptions) -> None:
     """Check that a run, which has its own sources, is verified without the options of a report.
 
     Raises:
@@ -251,9 +251,9 @@ def refuse(options: Options) -> None:
         raise InvalidInput(said, next_step=f"leave out {option}: a run has its own sources")
 
 
-def verify_report(file: str, options: Options, *, as_json: bool) -> None:
+def verify_report(file: str, options: VerifyOptions, *, as_json: bool) -> None:
     """Check a report of another system, print what was found, and exit with 1 if a claim is objected to."""
-    from fathom.cli.watch import Watch
+    from fathom.cli.watch import RunWatcher
     from fathom.config.given import table_from
     from fathom.flows.foreign import Wish, check_file
     from fathom.telemetry.progress import listen
@@ -266,7 +266,7 @@ def verify_report(file: str, options: Options, *, as_json: bool) -> None:
     prices = table_from("prices", options.price or [])
     wish = Wish(path, folder, options.fetch, options.model, prices, options.max_usd)
     # Whatever a library prints must not get between the results on stdout.
-    with Watch(progress=not as_json) as watch, redirect_stdout(sys.stderr), listen(watch):
+    with RunWatcher(progress=not as_json) as watch, redirect_stdout(sys.stderr), listen(watch):
         found, report = check_file(wish)
     if page:
         _write_page(page, found, report)

@@ -59,7 +59,7 @@ class _Stderr(Console):
         raise BrokenPipeError
 
 
-class Watch:
+class RunWatcher:
     """Follows a run on stderr: a live view on a terminal, one line an event elsewhere, nothing when quiet.
 
     Without `progress`, only warnings are shown. Where the log is JSON, it has what happens, and lines go there too.
@@ -275,7 +275,7 @@ MOST_RUNNING = 8  # questions that the live view shows
 _BATCH_STYLES = {RowStatus.complete: "green", RowStatus.degraded: "yellow", RowStatus.insufficient_evidence: "yellow"}
 
 
-class BatchWatch(Watch):
+class BatchWatch(RunWatcher):
     """Follows a batch on stderr: a live view on a terminal, one line a question elsewhere, nothing when quiet."""
 
     def __init__(self, *, quiet: bool = False, progress: bool = True) -> None:

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fathom.cli.options import Given, Json, Quiet, Root, SettingsCommand
+from fathom.cli.options import GivenOptions, Json, Quiet, Root, SettingsCommand
 from fathom.cli.printing import line, one_line, output, row
 
 if TYPE_CHECKING:
     from prefect.client.schemas.objects import FlowRun
 
-    from fathom.cli.watch import Watch as Progress
+    from fathom.cli.watch import RunWatcher as Progress
     from fathom.flows.runs.comparing import Ended
-    from fathom.flows.watches import Watch
+    from fathom.flows.watches import WatchedQuestion
     from fathom.models import RunResult
 
 watch = typer.Typer(
@@ -61,10 +61,10 @@ def add(
 
     if only_changes and not notify:
         raise InvalidInput("--only-changes needs a webhook.", next_step="give its address: --notify URL")
-    request = check_request(query, Given.of(context).over_defaults())
+    request = check_request(query, GivenOptions.of(context).over_defaults())
     ensure_api()
 
-    async def made() -> Watch:
+    async def made() -> WatchedQuestion:
         from fathom.flows import notifying, watches
 
         schedule = watches.schedule_of(every, cron, timezone)
@@ -84,7 +84,7 @@ def add(
     output(found, lambda one: _show_added(one, request.notices), as_json=as_json)
 
 
-def _show_added(found: Watch, notices: Sequence[str]) -> None:
+def _show_added(found: WatchedQuestion, notices: Sequence[str]) -> None:
     for notice in notices:
         line((notice, "yellow"))
     _show([found])
@@ -108,7 +108,7 @@ def show_all(as_json: Json = False) -> None:
     output(asyncio.run(watches.all_watches()), _show, as_json=as_json)
 
 
-def _show(found: Sequence[Watch]) -> None:
+def _show(found: Sequence[WatchedQuestion]) -> None:
     if not found:
         line('No watches. Add one with: fathom watch add "..." --every 1d')
     for one in found:

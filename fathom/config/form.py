@@ -36,7 +36,7 @@ class SetBy(StrEnum):
     server = "server"  # only the server itself
 
 
-class Read(StrEnum):
+class ReadByTools(StrEnum):
     """Whether tools read a setting: an output is kept for other runs as long as what tools read is the same."""
 
     never = "never"
@@ -56,7 +56,7 @@ class Setting:
     by_template: bool = True  # whether a template may set it; not what is read and where it is stored
     set_by: SetBy = SetBy.anyone
     most: float | None = None  # the largest value for callers of a server who are no administrators
-    tools: Read = Read.never
+    tools: ReadByTools = ReadByTools.never
     is_path: bool = False  # whether a file or folder is named, which a file of settings names from its own folder
 
     @property

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, model_validator
 
-from fathom.config.form import FormModel, Read, Setting
+from fathom.config.form import FormModel, ReadByTools, Setting
 from fathom.text.urls import domain_of
 
 
@@ -154,23 +154,23 @@ Domain = Annotated[str, AfterValidator(_domain)]
 class SourceRules(FormModel):
     """Which web sources are read and how far they are trusted. `example.org` covers its subdomains too."""
 
-    allow: Annotated[list[Domain], Setting(empty="all domains", page="sources", tools=Read.always)] = Field(
+    allow: Annotated[list[Domain], Setting(empty="all domains", page="sources", tools=ReadByTools.always)] = Field(
         [], description="Read only pages of these domains.", examples=[["gov"]]
     )
-    prefer: Annotated[list[Domain], Setting(page="sources", tools=Read.always)] = Field(
+    prefer: Annotated[list[Domain], Setting(page="sources", tools=ReadByTools.always)] = Field(
         [], description="Read pages of these domains first.", examples=[["who.int"]]
     )
-    block: Annotated[list[Domain], Setting(page="sources", tools=Read.always)] = Field(
+    block: Annotated[list[Domain], Setting(page="sources", tools=ReadByTools.always)] = Field(
         [],
         description="Never read pages of these domains, even if `allow` includes them.",
         examples=[["example.com"]],
     )
-    scores: Annotated[dict[Domain, Annotated[float, Field(ge=0, le=1)]], Setting(page="sources", tools=Read.always)] = (
-        Field(
-            {},
-            description="Authority of a domain, from 0 to 1, that replaces Fathom's own rating.",
-            examples=[{"example.org": 0.9}],
-        )
+    scores: Annotated[
+        dict[Domain, Annotated[float, Field(ge=0, le=1)]], Setting(page="sources", tools=ReadByTools.always)
+    ] = Field(
+        {},
+        description="Authority of a domain, from 0 to 1, that replaces Fathom's own rating.",
+        examples=[{"example.org": 0.9}],
     )
     min_quality: Annotated[float, Setting(page="sources")] = Field(
         0,

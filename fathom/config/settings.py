@@ -14,7 +14,7 @@ from typing import Annotated
 from pydantic import Field, StringConstraints
 
 from fathom.config.environment import Environment
-from fathom.config.form import Read, SetBy, Setting, fields_in
+from fathom.config.form import ReadByTools, SetBy, Setting, fields_in
 from fathom.config.groups import (
     ABOUT,
     EXTRACTIVE,
@@ -92,7 +92,13 @@ class ResearchSettings(TemplatedSettings):
     docs: Annotated[
         list[str],
         Setting(
-            "--docs", "PATH", page="documents", by_template=False, set_by=SetBy.admins, tools=Read.always, is_path=True
+            "--docs",
+            "PATH",
+            page="documents",
+            by_template=False,
+            set_by=SetBy.admins,
+            tools=ReadByTools.always,
+            is_path=True,
         ),
     ] = Field(
         default_factory=list,
@@ -121,20 +127,22 @@ class ResearchSettings(TemplatedSettings):
     )
     search: Annotated[
         list[str] | None,
-        Setting("--search", "NAME,...", empty="all configured vendors", page="searching", tools=Read.changed),
+        Setting("--search", "NAME,...", empty="all configured vendors", page="searching", tools=ReadByTools.changed),
     ] = Field(
         None,
         title="What to read: search vendors",
         description="Search vendors that web_search asks, in this order.",
         examples=[["brave", "tavily"]],
     )
-    search_mode: Annotated[SearchMode, Setting("--search-mode", "NAME", page="searching", tools=Read.changed)] = Field(
+    search_mode: Annotated[
+        SearchMode, Setting("--search-mode", "NAME", page="searching", tools=ReadByTools.changed)
+    ] = Field(
         SearchMode.first,
         title="What to read: way of searching",
         description="How several vendors are used. first: ask the next vendor if one fails or finds nothing. all: "
         "ask all vendors at once.",
     )
-    max_results: Annotated[int, Setting(tools=Read.always)] = Field(
+    max_results: Annotated[int, Setting(tools=ReadByTools.always)] = Field(
         5,
         title="What to read: results",
         ge=1,
@@ -143,7 +151,7 @@ class ResearchSettings(TemplatedSettings):
         examples=[10],
     )
     sources: SourceRules = Field(SourceRules(), title="What to read: web sources")
-    fresh: Annotated[bool, Setting("--fresh", tools=Read.always)] = Field(
+    fresh: Annotated[bool, Setting("--fresh", tools=ReadByTools.always)] = Field(
         False,
         title="What to read: fresh pages",
         description="Fetch search results and pages again instead of using cached ones.",
@@ -268,31 +276,33 @@ class ResearchSettings(TemplatedSettings):
     compression: CompressionSettings = Field(CompressionSettings(), title="Advanced: compression")
     model_calls: ModelCallSettings = Field(ModelCallSettings(), title="Advanced: model calls")
     fetch_allow_hosts: Annotated[
-        list[str], Setting(page="fetching", by_template=False, set_by=SetBy.admins, tools=Read.always)
+        list[str], Setting(page="fetching", by_template=False, set_by=SetBy.admins, tools=ReadByTools.always)
     ] = Field(
         [],
         title="Advanced: private hosts",
         description="Private hosts whose pages may be fetched, in addition to the hosts in FATHOM_FETCH_ALLOW.",
         examples=[["wiki.local:8080", "10.1.0.0/16"]],
     )
-    render: Annotated[Render, Setting(page="fetching", tools=Read.changed)] = Field(
+    render: Annotated[Render, Setting(page="fetching", tools=ReadByTools.changed)] = Field(
         Render.auto,
         title="Advanced: browser",
         description="auto: a page that has no text without its scripts is opened in a browser, if the extra "
         "`browser` and Chromium are installed. never: no browser is started.",
     )
-    redact: Annotated[bool, Setting(tools=Read.always)] = Field(
+    redact: Annotated[bool, Setting(tools=ReadByTools.always)] = Field(
         False,
         title="Advanced: redaction",
         description="Remove e-mail addresses, phone numbers, card numbers and IBANs from what tools read, before it is "
         "stored. The index of your own documents under FATHOM_CACHE keeps them.",
     )
-    embed_model: Annotated[str | None, Setting(page="documents", set_by=SetBy.admins, tools=Read.always)] = Field(
-        None,
-        title="Advanced: embeddings",
-        description="sentence-transformers model for searching documents by meaning as well as by words. Needs "
-        "the extra `embed`.",
-        examples=["all-MiniLM-L6-v2"],
+    embed_model: Annotated[str | None, Setting(page="documents", set_by=SetBy.admins, tools=ReadByTools.always)] = (
+        Field(
+            None,
+            title="Advanced: embeddings",
+            description="sentence-transformers model for searching documents by meaning as well as by words. Needs "
+            "the extra `embed`.",
+            examples=["all-MiniLM-L6-v2"],
+        )
     )
     artifacts: Annotated[
         str | None,

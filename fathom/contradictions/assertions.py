@@ -69,7 +69,7 @@ class Assertion(NamedTuple):
     times: frozenset[str]  # years and decades
     figures: tuple[Figure, ...]
     conditions: frozenset[str]  # kinds of the figures that are conditions: "at 2,000 metres"
-    events: Mapping[tuple[str, bool], Event]
+    events: Mapping[tuple[str, bool], DatedEvent]
 
 
 def assertion_of(text: str, source_ids: tuple[str, ...], title: str = "") -> Assertion | None:
@@ -125,21 +125,21 @@ _ONCE = re.compile(
 )
 
 
-class Event(NamedTuple):
+class DatedEvent(NamedTuple):
     """When something happened."""
 
     date: Date
     slack: int  # years by which it may be wrong
     subject: frozenset[str]  # the name right before the verb, as terms, if there is one
 
-    def agrees(self, other: Event) -> bool:
+    def agrees(self, other: DatedEvent) -> bool:
         """Whether both can be on the same day."""
         if slack := max(self.slack, other.slack):
             return not (self.date.year and other.date.year) or abs(self.date.year - other.date.year) <= slack
         return self.date.agrees(other.date)
 
 
-def events_of(facts: Facts) -> Mapping[tuple[str, bool], Event]:
+def events_of(facts: Facts) -> Mapping[tuple[str, bool], DatedEvent]:
     """Return what happened once, by the verb's stems and whether it was done to the subject.
 
     A date belongs to the verb right before it, or, opening the sentence, to the first verb; a verb with two dates is
@@ -147,7 +147,7 @@ def events_of(facts: Facts) -> Mapping[tuple[str, bool], Event]:
     """
     sentence = facts.text
     verbs = list(_ONCE.finditer(sentence))
-    found: dict[tuple[str, bool], list[Event]] = {}
+    found: dict[tuple[str, bool], list[DatedEvent]] = {}
     for dated in facts.dates:
         before = [verb for verb in verbs if verb.end() <= dated.start]
         opens = bool(_SETTING.fullmatch(sentence, 0, dated.start))
@@ -159,5 +159,5 @@ def events_of(facts: Facts) -> Mapping[tuple[str, bool], Event]:
         slack = SLACK if _ROUGH.search(sentence[: dated.start]) else 0
         names = (name for name in facts.names if _RIGHT_BEFORE.fullmatch(sentence, name.end, verb.start()))
         subject = next((frozenset(terms(" ".join(name.words))) for name in names), frozenset[str]())
-        found.setdefault(happened, []).append(Event(dated.date, slack, subject))
+        found.setdefault(happened, []).append(DatedEvent(dated.date, slack, subject))
     return {happened: events[0] for happened, events in found.items() if len(set(events)) == 1}

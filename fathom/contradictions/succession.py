@@ -77,7 +77,7 @@ expect
 _PRICES = "price cost costs fee fees priced charge"
 
 
-class Reading(NamedTuple):
+class ReadStatement(NamedTuple):
     """One statement: a sentence, or the value of a field or cell under its name."""
 
     text: str
@@ -100,7 +100,7 @@ class Reading(NamedTuple):
 
 
 @lru_cache(maxsize=4096)
-def readings(markdown: str, title: str) -> tuple[Reading, ...]:
+def readings(markdown: str, title: str) -> tuple[ReadStatement, ...]:
     """Return the statements of a quotation: its sentences, items and the cells of its rows; code has none."""
     for fence in reversed(list(fences(markdown))):
         markdown = markdown[: fence.start] + markdown[fence.end :]
@@ -113,7 +113,7 @@ def content_terms(text: str) -> list[str]:
     return ["price" if term in _prices() else term for term in query_terms(text)]
 
 
-def _each(markdown: str, title: frozenset[str]) -> Iterator[Reading]:
+def _each(markdown: str, title: frozenset[str]) -> Iterator[ReadStatement]:
     header: list[str] = []
     previous = above = ""
     for sentence in split_sentences(markdown):
@@ -134,13 +134,13 @@ def _cells(row: str) -> list[str]:
     return [cell.strip() for cell in _BAR.split(row.strip().strip("|"))]
 
 
-def _row(header: list[str], cells: list[str], title: frozenset[str]) -> Iterator[Reading]:
+def _row(header: list[str], cells: list[str], title: frozenset[str]) -> Iterator[ReadStatement]:
     for name, cell in zip(header[1:], cells[1:], strict=False):
         if cells[0] and name and cell and not cells[0].isdigit():
             yield _reading(f"{cells[0]} {name}: {cell}", frozenset(content_terms(f"{cells[0]} {name}")), title)
 
 
-def _sentence(sentence: Sentence, title: frozenset[str], above: str) -> Reading | None:
+def _sentence(sentence: Sentence, title: frozenset[str], above: str) -> ReadStatement | None:
     text = " ".join(_MARKS.sub("", sentence.clean).split())
     field = _FIELD.fullmatch(text)
     if sentence.kind == "heading" and (not field or sentence.text.startswith("#")):
@@ -153,14 +153,14 @@ def _sentence(sentence: Sentence, title: frozenset[str], above: str) -> Reading 
     )
 
 
-def _reading(text: str, key: frozenset[str], title: frozenset[str]) -> Reading:
+def _reading(text: str, key: frozenset[str], title: frozenset[str]) -> ReadStatement:
     facts = facts_of(text)
     figures = tuple(figures_of(facts))
     plain = re.sub(r"\d+", " ", blanked(facts.undated, ((f.start, f.end) for f in figures)))
     days = frozenset(terms(" ".join(word for word in re.findall(r"\w+", plain) if _is_weekday(word))))
     decided = bool(_DECISION.search(text))
     old = frozenset(term for match in _OLD.finditer(text) for term in content_terms(match["old"] or match["once"]))
-    return Reading(
+    return ReadStatement(
         text=text,
         key=key,
         title=title,
@@ -222,7 +222,7 @@ _VERSION = re.compile(r"v?\d{1,3}(?:\.\d+)+")
 _VAGUE_WORDS = "team project document page meeting group work service product thing plan price name date note section"
 
 
-def differing(a: Reading, b: Reading) -> bool:
+def differing(a: ReadStatement, b: ReadStatement) -> bool:
     """Whether two statements give different numbers for the same thing, so that at most one of them holds."""
     if a.open or b.open:
         return False
@@ -231,7 +231,7 @@ def differing(a: Reading, b: Reading) -> bool:
     return bool(a.assertion and b.assertion and differ(a.assertion, b.assertion))
 
 
-def replaces(later: Reading, earlier: Reading) -> bool:
+def replaces(later: ReadStatement, earlier: ReadStatement) -> bool:
     """Whether the later of two statements says something else about the same thing."""
     if later.open or earlier.open or not (later.about & earlier.about or later.key == earlier.key):
         return False
@@ -247,18 +247,18 @@ def replaces(later: Reading, earlier: Reading) -> bool:
     )
 
 
-def _versions(reading: Reading) -> frozenset[str]:
+def _versions(reading: ReadStatement) -> frozenset[str]:
     """Return the version that a document's title names: what 2.0 says does not replace what 1.0 says."""
     return frozenset(term for term in reading.title if _VERSION.fullmatch(term))
 
 
-def _same_field(a: Reading, b: Reading) -> bool:
+def _same_field(a: ReadStatement, b: ReadStatement) -> bool:
     """Whether both are of the same field, in documents of the same title but for dates."""
     same_title = a.title & b.title and (a.title <= b.title or b.title <= a.title)
     return bool(a.key and a.key == b.key and same_title)
 
 
-def _other_figure(a: Reading, b: Reading) -> bool:
+def _other_figure(a: ReadStatement, b: ReadStatement) -> bool:
     """Whether each has one figure of a kind, and they differ."""
     if len(a.figures) != 1 or len(b.figures) != 1:
         return False
@@ -266,7 +266,7 @@ def _other_figure(a: Reading, b: Reading) -> bool:
     return bool(f.kinds & g.kinds) and f.rate == g.rate and not agree(f, g)
 
 
-def _other_owner(later: Reading, earlier: Reading) -> bool:
+def _other_owner(later: ReadStatement, earlier: ReadStatement) -> bool:
     """Whether someone else has the same thing."""
     if not later.owned or not earlier.owned:
         return False
@@ -281,7 +281,7 @@ def _other_owner(later: Reading, earlier: Reading) -> bool:
     return bool(_telling(mine & yours)) and (mine == yours or (hand_over and (mine <= yours or yours <= mine)))
 
 
-def _decided(later: Reading, earlier: Reading) -> bool:
+def _decided(later: ReadStatement, earlier: ReadStatement) -> bool:
     """Whether two decisions choose differently for the same thing."""
     if not later.chosen or not earlier.chosen:
         return False
@@ -292,7 +292,7 @@ def _decided(later: Reading, earlier: Reading) -> bool:
     return same and bool((new and former) or days)
 
 
-def _changed(later: Reading, earlier: Reading) -> bool:
+def _changed(later: ReadStatement, earlier: ReadStatement) -> bool:
     """Whether the later sentence tells of a change to what the earlier one says."""
     if not later.changes or earlier.changes or later.key or earlier.key:
         return False

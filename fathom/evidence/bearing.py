@@ -48,7 +48,7 @@ CANDIDATES = 150  # passages of one claim that are weighed against each other
 _FIELD = re.compile(r"(?:^|\s)[A-Z][\w-]{1,30}: \S")
 
 
-class Span(NamedTuple):
+class BearingSpan(NamedTuple):
     """A stretch of a text, as character offsets."""
 
     text: StoredText
@@ -61,12 +61,12 @@ class Span(NamedTuple):
         return self.end - self.start
 
 
-def place_of(passage: ShownPassage, texts: Iterable[StoredText]) -> Span | None:
+def place_of(passage: ShownPassage, texts: Iterable[StoredText]) -> BearingSpan | None:
     """Return a passage that was shown as a stretch of the text that has it; None if none of the texts has."""
     for text in texts:
         place = text.characters(passage.start, passage.end) if text.artifact_file == passage.artifact_file else None
         if place and text.text[place[0] : place[1]] == passage.text:
-            return Span(text, *place)
+            return BearingSpan(text, *place)
     return None
 
 
@@ -75,7 +75,7 @@ def share_of(sentence: str) -> float:
     return max(1.0, len(claim_weights(sentence)) / USUAL_TERMS)
 
 
-class Wanted(NamedTuple):
+class SoughtClaim(NamedTuple):
     """What passages are looked for: a claim, the words around it, those that a judge missed, and its sources."""
 
     sentence: str
@@ -83,7 +83,7 @@ class Wanted(NamedTuple):
     source_ids: Collection[str]
     cited: Collection[str]  # of these, those that it cites; the others are cited around it
     look_for: str = ""
-    kept: Sequence[Span] = ()  # passages that a judge named before
+    kept: Sequence[BearingSpan] = ()  # passages that a judge named before
 
 
 class Bearing:
@@ -104,7 +104,7 @@ class Bearing:
             source_id: [_Read(text, quotations[source_id]) for text in own] for source_id, own in by_source.items()
         }
 
-    def chosen(self, wanted: Sequence[Wanted], room: int) -> list[Span]:
+    def chosen(self, wanted: Sequence[SoughtClaim], room: int) -> list[BearingSpan]:
         """Return the passages for some claims, about `room` characters, without what stands there twice.
 
         They are in the order of the texts. What is kept from before comes in addition, and the beginning of each text
@@ -123,18 +123,18 @@ class Bearing:
             taken.add(spans)
         return taken.spans()
 
-    def is_whole(self, source_id: str, spans: Iterable[Span]) -> bool:
+    def is_whole(self, source_id: str, spans: Iterable[BearingSpan]) -> bool:
         """Whether some passages are all that was read of a source."""
         shown = Counter[StoredText]()
         for span in spans:
             shown[span.text] += span.length
         return all(shown[read.text] >= len(read.text.text.strip()) for read in self._read.get(source_id, ()))
 
-    def span(self, passage: ShownPassage) -> Span | None:
+    def span(self, passage: ShownPassage) -> BearingSpan | None:
         """Return a passage that was shown as a stretch of the text that has it; None if no text has."""
         return next(filter(None, (place_of(passage, [read.text]) for own in self._read.values() for read in own)), None)
 
-    def headings(self, span: Span) -> list[str]:
+    def headings(self, span: BearingSpan) -> list[str]:
         """Return the headings above a passage, the highest first."""
         read = next(read for read in self._read[span.text.source.source_id] if read.text is span.text)
         return read.headings_above(span.start)
@@ -142,12 +142,12 @@ class Bearing:
     def _of(self, source_ids: Iterable[str]) -> list[_Read]:
         return [read for source_id in source_ids for read in self._read.get(source_id, ())]
 
-    def _due(self, wanted: Wanted) -> Iterator[tuple[float, list[Span]]]:
+    def _due(self, wanted: SoughtClaim) -> Iterator[tuple[float, list[BearingSpan]]]:
         """Yield the passages for one claim, each with its turn: two in one for a claim with twice as many terms."""
         share = share_of(wanted.sentence)
         return ((number / share, spans) for number, spans in enumerate(self._ranked(wanted)))
 
-    def _ranked(self, wanted: Wanted) -> Iterator[list[Span]]:
+    def _ranked(self, wanted: SoughtClaim) -> Iterator[list[BearingSpan]]:
         """Yield the passages for one claim, each with the lines that introduce it, the best first."""
         keys, forms = _weights(wanted)
         given = [] if wanted.look_for else wanted.cited  # of these a short text is shown whole anyway
@@ -192,7 +192,7 @@ def _worth(
     return new + (OWN + (id(found.read) not in used)) * found.score
 
 
-def _weights(wanted: Wanted) -> tuple[dict[str, float], dict[str, str]]:
+def _weights(wanted: SoughtClaim) -> tuple[dict[str, float], dict[str, str]]:
     """Return how much each term of a claim counts, and of each way to say one the term."""
     weights = claim_weights(wanted.sentence)
     if wanted.look_for:
@@ -215,7 +215,7 @@ class _Taken:
         self._said: defaultdict[str, list[str]] = defaultdict(list)  # of each source, in one line
         self.length = 0
 
-    def add(self, spans: Iterable[Span]) -> None:
+    def add(self, spans: Iterable[BearingSpan]) -> None:
         """Add some passages."""
         for span in spans:
             said = " ".join(span.text.text[span.start : span.end].split())
@@ -228,9 +228,9 @@ class _Taken:
             self.length += sum(e - s for s, e in merged) - sum(e - s for s, e in places)
             self._spans[span.text] = merged
 
-    def spans(self) -> list[Span]:
+    def spans(self) -> list[BearingSpan]:
         """Return them in the order of the texts."""
-        return [Span(text, *place) for text, places in self._spans.items() for place in places]
+        return [BearingSpan(text, *place) for text, places in self._spans.items() for place in places]
 
 
 def _merged(places: Iterable[tuple[int, int]], text: str) -> list[tuple[int, int]]:
@@ -284,7 +284,7 @@ class _Read:
         return frozenset(found)
 
     @property
-    def beginning(self) -> Span:
+    def beginning(self) -> BearingSpan:
         """The text if it is short; else its first sentence, and those after it for which there is room.
 
         A head of fields, such as `Status: Final`, is shown up to the first heading.
@@ -292,7 +292,7 @@ class _Read:
         text = self.text.text
         start = len(text) - len(text.lstrip())
         if self.is_short:
-            return Span(self.text, start, max(start, len(text.rstrip())))
+            return BearingSpan(self.text, start, max(start, len(text.rstrip())))
         end, room = start, FRONT_CHARS
         if len(_FIELD.findall(text, start, start + HEAD_CHARS)) >= FIELDS:
             room = HEAD_CHARS
@@ -302,7 +302,7 @@ class _Read:
             if over and end > start:
                 break
             end = min(sentence.end, start + 2 * FRONT_CHARS)
-        return Span(self.text, start, end)
+        return BearingSpan(self.text, start, end)
 
     def frequencies(self, forms: Mapping[str, str]) -> dict[str, int]:
         """Return in how many units each term is said, in any form."""
@@ -339,7 +339,7 @@ class _Read:
             score += QUOTED if place in self._quoted else 0.0
             yield _Rated(self, unit, held, score)
 
-    def spans(self, unit: Unit) -> list[Span]:
+    def spans(self, unit: Unit) -> list[BearingSpan]:
         """Return a unit as it is shown: with what introduces it, a sentence with its neighbours, a short list whole."""
         if self.is_short:
             return [self.beginning]
@@ -351,9 +351,9 @@ class _Read:
             first -= 1
         if self._goes_on(last) and self._fits(first, last + 1):
             last += 1
-        found = [Span(self.text, self._start(first), self._end(last))]
+        found = [BearingSpan(self.text, self._start(first), self._end(last))]
         if unit.lead:
-            found.insert(0, Span(self.text, self._start(unit.lead[0]), self._end(unit.lead[-1])))
+            found.insert(0, BearingSpan(self.text, self._start(unit.lead[0]), self._end(unit.lead[-1])))
         return found
 
     def _goes_on(self, number: int) -> bool:
@@ -364,7 +364,7 @@ class _Read:
     def _fits(self, first: int, last: int) -> bool:
         return self._end(last) - self._start(first) <= PASSAGE_CHARS
 
-    def _list_around(self, place: int) -> Span | None:
+    def _list_around(self, place: int) -> BearingSpan | None:
         """Return the list that a unit is an item of or introduces, with the line that introduces it, if it is short."""
         units = self.units
         first = last = place if units[place].kind == "item" else place + 1
@@ -375,7 +375,7 @@ class _Read:
         if not 0 < last - first <= LIST_ITEMS or (first > place and units[first].lead != units[place].own):
             return None
         lead = units[first].lead or units[first].own
-        found = Span(self.text, self._start(lead[0]), self._end(units[last - 1].own[-1]))
+        found = BearingSpan(self.text, self._start(lead[0]), self._end(units[last - 1].own[-1]))
         return found if found.length <= LIST_CHARS else None
 
     def says(self, unit: Unit) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from fathom.evidence.passages import Passage
+from fathom.evidence.passages import SourcePassage
 from fathom.evidence.support import spaced_words
 from fathom.facts.dates import Date, DateFound
 from fathom.facts.extraction import Facts, Name, facts_of
@@ -22,14 +22,14 @@ STEM = 5  # letters of a name that Germany and German, Austria and Austrian shar
 ENDING = 3
 
 
-class Complaint(NamedTuple):
+class ClaimComplaint(NamedTuple):
     """What is wrong with a claim. `grave`: the claim is not supported; else it is weak at most."""
 
     text: str
     grave: bool
 
 
-def complaints_of(claim: str, passages: Sequence[Passage]) -> list[Complaint]:
+def complaints_of(claim: str, passages: Sequence[SourcePassage]) -> list[ClaimComplaint]:
     """Return what is wrong with a claim that some passages, the best first, have to support together."""
     own, quoted = facts_of(claim), facts_of(" | ".join(passage.words for passage in passages))
     found = [*_numbers(own, quoted), *_dates(own, quoted), *_names(claim, own, passages)]
@@ -39,12 +39,12 @@ def complaints_of(claim: str, passages: Sequence[Passage]) -> list[Complaint]:
     return list(dict.fromkeys([*found, *doubts(claim, sentence)]))
 
 
-def doubts(claim: str, sentence: str) -> list[Complaint]:
+def doubts(claim: str, sentence: str) -> list[ClaimComplaint]:
     """Return where only one of a claim and a sentence of a source denies something, or says its opposite."""
     found = list(_denials(claim, sentence))
     if pair := opposed(claim, sentence):
         quoted_word = f"“{pair[1]}”" if pair[1] else "nothing of the kind"
-        found.append(Complaint(f"the claim says “{pair[0]}”, the quote {quoted_word}", grave=False))
+        found.append(ClaimComplaint(f"the claim says “{pair[0]}”, the quote {quoted_word}", grave=False))
     return found
 
 
@@ -55,7 +55,7 @@ def agreeing(claim: str, quotes: Sequence[str]) -> list[str]:
     return [*numbers, *(dated.text for dated in own.dates if _dated(dated.date, quoted.dates))]
 
 
-def _numbers(own: Facts, quoted: Facts) -> Iterator[Complaint]:
+def _numbers(own: Facts, quoted: Facts) -> Iterator[ClaimComplaint]:
     for number in own.numbers:
         years = number.unit in ("", "decade") and any(dated.date.year in number.values for dated in quoted.dates)
         if years or any(number.agrees(other) for other in quoted.numbers):
@@ -63,20 +63,20 @@ def _numbers(own: Facts, quoted: Facts) -> Iterator[Complaint]:
         units = [other.text for other in quoted.numbers if number.values & other.values]
         others = [other.text for other in quoted.numbers if number.kind and other.kind == number.kind]
         if units:
-            yield Complaint(f"{number.text} is {units[0]} in the source", grave=True)
+            yield ClaimComplaint(f"{number.text} is {units[0]} in the source", grave=True)
         else:
             instead = f"; it says {others[0]}" if others else ""
             # A number word may be the writer's own counting: "three reasons".
             grave = not number.spelled or bool(others)
-            yield Complaint(f"the number {number.text} is not in the quote{instead}", grave)
+            yield ClaimComplaint(f"the number {number.text} is not in the quote{instead}", grave)
 
 
-def _dates(own: Facts, quoted: Facts) -> Iterator[Complaint]:
+def _dates(own: Facts, quoted: Facts) -> Iterator[ClaimComplaint]:
     for date, text, *_ in own.dates:
         bare = not date.month and any(date.year in number.values and not number.unit for number in quoted.numbers)
         if not bare and not _dated(date, quoted.dates):
             instead = f"; it says {quoted.dates[0].text}" if len(quoted.dates) == 1 else ""
-            yield Complaint(f"the date {text} is not in the quote{instead}", grave=True)
+            yield ClaimComplaint(f"the date {text} is not in the quote{instead}", grave=True)
 
 
 def _dated(date: Date, dates: Sequence[DateFound]) -> bool:
@@ -89,7 +89,7 @@ def _dated(date: Date, dates: Sequence[DateFound]) -> bool:
     )
 
 
-def _names(claim: str, own: Facts, passages: Sequence[Passage]) -> Iterator[Complaint]:
+def _names(claim: str, own: Facts, passages: Sequence[SourcePassage]) -> Iterator[ClaimComplaint]:
     quote = " ".join(passage.words for passage in passages)
     there = words_of(" ".join(passage.near for passage in passages)) | words_of(quote)
     nouns_have_capitals = language_of([claim, quote]) == "german"
@@ -107,11 +107,11 @@ def _names(claim: str, own: Facts, passages: Sequence[Passage]) -> Iterator[Comp
                 continue
         around = frozenset().union(*(words_of(passage.text.text) for passage in passages))
         if not exchanged and all(_partlynamed_in(word, around) for word in missing):
-            yield Complaint(f"of {text} only a part is named in the source", grave=False)
+            yield ClaimComplaint(f"of {text} only a part is named in the source", grave=False)
         elif all(named_in(word, around) for word in missing) and not exchanged:
-            yield Complaint(f"{text} is named elsewhere in the source, not near the quote", grave=False)
+            yield ClaimComplaint(f"{text} is named elsewhere in the source, not near the quote", grave=False)
         else:
-            yield Complaint(f"the name {text} is not in the {'quote' if exchanged else 'source'}", grave=True)
+            yield ClaimComplaint(f"the name {text} is not in the {'quote' if exchanged else 'source'}", grave=True)
 
 
 def _exchanged(claim: str, best: str, name: Name) -> bool:
@@ -165,15 +165,15 @@ def _abbreviated(name: Name, text: str) -> bool:
     return bool(re.search(r"\b" + between.join(word) + r"\w+", text))
 
 
-def _denials(claim: str, sentence: str) -> Iterator[Complaint]:
+def _denials(claim: str, sentence: str) -> Iterator[ClaimComplaint]:
     denied, denying = denied_terms(claim), denied_terms(sentence)
     said, quoted = set(query_terms(claim)), set(terms(sentence))
     if denied and denying:  # more than a comparison of words can tell, unless all else is the same
         own, its = denied_terms(claim, 1), denied_terms(sentence, 1)
         found = [word for term, word in {**own, **its}.items() if (term in own) != (term in its)]
         if found and said <= quoted:
-            yield Complaint(f"only one of claim and quote denies: {found[0]}", grave=False)
+            yield ClaimComplaint(f"only one of claim and quote denies: {found[0]}", grave=False)
     elif denied:
-        yield Complaint(f"the claim denies, the quote does not: {next(iter(denied.values()))}", grave=False)
+        yield ClaimComplaint(f"the claim denies, the quote does not: {next(iter(denied.values()))}", grave=False)
     elif found := [word for term, word in denying.items() if term in said]:
-        yield Complaint(f"the quote denies what the claim says: {found[0]}", grave=False)
+        yield ClaimComplaint(f"the quote denies what the claim says: {found[0]}", grave=False)

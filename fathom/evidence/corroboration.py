@@ -9,7 +9,7 @@ from typing import NamedTuple
 from fathom.contradictions.finding import Said, find_contradictions
 from fathom.evidence.complaints import agreeing
 from fathom.evidence.likeness import cells_of, nearest_rows, supporting, verbatim
-from fathom.evidence.passages import Passage, Search
+from fathom.evidence.passages import Search, SourcePassage
 from fathom.evidence.stored import StoredText
 from fathom.facts.extraction import facts_of
 from fathom.models.evidence import Corroboration, Verdict
@@ -33,15 +33,15 @@ class Judged(NamedTuple):
     """What a judge said of a claim, and the passages that decided."""
 
     verdict: Verdict
-    passages: list[Passage]
+    passages: list[SourcePassage]
 
 
 class Corroborated(NamedTuple):
     """The corroboration of a claim, with the passages on each side, one for each source."""
 
     corroboration: Corroboration
-    corroborating: list[Passage]
-    contradicting: list[Passage]
+    corroborating: list[SourcePassage]
+    contradicting: list[SourcePassage]
 
 
 def corroborate(
@@ -65,7 +65,7 @@ def corroborate(
         for passage in _supporting(claim, near, search, kind)
         if kind in ("table", "code") or passage.text.source.source_id in cited or _says_the_same(claim, passage)
     ]
-    against: dict[str, Passage] = {}
+    against: dict[str, SourcePassage] = {}
     if judged:
         own, other = ([], judged.passages) if judged.verdict is Verdict.contradicted else (judged.passages, [])
         named = {passage.text.source.source_id for passage in judged.passages}
@@ -83,7 +83,7 @@ def corroborate(
         if source_id not in sources and find_contradictions(pair):
             against.setdefault(source_id, passage)
 
-    def credible(passage: Passage) -> bool:
+    def credible(passage: SourcePassage) -> bool:
         return credibility.get(passage.text.source.source_id, CREDIBLE) >= CREDIBLE
 
     said = [passage for passage in [*support, *(near if judged else ())] if passage.text.source.source_id in cited]
@@ -100,7 +100,7 @@ def corroborate(
     return Corroborated(corroboration, support, list(against.values()))
 
 
-def _supporting(claim: str, near: Sequence[Passage], search: Search, kind: Kind) -> list[Passage]:
+def _supporting(claim: str, near: Sequence[SourcePassage], search: Search, kind: Kind) -> list[SourcePassage]:
     """Return the passages that support a claim alone, one for each source: for a row one row, for code the code."""
     if kind == "code":
         return verbatim(claim, search, None, kind)
@@ -113,7 +113,7 @@ def _supporting(claim: str, near: Sequence[Passage], search: Search, kind: Kind)
     return found + [passage for passage in prose if passage.text.source.source_id not in known]
 
 
-def _by_cell(claim: str, search: Search, said: Sequence[Passage]) -> list[list[Passage]]:
+def _by_cell(claim: str, search: Search, said: Sequence[SourcePassage]) -> list[list[SourcePassage]]:
     """Return for each figure of a row where sources give it of the row's subject, one passage for each source.
 
     What is `said` by the sources that the row cites need not name the subject.
@@ -121,7 +121,7 @@ def _by_cell(claim: str, search: Search, said: Sequence[Passage]) -> list[list[P
     subject, *cells = cells_of(claim)
     about = set(query_terms(subject))
     titled = search.titled(about)
-    found: list[list[Passage]] = []
+    found: list[list[SourcePassage]] = []
     for cell in cells:
         own = facts_of(cell)
         if not (own.numbers or own.dates) or not about:
@@ -133,28 +133,28 @@ def _by_cell(claim: str, search: Search, said: Sequence[Passage]) -> list[list[P
     return found
 
 
-def _gives(passage: Passage, cell: str) -> bool:
+def _gives(passage: SourcePassage, cell: str) -> bool:
     """Whether a passage has every number and date of a cell."""
     own = facts_of(cell)
     return len(agreeing(cell, [passage.words])) >= len(own.numbers) + len(own.dates)
 
 
-def _one_each(passages: Sequence[Passage]) -> list[Passage]:
+def _one_each(passages: Sequence[SourcePassage]) -> list[SourcePassage]:
     return list({passage.text.source.source_id: passage for passage in reversed(passages)}.values())[::-1]
 
 
-def _says_the_same(claim: str, passage: Passage) -> bool:
+def _says_the_same(claim: str, passage: SourcePassage) -> bool:
     """Whether the best sentence of a passage has most of a claim's words, and little else beside them."""
     wanted, held = set(query_terms(claim)), set(query_terms(passage.best.text))
     shared = wanted & held
     return len(shared) >= max(LEAST_TERMS, HELD * len(wanted), SAME * len(held))
 
 
-def _two_independent(passages: Iterable[Passage]) -> bool:
+def _two_independent(passages: Iterable[SourcePassage]) -> bool:
     return any(_independent(*pair) for pair in combinations(passages, 2))
 
 
-def _independent(a: Passage, b: Passage) -> bool:
+def _independent(a: SourcePassage, b: SourcePassage) -> bool:
     """Whether two passages are of unrelated sources and most sentences around them are not the same.
 
     A source that amends, supplements or replaces the other is related to it.
@@ -170,6 +170,6 @@ def _standing(text: StoredText) -> Standing:
     return standing_of(text.source, text.text)
 
 
-def _around(passage: Passage) -> list[str]:
+def _around(passage: SourcePassage) -> list[str]:
     text = passage.text.text[max(0, passage.start - AROUND) : passage.end + AROUND]
     return [sentence.clean for sentence in split_sentences(text) if len(sentence.text) >= LEAST_CHARS]

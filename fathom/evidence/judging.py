@@ -18,7 +18,7 @@ from itertools import count
 from textwrap import shorten
 from typing import NamedTuple
 
-from fathom.evidence.bearing import Bearing, Span, Wanted, share_of
+from fathom.evidence.bearing import Bearing, BearingSpan, SoughtClaim, share_of
 from fathom.evidence.claims import Statement
 from fathom.evidence.passages import Search
 from fathom.evidence.words import facts_nowhere, said_in
@@ -173,7 +173,7 @@ def supporting(sentence: str, source_ids: Collection[str], asked: Iterable[Excha
 def bearing_on(statement: Statement, source_ids: Iterable[str], bearing: Bearing) -> list[tuple[str, ShownPassage]]:
     """Return the passages of some sources that bear most on a claim, each with the id of its source."""
     ids = list(dict.fromkeys(source_ids))
-    wanted = Wanted(statement.sentence, "", ids, cited=())
+    wanted = SoughtClaim(statement.sentence, "", ids, cited=())
     spans = bearing.chosen([wanted], round(ROOM_A_CLAIM_AGAIN * share_of(statement.sentence)))
     return [(span.text.source.source_id, _shown(span, n, bearing)) for n, span in enumerate(spans, 1)]
 
@@ -196,7 +196,7 @@ def _request(
     shares = math.fsum(share_of(statement.sentence) for statement in statements)
     room = ROOM + round((ROOM_A_CLAIM_AGAIN if again else ROOM_A_CLAIM) * shares)
     numbers = count(1)
-    by_source: dict[str, list[Span]] = {}
+    by_source: dict[str, list[BearingSpan]] = {}
     for span in bearing.chosen(wanted, room):
         by_source.setdefault(span.text.source.source_id, []).append(span)
     return JudgeRequest(
@@ -227,10 +227,10 @@ def _request(
     )
 
 
-def _wanted(statement: Statement, bearing: Bearing, known: Known | None) -> Wanted:
+def _wanted(statement: Statement, bearing: Bearing, known: Known | None) -> SoughtClaim:
     """Return what to look for: of a claim that was not found, what is missing, beside what was found of it."""
     of_text = (bearing.span(passage) for passage in known.passages) if known else ()
-    return Wanted(
+    return SoughtClaim(
         sentence=statement.sentence,
         context=statement.context,
         source_ids=statement.checked_against,
@@ -240,7 +240,7 @@ def _wanted(statement: Statement, bearing: Bearing, known: Known | None) -> Want
     )
 
 
-def _shown(span: Span, number: int, bearing: Bearing) -> ShownPassage:
+def _shown(span: BearingSpan, number: int, bearing: Bearing) -> ShownPassage:
     quote = span.text.quote(span.start, span.end)
     return ShownPassage(
         number=number,

@@ -15,8 +15,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
-from fathom.evidence.complaints import Complaint, agreeing, complaints_of, doubts
-from fathom.evidence.passages import Passage, Row, Search
+from fathom.evidence.complaints import ClaimComplaint, agreeing, complaints_of, doubts
+from fathom.evidence.passages import Search, SourcePassage, TableRow
 from fathom.evidence.stored import StoredText
 from fathom.evidence.support import spaced_words, support
 from fathom.facts.extraction import facts_of
@@ -29,9 +29,9 @@ GRAVE, SLIGHT = 0.3, 0.1  # what a complaint costs a passage beside others
 MAX_PASSAGES = 3
 ADDED = 0.05  # that a further passage must add
 CONSIDERED = 6  # passages that are tried as further ones
-APART = Complaint("the quote has these words, but far from each other", grave=False)
-MIXED = Complaint("the cells are of different rows", grave=True)
-OTHER_CODE = Complaint("the source does not have this code word for word", grave=False)
+APART = ClaimComplaint("the quote has these words, but far from each other", grave=False)
+MIXED = ClaimComplaint("the cells are of different rows", grave=True)
+OTHER_CODE = ClaimComplaint("the source does not have this code word for word", grave=False)
 
 
 class Likeness(IntEnum):
@@ -47,16 +47,16 @@ class Nearest(NamedTuple):
 
     likeness: Likeness
     score: float
-    passages: list[Passage]
+    passages: list[SourcePassage]
     complaints: list[str]
 
 
 class _Rated(NamedTuple):
     """Passages, rated by how they support a claim together."""
 
-    passages: list[Passage]
+    passages: list[SourcePassage]
     score: float
-    complaints: list[Complaint]
+    complaints: list[ClaimComplaint]
 
     @property
     def worth(self) -> float:
@@ -98,12 +98,12 @@ def nearest(claim: str, search: Search, source_ids: Collection[str] | None = Non
     return _found(chosen, rated, [OTHER_CODE] if kind == "code" else [])
 
 
-def verbatim(claim: str, search: Search, source_ids: Collection[str] | None, kind: Kind) -> list[Passage]:
+def verbatim(claim: str, search: Search, source_ids: Collection[str] | None, kind: Kind) -> list[SourcePassage]:
     """Return where each source has a claim word for word, in sentences that deny nothing that the claim says.
 
     Of code, the signs and capitals must be the same too.
     """
-    found: dict[str, Passage] = {}
+    found: dict[str, SourcePassage] = {}
     for passage in search.verbatim(claim, source_ids):
         source_id = passage.text.source.source_id
         if source_id in found:
@@ -128,14 +128,14 @@ def _nearest_row(claim: str, search: Search, source_ids: Collection[str] | None)
     rated = _rated(claim, prose)
     if rated and (chosen := _together(claim, rated)).likeness is not Likeness.apart:
         return _found(chosen, rated, [])
-    absent = Complaint(f"“{near.missing[0]}” is not in the row that comes nearest", grave=near.has_figures)
+    absent = ClaimComplaint(f"“{near.missing[0]}” is not in the row that comes nearest", grave=near.has_figures)
     chosen = _rate(claim, near.passages[:1])
     complaints = [MIXED if near.elsewhere else absent, *chosen.complaints]
     chosen = chosen._replace(passages=near.passages[:MAX_PASSAGES], complaints=complaints)
     return _found(chosen, [], [])
 
 
-def _found(chosen: _Rated | None, rated: Sequence[_Rated], more: Sequence[Complaint]) -> Nearest:
+def _found(chosen: _Rated | None, rated: Sequence[_Rated], more: Sequence[ClaimComplaint]) -> Nearest:
     if not chosen:
         return Nearest(Likeness.apart, 0.0, [], ["no cited source has a passage on this"])
     chosen = chosen._replace(complaints=[*more, *chosen.complaints])
@@ -149,16 +149,16 @@ def nearest_in(claim: str, texts: Sequence[StoredText]) -> Nearest:
     return nearest(claim, Search(texts))
 
 
-def supporting(claim: str, passages: Iterable[Passage]) -> list[Passage]:
+def supporting(claim: str, passages: Iterable[SourcePassage]) -> list[SourcePassage]:
     """Return of each source the best of some passages, if it supports the claim alone."""
     return _supporting(_rated(claim, passages))
 
 
-def _rated(claim: str, passages: Iterable[Passage]) -> list[_Rated]:
+def _rated(claim: str, passages: Iterable[SourcePassage]) -> list[_Rated]:
     return sorted((_rate(claim, [passage]) for passage in passages), key=lambda found: -found.worth)
 
 
-def _supporting(rated: Sequence[_Rated]) -> list[Passage]:
+def _supporting(rated: Sequence[_Rated]) -> list[SourcePassage]:
     best: dict[str, _Rated] = {}
     for found in rated:
         best.setdefault(found.passages[0].text.source.source_id, found)
@@ -185,7 +185,7 @@ def _scattered(claim: str, search: Search, source_ids: Collection[str] | None) -
     return found._replace(complaints=[APART, *found.complaints]) if found and found.score >= SCATTERED else None
 
 
-def _rate(claim: str, passages: list[Passage]) -> _Rated:
+def _rate(claim: str, passages: list[SourcePassage]) -> _Rated:
     quotes = [passage.words for passage in passages]
     score = support(claim, [*quotes, *agreeing(claim, quotes)])  # a quote with "eight" supports 8
     return _Rated(passages, score, complaints_of(claim, passages))
@@ -198,7 +198,7 @@ _CELL = re.compile(r"(?:\\.|[^|\t\\]|\\(?=\Z))+")
 class NearestRows(NamedTuple):
     """What the sources' tables have of a row: all of it, in one row of each of some sources, or most of it in one."""
 
-    passages: list[Passage]  # the rows, the best first
+    passages: list[SourcePassage]  # the rows, the best first
     missing: list[str]  # the cells that the best row lacks
     elsewhere: bool  # these are in other rows, which are among the passages
 
@@ -216,7 +216,7 @@ def nearest_rows(claim: str, search: Search, source_ids: Collection[str] | None 
     lacking = [[cell for cell in cells if not _has(row, cell)] for row in rows]
     if not rows or not cells:
         return None
-    whole: dict[str, Passage] = {}
+    whole: dict[str, SourcePassage] = {}
     for row, missing in zip(rows, lacking, strict=True):
         if not missing:
             whole.setdefault(row.passage.text.source.source_id, row.passage)
@@ -229,7 +229,7 @@ def nearest_rows(claim: str, search: Search, source_ids: Collection[str] | None 
     return NearestRows(passages, lacking[fewest], elsewhere=len(lacking[fewest]) < len(cells) and all(holders))
 
 
-def _holder(cell: str, search: Search, source_ids: Collection[str] | None) -> Row | None:
+def _holder(cell: str, search: Search, source_ids: Collection[str] | None) -> TableRow | None:
     return next((row for row in search.rows(cell, source_ids) if _has(row, cell)), None)
 
 
@@ -238,7 +238,7 @@ def cells_of(text: str) -> list[str]:
     return [cell for found in _CELL.findall(text) if (cell := found.strip())]
 
 
-def _has(row: Row, cell: str) -> bool:
+def _has(row: TableRow, cell: str) -> bool:
     """Whether a cell is in a row or names one of its columns; in other words it must agree as a sentence must."""
     cells = list(_passages(row))
     words = spaced_words(cell)
@@ -251,18 +251,18 @@ def _alike(cell: str, words: str, other: str) -> bool:
     return spaced_words(other) == words if words.strip() else other == cell
 
 
-def _says(own: Passage, cell: str, words: str) -> bool:
+def _says(own: SourcePassage, cell: str, words: str) -> bool:
     if words in spaced_words(own.words):
         return not doubts(cell, own.best.text)
     said = support(cell, [own.words, *agreeing(cell, [own.words])]) >= SAID
     return said and not complaints_of(cell, [own])
 
 
-def _passages(row: Row) -> Iterator[Passage]:
+def _passages(row: TableRow) -> Iterator[SourcePassage]:
     """Yield the cells of a row and of its header."""
     for sentence in filter(None, (row.passage.best, row.header)):
         for found in _CELL.finditer(sentence.text):
             if text := found[0].strip():
                 start = sentence.start + sentence.text.index(text, found.start())
                 cell = Sentence(text, start, start + len(text), "table", sentence.paragraph)
-                yield Passage(row.passage.text, cell.start, cell.end, cell)
+                yield SourcePassage(row.passage.text, cell.start, cell.end, cell)

@@ -28,7 +28,7 @@ SHOWN_CHARS = 500  # of a passage that was shown to a judge and is quoted as it 
 BEFORE = 600  # characters before a passage that may have the names that its pronouns mean
 
 
-class Passage(NamedTuple):
+class SourcePassage(NamedTuple):
     """One to three sentences of a text, and the best of them."""
 
     text: StoredText
@@ -47,10 +47,10 @@ class Passage(NamedTuple):
         return f"{self.text.source.title}\n{self.text.text[max(0, self.start - BEFORE) : self.start]}"
 
 
-class Row(NamedTuple):
+class TableRow(NamedTuple):
     """A row of a table, with the row that names the columns, if one does."""
 
-    passage: Passage
+    passage: SourcePassage
     header: Sentence | None
 
 
@@ -67,38 +67,38 @@ class Search:
 
     def passages(
         self, claim: str, source_ids: Collection[str] | None = None, *, least: float = LEAST, most: int = 3
-    ) -> list[Passage]:
+    ) -> list[SourcePassage]:
         """Return the passages that have most of a claim, the best first.
 
         `least` is the share of the claim's weight that the best sentence must have, `most` a number for each text.
         """
         weights = claim_weights(claim)
         total = sum(weights.values())
-        found: list[tuple[float, Passage]] = []
+        found: list[tuple[float, SourcePassage]] = []
         for read in self._of(source_ids) if weights else ():
             best = read.best(weights, least * total, most)
             found += [(weight, read.passage(number, weights, total)) for weight, number in best]
         return [passage for _, passage in sorted(found, key=lambda pair: -pair[0])]
 
-    def stretch(self, claim: str, source_ids: Collection[str] | None = None) -> Passage | None:
+    def stretch(self, claim: str, source_ids: Collection[str] | None = None) -> SourcePassage | None:
         """Return the sentences in a row that have most of a claim together, however little each of them has."""
         weights = claim_weights(claim)
         stretches = [found for read in self._of(source_ids) if (found := read.stretch(weights))]
         return max(stretches, key=lambda pair: pair[0])[1] if stretches else None
 
-    def rows(self, claim: str, source_ids: Collection[str] | None = None, most: int = 12) -> list[Row]:
+    def rows(self, claim: str, source_ids: Collection[str] | None = None, most: int = 12) -> list[TableRow]:
         """Return the table rows that have most of a claim, at most `most` of each text, the best first."""
         weights = claim_weights(claim)
         least = LEAST * sum(weights.values())
         found = [pair for read in self._of(source_ids) if weights for pair in read.rows(weights, least, most)]
         return [row for _, row in sorted(found, key=lambda pair: -pair[0])]
 
-    def verbatim(self, claim: str, source_ids: Collection[str] | None = None) -> Iterator[Passage]:
+    def verbatim(self, claim: str, source_ids: Collection[str] | None = None) -> Iterator[SourcePassage]:
         """Yield where the texts have a claim word for word; `best` are the sentences that the words stand in."""
         for read in self._of(source_ids):
             yield from (read.around(start, end) for start, end in places(claim, read.text.text))
 
-    def narrowed(self, claim: str, text: StoredText, start: int, end: int) -> Passage:
+    def narrowed(self, claim: str, text: StoredText, start: int, end: int) -> SourcePassage:
         """Return the part of a stretch of a text that has most of a claim, or all of it if it is short."""
         read = next(read for read in self._read if read.text is text)
         if end - start <= SHOWN_CHARS:
@@ -155,7 +155,7 @@ class _ReadText:
                 found[number] = header
         return found
 
-    def within(self, weights: Mapping[str, float], start: int, end: int) -> Passage | None:
+    def within(self, weights: Mapping[str, float], start: int, end: int) -> SourcePassage | None:
         """Return the sentence of a stretch of the text that has most of a claim, with neighbours; None if none has."""
         held = self._parsed.holding(start, end)
         places = [place for number in held if (place := self._place(number)) is not None]
@@ -164,21 +164,21 @@ class _ReadText:
             return None
         return self.passage(best, weights, sum(weights.values()))
 
-    def rows(self, weights: Mapping[str, float], least: float, most: int) -> list[tuple[float, Row]]:
+    def rows(self, weights: Mapping[str, float], least: float, most: int) -> list[tuple[float, TableRow]]:
         """Return the best rows of tables with their weight."""
         best = self.best(weights, least, most, "table")
         return [(weight, self._row(place)) for weight, place in best]
 
-    def _row(self, place: int) -> Row:
+    def _row(self, place: int) -> TableRow:
         header = self._headers.get(self._said[place])
         named = None if header is None else self._parsed.sentence(header)
-        return Row(self._passage(place, place, place), named)
+        return TableRow(self._passage(place, place, place), named)
 
-    def around(self, start: int, end: int) -> Passage:
+    def around(self, start: int, end: int) -> SourcePassage:
         """Return a stretch of the text as a passage, whose best sentence are all that it stands in."""
         held = self._parsed.holding(start, end)
         whole, until = self._parsed.sentence(held[0]), self._parsed.sentence(held[-1]).end
-        return Passage(self.text, start, end, whole._replace(text=self.text.text[whole.start : until], end=until))
+        return SourcePassage(self.text, start, end, whole._replace(text=self.text.text[whole.start : until], end=until))
 
     def best(
         self, weights: Mapping[str, float], least: float, most: int, kind: Kind | None = None
@@ -197,7 +197,7 @@ class _ReadText:
         scored = ((_weight(self._held(place, weights), weights), place) for place in said if place is not None)
         return nlargest(most, (pair for pair in scored if pair[0] >= least), key=lambda pair: (pair[0], -pair[1]))
 
-    def passage(self, place: int, weights: Mapping[str, float], total: float) -> Passage:
+    def passage(self, place: int, weights: Mapping[str, float], total: float) -> SourcePassage:
         """Return a sentence with the neighbours that add enough of the claim."""
         first = last = place
         held = self._held(place, weights)
@@ -210,7 +210,7 @@ class _ReadText:
             first, last, held = min(first, best), max(last, best), held | self._held(best, weights)
         return self._passage(first, last, place)
 
-    def stretch(self, weights: Mapping[str, float]) -> tuple[float, Passage] | None:
+    def stretch(self, weights: Mapping[str, float]) -> tuple[float, SourcePassage] | None:
         """Return the sentences in a row, at most as long as a passage, that have most of a claim."""
         held = [self._held(place, weights) for place in range(len(self._said))]
         best, run = 0.0, range(0)
@@ -241,8 +241,8 @@ class _ReadText:
     def _sentence(self, place: int) -> Sentence:
         return self._parsed.sentence(self._said[place])
 
-    def _passage(self, first: int, last: int, best: int) -> Passage:
-        return Passage(self.text, self._sentence(first).start, self._sentence(last).end, self._sentence(best))
+    def _passage(self, first: int, last: int, best: int) -> SourcePassage:
+        return SourcePassage(self.text, self._sentence(first).start, self._sentence(last).end, self._sentence(best))
 
 
 def _weight(held: Iterable[str], weights: Mapping[str, float]) -> float:

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 from pydantic import TypeAdapter, ValidationError
 
 from fathom.errors import InvalidInput
-from fathom.evidence.passages import Passage
+from fathom.evidence.passages import SourcePassage
 from fathom.evidence.provenance import CallRecord, Provenance, SourceRecord, results_of
 from fathom.evidence.stored import StoredText, read_quote, stored_texts
 from fathom.models import Claim, Model, Note, Quote, Report, Verdict
@@ -136,7 +136,7 @@ class Surroundings:
     def __init__(self) -> None:
         self._read: dict[str, _Read] = {}
 
-    def quote(self, passage: Passage) -> Quote:
+    def quote(self, passage: SourcePassage) -> Quote:
         """Return a passage as a quote, with what stands around it below the same heading."""
         text, read = passage.text.text, self._reading(passage.text.text)
         held = read.parsed.holding(passage.start, passage.end)

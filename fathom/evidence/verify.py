@@ -12,7 +12,7 @@ from fathom.evidence.claims import Statement, claims_of, comparable
 from fathom.evidence.corroboration import Judged, corroborate
 from fathom.evidence.followed import as_left
 from fathom.evidence.judging import JUDGEMENTS, Exchange, Key, Settled, key_of, settled
-from fathom.evidence.passages import Passage, Search
+from fathom.evidence.passages import Search, SourcePassage
 from fathom.evidence.provenance import PROVENANCE, RULES, Provenance, digest_of, read, results_of, sources_of
 from fathom.evidence.stored import StoredText, read_quote, stored_texts
 from fathom.evidence.trace import Surroundings
@@ -114,7 +114,7 @@ class _Checking:
             judgement=said.judgement if said else None,
         )
 
-    def _passages(self, statement: Statement, said: Settled) -> list[Passage]:
+    def _passages(self, statement: Statement, said: Settled) -> list[SourcePassage]:
         """Return the passages by which the judge decided, the part of each that is about the claim."""
         places = (place_of(passage, self._texts) for _, passage in said.shown)
         return [self._search.narrowed(statement.sentence, *place) for place in places if place]

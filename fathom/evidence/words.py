@@ -16,7 +16,7 @@ from typing import NamedTuple
 from fathom.evidence.claims import Statement
 from fathom.evidence.complaints import named_in, words_of
 from fathom.evidence.likeness import MAX_PASSAGES, nearest, nearest_rows, verbatim
-from fathom.evidence.passages import Passage, Search
+from fathom.evidence.passages import Search, SourcePassage
 from fathom.facts.code import code_spans, has_identifier, identifiers, lines_nowhere, pieces_nowhere, without_code
 from fathom.facts.dates import MONTHS, Date
 from fathom.facts.extraction import Facts, Name, facts_of
@@ -69,7 +69,7 @@ class ByWords(NamedTuple):
 
     verdict: Verdict
     score: float
-    passages: list[Passage]
+    passages: list[SourcePassage]
     complaints: list[str]  # what stands nowhere in the cited sources, or that it cites none
 
 
@@ -86,7 +86,7 @@ def check(statement: Statement, search: Search) -> ByWords:
     return ByWords(verdict, near.score, near.passages, complaints if ids else [CITES_NOTHING, *complaints])
 
 
-def said_in(statement: Statement, search: Search) -> list[Passage]:
+def said_in(statement: Statement, search: Search) -> list[SourcePassage]:
     """Return where the sources of a claim say it word for word, or have all cells of a row: then words support it."""
     ids = statement.checked_against or None
     if statement.kind == "table":

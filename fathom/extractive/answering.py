@@ -18,9 +18,9 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from fathom.extractive.questions import is_verb
-from fathom.extractive.statements import Quotations, Quoted, Statement, Succession, asked_by, quotations_for
+from fathom.extractive.statements import Quotations, Quoted, QuotedStatement, Succession, asked_by, quotations_for
 from fathom.models import Note
-from fathom.retrieval.asked import Asked, has_kind, kind_of
+from fathom.retrieval.asked import QuestionTerms, has_kind, kind_of
 from fathom.roles.reporter import ANSWER_CHARS, AnswerRequest, ShortAnswer
 from fathom.text.sentences import split_sentences
 from fathom.text.terms import terms
@@ -60,7 +60,7 @@ class _Candidate(NamedTuple):
     of_kind: bool  # it holds the kind of thing that is asked for
 
 
-class Chosen(NamedTuple):
+class ChosenAnswer(NamedTuple):
     """The quotation that answers best, and what tells how likely it is right."""
 
     text: str
@@ -78,7 +78,7 @@ def write_answer(request: AnswerRequest) -> ShortAnswer:
     return ShortAnswer(answer=f"{chosen.text} {cited}", confidence=chosen.signs.confidence())
 
 
-def choose_answer(request: AnswerRequest) -> Chosen | None:
+def choose_answer(request: AnswerRequest) -> ChosenAnswer | None:
     """Return the quotation that answers best; None if there is none."""
     quotations = quotations_for(request.notes, request.passages)
     if not quotations.sources:
@@ -96,7 +96,7 @@ def choose_answer(request: AnswerRequest) -> Chosen | None:
     signs = Signs(best.share, best.held, best.of_kind, rival.score / best.score if rival else 0.0)
     if instead := succession.instead(Quoted(best.number, best.text)):
         best = _best(_candidates(instead, best.score, best.share, request.query)) or best
-    return Chosen(best.text, quotations.sources[best.number], signs)
+    return ChosenAnswer(best.text, quotations.sources[best.number], signs)
 
 
 def _best(candidates: Iterable[_Candidate]) -> _Candidate | None:
@@ -114,18 +114,20 @@ def _candidates(quoted: Quoted, worth: float, share: float, question: str) -> It
         yield _Candidate(score, text, quoted.number, share, held, kind is not None and fits)
 
 
-def _summaries(notes: Sequence[Note]) -> list[Statement]:
+def _summaries(notes: Sequence[Note]) -> list[QuotedStatement]:
     """Return the summaries of notes without any quotation, as a model may write them, with all their sources."""
-    return [Statement(note.summary, tuple(note.source_ids), "", n, 0) for n, note in enumerate(notes) if note.summary]
+    return [
+        QuotedStatement(note.summary, tuple(note.source_ids), "", n, 0) for n, note in enumerate(notes) if note.summary
+    ]
 
 
-def _share(text: str, asked: Asked) -> float:
+def _share(text: str, asked: QuestionTerms) -> float:
     """Return the share of the question's terms that a text holds."""
     held = set(terms(text))
     return sum(not held.isdisjoint(said) for said in asked.terms.values()) / (len(asked.terms) or 1)
 
 
-def _short(markdown: str, asked: Asked) -> Iterator[tuple[str, float]]:
+def _short(markdown: str, asked: QuestionTerms) -> Iterator[tuple[str, float]]:
     """Yield parts of an excerpt that fit, each with a factor."""
     lines = [line for line in markdown.split("\n") if line.strip()]
     if any(line.startswith("```") for line in lines):
@@ -156,7 +158,7 @@ def _of_items(items: Sequence[str]) -> Iterator[tuple[str, float]]:
         yield text, 1.0
 
 
-def _of_code(lines: Sequence[str], asked: Asked) -> Iterator[tuple[str, float]]:
+def _of_code(lines: Sequence[str], asked: QuestionTerms) -> Iterator[tuple[str, float]]:
     whole = " ".join(line.strip() for line in lines)
     if len(whole) <= ANSWER_CHARS:
         yield whole, 1.0
@@ -170,7 +172,7 @@ def _of_code(lines: Sequence[str], asked: Asked) -> Iterator[tuple[str, float]]:
             yield run, CUT
 
 
-def _of_rows(lines: Sequence[str], asked: Asked) -> Iterator[tuple[str, float]]:
+def _of_rows(lines: Sequence[str], asked: QuestionTerms) -> Iterator[tuple[str, float]]:
     """Yield each row as its first cell and the cells that are asked for, with the names of their columns."""
     rule = next(i for i, line in enumerate(lines) if _RULE.match(line))
     header = _cells(lines[rule - 1])

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from fathom.extractive.questions import ANY_OF, clip, is_question, topic_terms
 from fathom.models import SourceText
-from fathom.retrieval.asked import Asked, preferences, read_asked
+from fathom.retrieval.asked import QuestionTerms, preferences, read_asked
 from fathom.retrieval.ranking import titled
-from fathom.retrieval.relevance import Chosen, Evidence
+from fathom.retrieval.relevance import Chosen, RankedExcerpts
 from fathom.roles import CompressAnswer, CompressRequest
 from fathom.text.sentences import split_sentences
 from fathom.text.terms import count_words
@@ -35,7 +35,7 @@ LEAST_SCORE = 0.15  # of the best excerpt's; what says less stays out
 def compress(request: CompressRequest) -> CompressAnswer:
     """Return a note of quotations, or one that is not useful if nothing answers the step."""
     asked = _asked(request)
-    evidence = Evidence([titled(text) for text in request.texts])
+    evidence = RankedExcerpts([titled(text) for text in request.texts])
     dates = [text.published if text.kind == "document" else "" for text in request.texts]
     preferred = preferences(request.step_title, dates)
     weighed = [each._replace(score=each.score * preferred[each.text]) for each in evidence.rank(asked)]
@@ -52,20 +52,20 @@ def compress(request: CompressRequest) -> CompressAnswer:
     return answer if chosen else NOT_USEFUL
 
 
-def _is_on_step(share: float, asked: Asked, request: CompressRequest, evidence: Evidence) -> bool:
+def _is_on_step(share: float, asked: QuestionTerms, request: CompressRequest, evidence: RankedExcerpts) -> bool:
     """Whether an excerpt with this share of what the step asks is worth a note."""
     if request.step_description.startswith(ANY_OF):
         return share * sum(asked.weights.values()) >= LEAST_WORDS
     return share >= ON_STEP and not _is_off_topic(request, evidence)
 
 
-def _is_off_topic(request: CompressRequest, evidence: Evidence) -> bool:
+def _is_off_topic(request: CompressRequest, evidence: RankedExcerpts) -> bool:
     """Whether the texts lack most of what is asked; titles that are no questions have words that no text repeats."""
     questions = [title for title in (request.step_title, request.plan_title) if is_question(title)]
     return bool(questions) and evidence.unmet(read_asked(questions[0], topic_terms(questions[0]))) >= UNMET
 
 
-def _asked(request: CompressRequest) -> Asked:
+def _asked(request: CompressRequest) -> QuestionTerms:
     """Return what is asked: the step's title first of all, then its description and the plan's title."""
     beside = [*topic_terms(request.step_description, frame=True), *topic_terms(request.plan_title)]
     return read_asked(request.step_title, topic_terms(request.step_title), dict.fromkeys(beside, BESIDE))

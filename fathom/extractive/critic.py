@@ -13,7 +13,7 @@ from fathom.extractive.questions import (
     strip_lead,
     topic_terms,
 )
-from fathom.extractive.statements import ANSWERED, Quotations, Statement, statements_of
+from fathom.extractive.statements import ANSWERED, Quotations, QuotedStatement, statements_of
 from fathom.models import Gap, Note, PlanStep, Priority, StepStatus
 from fathom.roles import ReflectAnswer, ReflectRequest
 from fathom.roles.critic import FollowUpStep, StepVerdict
@@ -70,13 +70,13 @@ def _is_of(note: Note, step: PlanStep) -> bool:
     return str(step.step_id) in note.steps
 
 
-def _held(step: PlanStep, notes: list[Note], statements: list[Statement]) -> float:
+def _held(step: PlanStep, notes: list[Note], statements: list[QuotedStatement]) -> float:
     """Return the largest share of the step's terms that one quotation of its own notes holds."""
     own = [statement for statement in statements if _is_of(notes[statement.note], step)]
     return Quotations.of_statements(own).share(step.title)
 
 
-def _on_question(query: str, statements: list[Statement]) -> list[Statement]:
+def _on_question(query: str, statements: list[QuotedStatement]) -> list[QuotedStatement]:
     """Return the statements that have something to do with a part of the question."""
     quotations = Quotations.of_statements(statements)
     found = [each for question in questions_of(query) for each in quotations.rank(question)]

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from fathom.extractive.questions import (
     ANY_OF,
-    Part,
+    QuestionPart,
     capitalized,
     clip,
     families,
@@ -96,7 +96,7 @@ def _clarified(request: PlanRequest) -> list[PlannedStep]:
 
 def _said_step(said: str, query: str) -> PlannedStep:
     matter = " ".join(keywords(query)[:3])
-    return _part_step(Part(capitalized(clip(said, TITLE_WORDS)), [f"{said} {matter}"]), query)
+    return _part_step(QuestionPart(capitalized(clip(said, TITLE_WORDS)), [f"{said} {matter}"]), query)
 
 
 def _title(question: str, query: str) -> str:
@@ -116,7 +116,7 @@ def _question_step(question: str, query: str) -> PlannedStep:
     return _step(title, f"Find the passages that answer: {title}", [question], Priority.high)
 
 
-def _part_step(part: Part, question: str) -> PlannedStep:
+def _part_step(part: QuestionPart, question: str) -> PlannedStep:
     description = f"Find what is said about this part of the question: {question}"
     return _step(part.title, description, [*part.queries, f"{part.title} {question}"], Priority.high)
 
@@ -209,7 +209,7 @@ BROAD_WORDS = 40  # of a question, from which it asks for more than one thing
 NARROW_TERMS = 12  # at most, of a question that asks for one thing
 
 
-class Judgement(NamedTuple):
+class EffortJudgement(NamedTuple):
     """What kind a question is, and how wide."""
 
     kind: Kind
@@ -269,7 +269,7 @@ _OPEN = _any(  # what has more than one answer, or is told in more than one plac
 )
 
 
-def judge(query: str) -> Judgement:
+def judge(query: str) -> EffortJudgement:
     """Return what kind of question a query asks, and how wide it is."""
     questions = questions_of(query)
     text = " ".join(questions[0].split())
@@ -277,9 +277,9 @@ def judge(query: str) -> Judgement:
     kind = next(found, None)
     parts = [part for question in questions for part in parts_of(question)]
     if len(questions) > 2 or len(query.split()) >= BROAD_WORDS or kind is Kind.survey:
-        return Judgement(kind or Kind.survey, Width.broad)
+        return EffortJudgement(kind or Kind.survey, Width.broad)
     if kind is None:
-        return Judgement(Kind.survey, Width.medium)
+        return EffortJudgement(Kind.survey, Width.medium)
     sides = kind is Kind.comparison or not parts
     one = len(questions) == 1 and sides and not _OPEN.search(query) and len(terms(text)) <= NARROW_TERMS
-    return Judgement(kind, Width.narrow if one else Width.medium)
+    return EffortJudgement(kind, Width.narrow if one else Width.medium)

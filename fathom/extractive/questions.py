@@ -57,7 +57,7 @@ _LISTED = re.compile(
 _SEPARATOR = re.compile(r",?\s+(?:and|or)\s+|[,;]\s*")
 
 
-class Part(NamedTuple):
+class QuestionPart(NamedTuple):
     """A side, an aspect or an item that a question names: its title, and the queries for it."""
 
     title: str
@@ -89,22 +89,24 @@ def questions_of(prompt: str) -> list[str]:
     return [*found[:alone], *(_complete(question, subject) for question in found[alone:])]
 
 
-def parts_of(question: str) -> list[Part]:
+def parts_of(question: str) -> list[QuestionPart]:
     """Return the two sides of a comparison, or the aspects or items that a question lists."""
     if sides := _sides(question):
         a, b = sides
         return [
-            Part(f"About {side}", [f"{side} compared with {other}", f"{side} properties", f"{side} use"])
+            QuestionPart(f"About {side}", [f"{side} compared with {other}", f"{side} properties", f"{side} use"])
             for side, other in ((a, b), (b, a))
         ]
     if aspects := _ASPECTS.fullmatch(question):
         names = _SEPARATOR.split(aspects["list"])
-        return [Part(capitalized(f"{name} {aspects['matter']}"), [f"{name} {aspects['matter']}"]) for name in names]
+        return [
+            QuestionPart(capitalized(f"{name} {aspects['matter']}"), [f"{name} {aspects['matter']}"]) for name in names
+        ]
     if listed := _LISTED.search(question):
         items = [item.strip() for item in _SEPARATOR.split(listed["list"]) if key_terms(item)]
         matter = " ".join(keywords(question[: listed.start()])[:SUBJECT_WORDS])
         if len(items) > 1 and matter and all(len(item.split()) <= ITEM_WORDS for item in items):
-            return [Part(capitalized(item), [f"{item} {matter}"]) for item in items]
+            return [QuestionPart(capitalized(item), [f"{item} {matter}"]) for item in items]
     return []
 
 

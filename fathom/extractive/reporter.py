@@ -20,7 +20,7 @@ from fathom.extractive.statements import (
     ON_QUESTION,
     Quotations,
     Quoted,
-    Statement,
+    QuotedStatement,
     Succession,
     quotations_for,
     statements_of,
@@ -268,7 +268,7 @@ def _described(section: TemplateSection) -> str:
     return f"{section.title} {section.about}"
 
 
-def _parts(notes: Sequence[Note]) -> Iterator[Statement]:
+def _parts(notes: Sequence[Note]) -> Iterator[QuotedStatement]:
     """Yield what the notes quote in paragraphs, lists and tables, each below its heading and lead-in."""
     for statement in statements_of(notes):
         first, *others = split_blocks(statement.text)
@@ -318,7 +318,7 @@ def _worth(section: TemplateSection, query: str) -> Mapping[str, int]:
     return {term: count for term, count in worth.items() if term not in topic_terms(query)}
 
 
-def _on_question(own: set[int], parts: Sequence[Statement], shares: Mapping[int, float]) -> set[int]:
+def _on_question(own: set[int], parts: Sequence[QuotedStatement], shares: Mapping[int, float]) -> set[int]:
     """Return quotations without those that say little of the question, if some of them say much.
 
     What stands together in a source is on the same matter.

@@ -10,12 +10,12 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, Self
 
-from fathom.contradictions.succession import Reading, differing, readings, replaces
+from fathom.contradictions.succession import ReadStatement, differing, readings, replaces
 from fathom.extractive.questions import topic_terms
 from fathom.models import Answered, Contradiction, Note, SourceText
-from fathom.retrieval.asked import Asked, asks_for_newest, compares, preferences, read_asked, times_of
+from fathom.retrieval.asked import QuestionTerms, asks_for_newest, compares, preferences, read_asked, times_of
 from fathom.retrieval.ranking import Passage, titled
-from fathom.retrieval.relevance import Chosen, Evidence, Found
+from fathom.retrieval.relevance import Chosen, Found, RankedExcerpts
 from fathom.sources.signals import is_sensational_title
 
 ANSWERED = 0.54
@@ -28,7 +28,7 @@ LATER = 0.95
 """Factor for each quotation that stands before another in its note: the note was made with the whole text in view."""
 
 
-class Statement(NamedTuple):
+class QuotedStatement(NamedTuple):
     """A quotation from a note, as Markdown: sentences, rows, items or code that belong together, and its sources."""
 
     text: str
@@ -40,11 +40,11 @@ class Statement(NamedTuple):
     page: WebSource | None = None  # its only source, if that is a page of the web
 
 
-def statements_of(notes: Sequence[Note], passages: Sequence[SourceText] = ()) -> list[Statement]:
+def statements_of(notes: Sequence[Note], passages: Sequence[SourceText] = ()) -> list[QuotedStatement]:
     """Return what the notes quote, note by note; texts of their sources tell which of them are pages of the web."""
     pages = {text.source_id: WebSource.of(text) for text in passages}
     return [
-        Statement(
+        QuotedStatement(
             text,
             sources,
             " ".join(note.titles.get(source, "") for source in sources),
@@ -74,7 +74,7 @@ class Quotations:
         self.titles = [passage.title for passage in passages]
         self._orders = orders
         self._pages = pages
-        self._evidence = Evidence(passages)
+        self._evidence = RankedExcerpts(passages)
 
     @classmethod
     def of_notes(cls, notes: Sequence[Note], passages: Sequence[SourceText] = ()) -> Self:
@@ -82,7 +82,7 @@ class Quotations:
         return cls.of_statements(statements_of(notes, passages))
 
     @classmethod
-    def of_statements(cls, statements: Sequence[Statement]) -> Self:
+    def of_statements(cls, statements: Sequence[QuotedStatement]) -> Self:
         """Return statements, the same one only once."""
         unique = list({(s.text, s.sources): s for s in statements}.values())
         return cls(
@@ -162,7 +162,7 @@ class Quotations:
         return Answered.maybe if possible else Answered.no
 
 
-def asked_by(question: str) -> Asked:
+def asked_by(question: str) -> QuestionTerms:
     """Return what a question asks for, without the words of asking."""
     return read_asked(question, topic=topic_terms(question))
 
@@ -172,7 +172,7 @@ def on_question(query: str, notes: Sequence[Note], found: Sequence[Contradiction
     if not found:
         return []
     said = [f"{each.claim_a} {each.claim_b}" for each in found]
-    told = [Statement(text, (), "", number, 0) for number, text in enumerate(said)]
+    told = [QuotedStatement(text, (), "", number, 0) for number, text in enumerate(said)]
     quotations = Quotations.of_statements([*told, *statements_of(notes)])
     near = {quotations.text(each) for each in quotations.rank(query) if each.share >= ON_QUESTION}
     return [each for each, text in zip(found, said, strict=True) if text in near]
@@ -246,7 +246,7 @@ class Succession:
         part = "in part " if len(self._readings(quoted)) > 1 else ""
         return Quoted(quoted.number, f"Superseded {part}on {min(dates)}:\n\n{quoted.markdown}")
 
-    def _readings(self, quoted: Quoted) -> Sequence[Reading]:
+    def _readings(self, quoted: Quoted) -> Sequence[ReadStatement]:
         return readings(quoted.markdown, self._quotations.titles[quoted.number])
 
     def _in_order(self, excerpts: Sequence[Quoted]) -> list[Quoted]:
@@ -261,7 +261,7 @@ class Succession:
                     ordered.insert(ordered.index(old), new)
         return ordered
 
-    def _successors(self, quoted: Quoted) -> Iterator[tuple[int, Reading]]:
+    def _successors(self, quoted: Quoted) -> Iterator[tuple[int, ReadStatement]]:
         """Yield what later excerpts say instead of something that an excerpt says, with the numbers of their texts."""
         own = self._readings(quoted)
         for other in self._compared:

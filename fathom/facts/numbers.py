@@ -52,7 +52,7 @@ elf zwölf dreizehn vierzehn fünfzehn sechzehn siebzehn achtzehn neunzehn"
 _GERMAN_TENS = "zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig"
 
 
-class Unit(NamedTuple):
+class MeasureUnit(NamedTuple):
     """A unit by its usual sign, what it measures, and how many of the dimension's own unit it is."""
 
     sign: str
@@ -60,14 +60,14 @@ class Unit(NamedTuple):
     factor: Decimal
 
 
-def _read_units(lines: str) -> dict[str, Unit]:
-    table: dict[str, Unit] = {}
+def _read_units(lines: str) -> dict[str, MeasureUnit]:
+    table: dict[str, MeasureUnit] = {}
     for line in lines.strip().split("\n"):
         dimension, _, units = line.partition(": ")
         for unit in units.split(", "):
             sign, factor, *names = unit.split()
             for name in [sign.lower(), *names]:
-                table[name] = Unit(sign, dimension, Decimal(factor))
+                table[name] = MeasureUnit(sign, dimension, Decimal(factor))
                 if len(name) > 1 and name.isalpha():
                     table.setdefault(f"{name}s", table[name])
     return table

@@ -90,7 +90,7 @@ größte höchste / kleinste niedrigste
 """
 
 
-class Side(NamedTuple):
+class OppositeSide(NamedTuple):
     """The side of a pair of opposites that a word is on."""
 
     pair: int  # number
@@ -99,12 +99,12 @@ class Side(NamedTuple):
     excludes: bool  # not both sides can be true of one thing
 
     @property
-    def opposite(self) -> Side:
+    def opposite(self) -> OppositeSide:
         """The other side."""
         return self._replace(first=not self.first)
 
 
-def side_of(term: str) -> Side | None:
+def side_of(term: str) -> OppositeSide | None:
     """Return the side of a stemmed word, if it has an opposite."""
     return _sides().get(term)
 
@@ -131,11 +131,11 @@ def _by_term(text: str) -> dict[str, str]:
 
 
 @cache
-def _sides() -> Mapping[str, Side]:
-    sides: dict[str, Side] = {}
+def _sides() -> Mapping[str, OppositeSide]:
+    sides: dict[str, OppositeSide] = {}
     opposites, comparisons = _OPPOSITES.strip().split("\n"), _COMPARISONS.strip().split("\n")
     for pair, line in enumerate([*opposites, *comparisons]):
         for first, words in zip((True, False), line.lstrip("! ").split("/"), strict=True):
-            side = Side(pair, first, pair >= len(opposites), line.startswith("!"))
+            side = OppositeSide(pair, first, pair >= len(opposites), line.startswith("!"))
             sides |= {term: side for word in words.split() for term in terms(word)}
     return sides

@@ -74,7 +74,7 @@ class Backend(Protocol):
         """
 
 
-class Piece(NamedTuple):
+class StreamedPiece(NamedTuple):
     """A piece of an answer as it arrives: about one token of a stream, or the whole answer of a server that waits.
 
     `finish` is the provider's `finish_reason`, in the last piece that has a choice. Token counts come once at most.
@@ -92,7 +92,7 @@ class Piece(NamedTuple):
     model: str = ""  # as the provider names the one that answers
 
 
-class Reply(NamedTuple):
+class ModelReply(NamedTuple):
     """What a provider answered; token counts are 0 where it does not say."""
 
     text: str | None  # None for an answer without content at all, empty for a refusal
@@ -120,7 +120,9 @@ class Transport(Protocol):
     async def window(self, model: str) -> int | None:
         """Return how many tokens prompt and answer may have together, if the server or litellm's table says so."""
 
-    def send(self, model: str, dialect: Dialect, options: Mapping[str, Any], most: int) -> AsyncGenerator[Piece, None]:
+    def send(
+        self, model: str, dialect: Dialect, options: Mapping[str, Any], most: int
+    ) -> AsyncGenerator[StreamedPiece, None]:
         """Send one request, once, with the options of a chat completion, and yield the answer as it arrives.
 
         Args:

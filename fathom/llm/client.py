@@ -38,7 +38,7 @@ from fathom.errors import (
     Refused,
     RequestRejected,
 )
-from fathom.llm.base import Completion, CutOff, ModelCall, Reply, Transport
+from fathom.llm.base import Completion, CutOff, ModelCall, ModelReply, Transport
 from fathom.llm.dialects import Dialect, dialect_of
 from fathom.llm.listening import listen, telling
 from fathom.llm.openai_chat import OpenAIChat, speaks_openai_chat
@@ -248,7 +248,7 @@ class ModelBackend:
     def _transport(self, model: str) -> Transport:
         return self._openai_chat if speaks_openai_chat(model) else self._litellm
 
-    def _usage(self, model: str, reply: Reply, seconds: float) -> Usage:
+    def _usage(self, model: str, reply: ModelReply, seconds: float) -> Usage:
         """Return what an answer cost; zero tokens where the provider does not say."""
         cached, written = reply.cached_tokens, reply.cache_write_tokens
         cost = self._pricing.cost(model, reply.prompt_tokens, reply.completion_tokens, cached, written)
@@ -282,7 +282,7 @@ def _worst_case(most: int, sent: int, rates: Rates, left: Cost) -> Cost | None:
     return Cost(rates.of(sent, received), sent + received, 1)
 
 
-def _completion(reply: Reply, call: ModelCall, usage: Usage) -> Completion:
+def _completion(reply: ModelReply, call: ModelCall, usage: Usage) -> Completion:
     """Return the answer of a successful request; one without content and a refusal are failures."""
     if reply.text is None:
         raise ProviderFailed(f"{call.model.model} sent an answer without choices.")

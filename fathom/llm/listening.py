@@ -21,7 +21,7 @@ from time import monotonic
 
 from fathom.config.secrets import Scrubber
 from fathom.errors import ModelTimeout, ProviderFailed
-from fathom.llm.base import CutOff, ModelCall, Pace, Piece, Reply
+from fathom.llm.base import CutOff, ModelCall, ModelReply, Pace, StreamedPiece
 from fathom.llm.parsing import draft_of
 from fathom.llm.services import Pulse
 from fathom.telemetry.progress import Event, publish
@@ -33,8 +33,8 @@ TELL_SECONDS = 0.25  # at least, from one draft to the next
 
 
 async def listen(
-    pieces: AsyncGenerator[Piece, None], model: str, *, silence: float, left: float, most: int, pulse: Pulse
-) -> Reply:
+    pieces: AsyncGenerator[StreamedPiece, None], model: str, *, silence: float, left: float, most: int, pulse: Pulse
+) -> ModelReply:
     """Return an answer when it is whole, or cut off.
 
     Args:
@@ -66,8 +66,8 @@ async def listen(
 
 
 async def telling(
-    pieces: AsyncGenerator[Piece, None], call: ModelCall, scrubber: Scrubber
-) -> AsyncGenerator[Piece, None]:
+    pieces: AsyncGenerator[StreamedPiece, None], call: ModelCall, scrubber: Scrubber
+) -> AsyncGenerator[StreamedPiece, None]:
     """Pass an answer on as it arrives, and publish its whole sentences so far, without secrets.
 
     Each attempt begins anew, and what it says takes the place of the one before.
@@ -126,7 +126,7 @@ class _Hearing:
         finally:
             timer.cancel()
 
-    def add(self, piece: Piece, most: int) -> bool:
+    def add(self, piece: StreamedPiece, most: int) -> bool:
         """Add a piece, and return whether the answer is cut off with it."""
         self._choice |= piece.choice
         self._refused |= bool(piece.refusal) or piece.finish == "content_filter"
@@ -150,7 +150,7 @@ class _Hearing:
                 self._cut_off = CutOff.limit
         return self._cut_off is not None
 
-    def reply(self, model: str) -> Reply:
+    def reply(self, model: str) -> ModelReply:
         """Return the answer.
 
         Raises:
@@ -158,7 +158,7 @@ class _Hearing:
         """
         if self._finish is None and self._cut_off is None and self._choice:
             raise ProviderFailed(f"{model}: the answer broke off after {self.tokens} tokens.")
-        return Reply(
+        return ModelReply(
             text="".join(self._text) if self._choice else None,
             refused=self._refused,
             cut_off=self._cut_off or (CutOff.limit if self._finish == "length" else None),

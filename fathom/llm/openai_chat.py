@@ -21,11 +21,11 @@ from fathom.budget.prices import model_entry
 from fathom.config.environment import Environment
 from fathom.config.secrets import Scrubber
 from fathom.errors import AnswerTooLarge, ModelError, ModelRejected, ModelTimeout, ProviderFailed, Refused
-from fathom.llm.base import Piece
+from fathom.llm.base import StreamedPiece
 from fathom.llm.dialects import Dialect
 from fathom.llm.responses import failure, most_bytes, said
 from fathom.llm.windows import overflow, served_window, table_window
-from fathom.network import ENCODINGS, TooLarge, Unreadable, limit_body, retry_after, tls, user_agent
+from fathom.network import ENCODINGS, BodyTooLarge, BodyUnreadable, limit_body, retry_after, tls, user_agent
 
 if TYPE_CHECKING:
     import httpx
@@ -83,7 +83,7 @@ class OpenAIChat:
 
     async def send(
         self, model: str, dialect: Dialect, options: Mapping[str, Any], most: int
-    ) -> AsyncGenerator[Piece, None]:
+    ) -> AsyncGenerator[StreamedPiece, None]:
         """Send one request; see `fathom.llm.base.Transport`."""
         import httpx
 
@@ -100,7 +100,7 @@ class OpenAIChat:
                     raise self._failure(model, response, (await response.aread()).decode(errors="replace"))
                 async for piece in pieces_of(response, kind):
                     yield piece
-        except TooLarge as error:
+        except BodyTooLarge as error:
             raise AnswerTooLarge(f"{model}: {error}") from None
         except Unusable as error:
             message = self._said(model, f"{error}", 200)
@@ -112,7 +112,7 @@ class OpenAIChat:
         except httpx.ConnectError as error:
             how = f"check that a server answers at {self._own_address or ADDRESS}"
             raise ProviderFailed(self._scrubber.message(f"{model}: no connection: {error}"), next_step=how) from error
-        except (httpx.HTTPError, Unreadable) as error:
+        except (httpx.HTTPError, BodyUnreadable) as error:
             raise ProviderFailed(self._scrubber.message(f"{model}: {type(error).__name__}: {error}")) from error
 
     async def aclose(self) -> None:
@@ -210,7 +210,7 @@ class _Chunk(BaseModel):
     error: Any = None
 
 
-async def pieces_of(response: httpx.Response, kind: str) -> AsyncIterator[Piece]:
+async def pieces_of(response: httpx.Response, kind: str) -> AsyncIterator[StreamedPiece]:
     """Yield the pieces of a successful response; `kind` is its content type.
 
     Raises:
@@ -226,7 +226,7 @@ async def pieces_of(response: httpx.Response, kind: str) -> AsyncIterator[Piece]
         async for data in events:
             if data == b"[DONE]":
                 finished = True
-                yield Piece(choice=False, finish="stop")
+                yield StreamedPiece(choice=False, finish="stop")
                 async with asyncio.timeout(END_SECONDS):  # read to the end, a connection can be used again
                     await anext(events, None)
                 return
@@ -267,11 +267,11 @@ def _chunk(data: bytes) -> _Chunk:
     return chunk
 
 
-def _piece(chunk: _Chunk, *, whole: bool) -> Piece:
+def _piece(chunk: _Chunk, *, whole: bool) -> StreamedPiece:
     usage, first = chunk.usage or _Usage(), chunk.choices[0] if chunk.choices else None
     said = (first and (first.delta or first.message)) or _Message()
     of_prompt = usage.prompt_tokens_details or _PromptTokens()
-    return Piece(
+    return StreamedPiece(
         choice=first is not None,
         text=(said.content or "") + "".join(_arguments(said)),
         thought=said.reasoning_content or said.reasoning or "",

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from fathom.config.environment import Environment
 from fathom.config.secrets import Scrubber
 from fathom.errors import ModelError, ModelTimeout, ProviderFailed, Refused
-from fathom.llm.base import Piece
+from fathom.llm.base import StreamedPiece
 from fathom.llm.dialects import LOCAL, OLLAMA, Dialect
 from fathom.llm.responses import failure, limited, said
 from fathom.llm.windows import ollama_window, overflow, served_window, table_window
@@ -84,7 +84,7 @@ class LiteLLM:
 
     async def send(
         self, model: str, dialect: Dialect, options: Mapping[str, Any], most: int
-    ) -> AsyncGenerator[Piece, None]:
+    ) -> AsyncGenerator[StreamedPiece, None]:
         """Send one request; see `fathom.llm.base.Transport`."""
         litellm = await asyncio.to_thread(load_litellm, self._environment)
         from openai import OpenAIError
@@ -146,20 +146,20 @@ def _headers(error: Any) -> Mapping[str, str]:
     return getattr(error, "litellm_response_headers", None) or getattr(response, "headers", None) or {}
 
 
-def _piece(chunk: Any) -> Piece:
+def _piece(chunk: Any) -> StreamedPiece:
     first = chunk.choices[0] if chunk.choices else None
     if first is None:
-        return Piece(choice=False)
+        return StreamedPiece(choice=False)
     delta = first.delta
     calls = getattr(delta, "tool_calls", None) or []
     text = (delta.content or "") + "".join(call.function.arguments or "" for call in calls if call.function)
     thought = getattr(delta, "reasoning_content", None) or ""
     # It makes up an end for an answer without choices, and drops OpenAI's `refusal` from a stream (1.105).
     spoke, model = bool(text or thought or delta.role), str(getattr(chunk, "model", None) or "")
-    return Piece(choice=spoke, text=text, thought=thought, finish=first.finish_reason, model=model)
+    return StreamedPiece(choice=spoke, text=text, thought=thought, finish=first.finish_reason, model=model)
 
 
-def _usage(chunks: list[Any]) -> Piece:
+def _usage(chunks: list[Any]) -> StreamedPiece:
     """Return the figures of the provider; litellm would estimate those that are missing."""
     found = [usage for chunk in chunks if (usage := getattr(chunk, "usage", None))]
     of_prompt = [details for usage in found if (details := getattr(usage, "prompt_tokens_details", None))]
@@ -167,7 +167,7 @@ def _usage(chunks: list[Any]) -> Piece:
     def most(figures: list[Any], name: str) -> int:
         return max((getattr(each, name, None) or 0 for each in figures), default=0)
 
-    return Piece(
+    return StreamedPiece(
         choice=False,
         prompt_tokens=most(found, "prompt_tokens"),
         cached_tokens=most(of_prompt, "cached_tokens"),

@@ -35,7 +35,7 @@ SAME_NOTES = frozenset({"researcher", "critic", "section"})  # roles that are as
 PENALTY = 0.6  # for tokens that the answer already has, after one that was cut off
 
 
-class Message(TypedDict):
+class PromptMessage(TypedDict):
     """A chat message as every provider takes it. `cache_control` marks it as the end of a beginning to be cached."""
 
     role: str
@@ -109,7 +109,7 @@ def _block(call: ModelCall, name: str) -> str:
     return "".join(template.blocks[name](template.new_context(dict(call.request)))).strip()
 
 
-def messages(call: ModelCall, dialect: Dialect) -> list[Message]:
+def messages(call: ModelCall, dialect: Dialect) -> list[PromptMessage]:
     """Return the messages of a call, in the roles of chat completions."""
     notes = call.request.shown if isinstance(call.request, Remembering) else []
     said = [("system", _block(call, "system")), ("user", _block(call, "user"))]
@@ -122,7 +122,7 @@ def messages(call: ModelCall, dialect: Dialect) -> list[Message]:
         problems = "\n".join(f"- {complaint}" for complaint in call.invalid.complaints)
         role, content = said.pop()
         said.append((role, f"{content}\n\nAn earlier answer could not be used:\n{problems}\nAvoid this."))
-    return [Message(role=role, content=content) for role, content in said]
+    return [PromptMessage(role=role, content=content) for role, content in said]
 
 
 def request_options(call: ModelCall, dialect: Dialect, repeated: int = 0) -> dict[str, Any]:
@@ -137,14 +137,14 @@ def request_options(call: ModelCall, dialect: Dialect, repeated: int = 0) -> dic
         prompt, options = _typed(f"{call.spec.name}_answer", schema, dialect.structured, prompt)
     if not dialect.system:
         system, user, *rest = prompt
-        prompt = _alternating([Message(role="user", content=system["content"]), user, *rest])
+        prompt = _alternating([PromptMessage(role="user", content=system["content"]), user, *rest])
     if dialect.marked_from is not None:
         beside = count_tokens(json.dumps(options.get("tools", "")))  # it comes first
         prompt = _marked(prompt, dialect.marked_from - beside, notes=call.spec.name in SAME_NOTES)
     return {"messages": prompt, **options, **_sampling(call, dialect, repeated)}
 
 
-def _marked(prompt: list[Message], least: int, *, notes: bool) -> list[Message]:
+def _marked(prompt: list[PromptMessage], least: int, *, notes: bool) -> list[PromptMessage]:
     """Return messages with marks for a cache: behind what a role is always told, and behind the notes before its task.
 
     A mark costs something where nobody reads what it keeps, so there is none behind the task, behind notes that are
@@ -153,7 +153,7 @@ def _marked(prompt: list[Message], least: int, *, notes: bool) -> list[Message]:
     ends = {0, len(prompt) - 2} if notes else {0}
     length = accumulate(count_tokens(message["content"]) for message in prompt)
     return [
-        Message(**message, cache_control=MARK) if n in ends and tokens >= least else message
+        PromptMessage(**message, cache_control=MARK) if n in ends and tokens >= least else message
         for n, (message, tokens) in enumerate(zip(prompt, length, strict=True))
     ]
 
@@ -173,17 +173,17 @@ def varies(call: ModelCall, dialect: Dialect, repeated: int) -> bool:
     return _sampling(call, dialect, repeated + 1) != _sampling(call, dialect, repeated)
 
 
-def _alternating(prompt: list[Message]) -> list[Message]:
+def _alternating(prompt: list[PromptMessage]) -> list[PromptMessage]:
     """Return messages whose roles take turns, as templates without a system role want it: neighbours are joined."""
-    joined: list[Message] = []
+    joined: list[PromptMessage] = []
     for role, neighbours in groupby(prompt, key=lambda message: message["role"]):
-        joined.append(Message(role=role, content="\n\n".join(message["content"] for message in neighbours)))
+        joined.append(PromptMessage(role=role, content="\n\n".join(message["content"] for message in neighbours)))
     return joined
 
 
 def _typed(
-    name: str, schema: dict[str, Any], form: StructuredOutput, prompt: list[Message]
-) -> tuple[list[Message], dict[str, Any]]:
+    name: str, schema: dict[str, Any], form: StructuredOutput, prompt: list[PromptMessage]
+) -> tuple[list[PromptMessage], dict[str, Any]]:
     """Return the messages and options that ask for an answer of a schema."""
     match form:
         case StructuredOutput.json_schema:
@@ -197,7 +197,7 @@ def _typed(
     wanted = "Answer with one JSON object of this schema and nothing else:"
     content = f"{system['content']}\n\n{wanted}\n{json.dumps(schema, ensure_ascii=False)}"
     json_mode = {"response_format": {"type": "json_object"}} if form is StructuredOutput.json_object else {}
-    return [Message(role="system", content=content), *rest], json_mode
+    return [PromptMessage(role="system", content=content), *rest], json_mode
 
 
 _BOUNDS = ("minLength", "maxLength", "minItems", "maxItems", "minimum", "maximum")

@@ -16,7 +16,7 @@ from functools import cache, wraps
 from typing import TYPE_CHECKING, Any
 
 from fathom.errors import AnswerTooLarge, ModelError, ModelRejected, ProviderFailed, RateLimited, RequestRejected
-from fathom.network import ENCODINGS, TooLarge, limit_body
+from fathom.network import ENCODINGS, BodyTooLarge, limit_body
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -108,9 +108,9 @@ def limited(litellm: ModuleType, model: str, tokens: int) -> Iterator[None]:
         _most.reset(token)
 
 
-def _cause(error: BaseException | None) -> TooLarge | None:
+def _cause(error: BaseException | None) -> BodyTooLarge | None:
     """Return the limit behind an error of litellm, which wraps what its client raises."""
-    while error is not None and not isinstance(error, TooLarge):
+    while error is not None and not isinstance(error, BodyTooLarge):
         error = error.__cause__ or error.__context__
     return error
 

@@ -21,7 +21,7 @@ from fathom.llm.base import ModelCall
 from fathom.llm.dialects import Dialect, conceded
 from fathom.llm.prompts import request_options
 from fathom.models import SourceText, told_by
-from fathom.network import TooLarge, limit_body
+from fathom.network import BodyTooLarge, limit_body
 from fathom.retrieval.narrowing import narrow, within_budget
 from fathom.roles import (
     AnswerRequest,
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 SECONDS = 5.0  # for a question to the server about itself
 MOST_BYTES = 2**24  # of its answer: gateways list thousands of models
 LEAST_WINDOW = 1_024  # with less, a number in a refusal is none
-_TELLS_NOTHING = (TimeoutError, TooLarge, ValueError, KeyError, TypeError, AttributeError)
+_TELLS_NOTHING = (TimeoutError, BodyTooLarge, ValueError, KeyError, TypeError, AttributeError)
 OLLAMA_DEFAULT = 4_096  # https://docs.ollama.com/context-length
 # By server: llama.cpp (within `meta`), vLLM and SGLang, LM Studio, OpenRouter and Together, Groq.
 _NAMES = ("n_ctx", "max_model_len", "loaded_context_length", "max_context_length", "context_length", "context_window")

@@ -39,7 +39,7 @@ _LACKING = {
 }
 
 
-class Answer(NamedTuple):
+class AnswerBox(NamedTuple):
     """The first section of a report, as its answer box shows it."""
 
     answered: Answered
@@ -51,7 +51,7 @@ class Answer(NamedTuple):
     why: list[str]  # clauses in plain text, the most important first
 
 
-def answer_of(report: Report) -> Answer | None:
+def answer_of(report: Report) -> AnswerBox | None:
     """Return the answer of a report; None if it has no sections."""
     if not report.sections:
         return None
@@ -66,7 +66,7 @@ def answer_of(report: Report) -> Answer | None:
     answered = report.answered
     if report.made is None and first.heading == CLOSEST:  # as reports before 0.2 said it
         answered = Answered.no
-    return Answer(answered, _HEADINGS[answered], section, rest, end, sure, why)
+    return AnswerBox(answered, _HEADINGS[answered], section, rest, end, sure, why)
 
 
 def making_parts(made: Making | None, *, timed: bool) -> list[str]:

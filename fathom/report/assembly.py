@@ -22,12 +22,12 @@ from fathom.models import (
     Verdict,
 )
 from fathom.report.chapters import cited_sources
-from fathom.run.state import RunState
+from fathom.run.state import ResearchState
 from fathom.text.citations import cited_ids
 from fathom.text.terms import query_terms
 
 
-def coverage(run: RunState) -> list[StepCoverage]:
+def coverage(run: ResearchState) -> list[StepCoverage]:
     """Return what became of each step of the plan."""
     return [
         StepCoverage(
@@ -44,7 +44,7 @@ def coverage(run: RunState) -> list[StepCoverage]:
     ]
 
 
-def open_questions(run: RunState) -> list[str]:
+def open_questions(run: ResearchState) -> list[str]:
     """Return what the research could not find: steps without a useful note, also when tried again, then the gaps."""
     missing = [
         step.title
@@ -104,7 +104,7 @@ def assemble(
     return report.model_copy(update={"sources": cited_sources(report)})
 
 
-def making(run: RunState, *, as_of: str, model: str, seconds: float, template: str) -> Making:
+def making(run: ResearchState, *, as_of: str, model: str, seconds: float, template: str) -> Making:
     """Return when, by what and at what cost the report was made; `model` and `template` are empty where it has none."""
     return Making(
         as_of=as_of,
@@ -126,7 +126,7 @@ def clarified(plan: Plan) -> list[str]:
     return [f"The question leaves something open, and was taken like this: {'; '.join(said)}."] if said else []
 
 
-def limitations(run: RunState, claims: Sequence[Claim], removed: Sequence[str], judge: str) -> list[str]:
+def limitations(run: ResearchState, claims: Sequence[Claim], removed: Sequence[str], judge: str) -> list[str]:
     """Return how far the research and the check of all claims went.
 
     `removed` are sentences that were taken out, and `judge` is the model that judged the claims; empty if none did.
@@ -153,7 +153,7 @@ def limitations(run: RunState, claims: Sequence[Claim], removed: Sequence[str], 
     return found
 
 
-def next_steps(run: RunState) -> list[str]:
+def next_steps(run: ResearchState) -> list[str]:
     """Return the queries that the critic would send next; of one that was sent already, what is still open."""
     sent = {frozenset(query_terms(call.result.call.input)) for call in run.all_calls}
     gaps = [gap for gap in (run.reflection.gaps if run.reflection else []) if gap.suggested_query]

@@ -17,8 +17,8 @@ from fathom.models import (
     StepCoverage,
     UnreadFile,
 )
-from fathom.report.answer import Answer, answer_of, making_parts
-from fathom.report.figures import Cell, Figure, figures_of
+from fathom.report.answer import AnswerBox, answer_of, making_parts
+from fathom.report.figures import ClaimCell, ClaimTable, figures_of
 from fathom.report.quotations import escaped, quoted_markdown, with_names
 from fathom.sources.corroboration import site
 from fathom.text.citations import number_citations, without_citations
@@ -167,7 +167,7 @@ def _weighed(ids: Sequence[str], sources: Mapping[str, Source], qualities: Mappi
     )
 
 
-def _answer(report: Report, found: Answer, *, making: bool) -> str:
+def _answer(report: Report, found: AnswerBox, *, making: bool) -> str:
     closest = [CLOSEST] if is_closest(found) else []
     sure = f"**How sure:** {found.sure}. {escaped(in_short(found.why))}"
     made = making_parts(report.made, timed=False) if making else []
@@ -175,7 +175,7 @@ def _answer(report: Report, found: Answer, *, making: bool) -> str:
     return "\n\n".join([*closest, _safe(found.section), sure, *([escaped(" · ".join(made))] if made else []), *notice])
 
 
-def is_closest(found: Answer) -> bool:
+def is_closest(found: AnswerBox) -> bool:
     """Whether the answer consists of quotations that only come closest."""
     return found.answered is Answered.no and found.section.quoted
 
@@ -219,13 +219,13 @@ def _side(said: str, dates: str, ids: Sequence[str]) -> str:
     return " ".join(filter(None, parts))
 
 
-def _figure(figure: Figure, report: Report) -> str:
+def _figure(figure: ClaimTable, report: Report) -> str:
     lines = [f"| {' | '.join(map(_cell, figure.columns))} |", f"|{'---|' * len(figure.columns)}"]
     lines += [f"| {' | '.join(_cited(cell, report) for cell in row)} |" for row in figure.rows]
     return "\n".join(lines)
 
 
-def _cited(cell: Cell, report: Report) -> str:
+def _cited(cell: ClaimCell, report: Report) -> str:
     if not cell.claim:
         return _cell(cell.text)
     # A sentence of a model is Markdown, a quotation is plain text.

@@ -34,7 +34,7 @@ class Chapter:
 
 
 @dataclass(frozen=True)
-class Reference:
+class SourceReference:
     """A numbered source; `address` is empty where it is not on the web."""
 
     number: int
@@ -44,7 +44,7 @@ class Reference:
 
 
 @dataclass(frozen=True)
-class Evidence:
+class EvidenceRow:
     """A row of the evidence table: a claim, its verdict, the passage that bears it and where that is stored."""
 
     number: int
@@ -56,7 +56,7 @@ class Evidence:
 
 
 @dataclass(frozen=True)
-class Document:
+class Layout:
     """A report, ready to be laid out on pages. No text of it is markup."""
 
     title: str
@@ -64,16 +64,16 @@ class Document:
     cover: str
     language: str  # as an ISO 639 code; empty where it is not clear
     chapters: list[Chapter]
-    references: list[Reference]
-    evidence: list[Evidence]
+    references: list[SourceReference]
+    evidence: list[EvidenceRow]
 
 
-def document_of(report: Report) -> Document:
+def document_of(report: Report) -> Layout:
     """Return the document of a report."""
     sources = cited_sources(report)
     numbers = {source.source_id: number for number, source in enumerate(sources, 1)}
     counts = [counted(len(sources), "source"), counted(len(report.claims), "claim") + " checked"]
-    return Document(
+    return Layout(
         title=plain(clean_line(report.title)) or "Report",
         question=plain(question_of(report)),
         cover=plain(" · ".join([*making_parts(report.made, timed=True), *counts])),
@@ -86,7 +86,7 @@ def document_of(report: Report) -> Document:
     )
 
 
-def evidence_of(report: Report, numbers: Mapping[str, int]) -> list[Evidence]:
+def evidence_of(report: Report, numbers: Mapping[str, int]) -> list[EvidenceRow]:
     """Return a row for each claim; `numbers` are those of the sources."""
     return [_evidence(claim, numbers) for claim in report.claims]
 
@@ -107,11 +107,11 @@ def _unmarked(text: str) -> str:
     return " ".join(_MARKS.sub(" ", _ITEM.sub("", _EMPHASIS.sub(r"\1", text))).split())
 
 
-def _evidence(claim: Claim, numbers: Mapping[str, int]) -> Evidence:
+def _evidence(claim: Claim, numbers: Mapping[str, int]) -> EvidenceRow:
     best: Sequence[Quote] = claim.quotes[:1]
     passage = "" if is_quotation(claim) else " ".join(quote.text for quote in best)
     above = " › ".join(heading for quote in best for heading in quote.headings)
-    return Evidence(
+    return EvidenceRow(
         number=claim.number,
         claim=plain(shorten(_EMPHASIS.sub(r"\1", claim.sentence).replace("`", ""), CLAIM_CHARS, placeholder=" …")),
         verdict=", ".join([claim.verdict.words, *claim.complaints]),
@@ -121,10 +121,10 @@ def _evidence(claim: Claim, numbers: Mapping[str, int]) -> Evidence:
     )
 
 
-def _reference(number: int, source: Source) -> Reference:
+def _reference(number: int, source: Source) -> SourceReference:
     address = linkable(source.url)
     where = [] if address else [source.url]
-    return Reference(
+    return SourceReference(
         number=number,
         title=plain(title_of(source)),
         address=address,
@@ -138,7 +138,7 @@ Side = Literal["left", "center", "right"]
 
 
 @dataclass(frozen=True)
-class Run:
+class StyledText:
     """Characters of one look. `address` makes a link, `citation`, from 1, a link to a reference; "\\n" is a break."""
 
     text: str
@@ -154,7 +154,7 @@ class Run:
 class Paragraph:
     """Text of one paragraph."""
 
-    runs: list[Run]
+    runs: list[StyledText]
     kind: str = "paragraph"
 
 
@@ -163,7 +163,7 @@ class Heading:
     """A heading inside a chapter, whose own heading is at level 1."""
 
     level: int
-    runs: list[Run]
+    runs: list[StyledText]
     kind: str = "heading"
 
 
@@ -188,8 +188,8 @@ class Items:
 class Table:
     """A table; `rows` have as many cells as `head`."""
 
-    head: list[list[Run]]
-    rows: list[list[list[Run]]]
+    head: list[list[StyledText]]
+    rows: list[list[list[StyledText]]]
     sides: list[Side] = field(default_factory=list)
     kind: str = "table"
 
@@ -247,11 +247,11 @@ def _side(style: str) -> Side:
     return "right" if "right" in style else "center" if "center" in style else "left"
 
 
-def _inline(node: SyntaxTreeNode, numbers: Mapping[str, int]) -> list[Run]:
-    return [run for child in node.children for run in _runs(child, Run(""), numbers)]
+def _inline(node: SyntaxTreeNode, numbers: Mapping[str, int]) -> list[StyledText]:
+    return [run for child in node.children for run in _runs(child, StyledText(""), numbers)]
 
 
-def _runs(node: SyntaxTreeNode, look: Run, numbers: Mapping[str, int]) -> Iterator[Run]:
+def _runs(node: SyntaxTreeNode, look: StyledText, numbers: Mapping[str, int]) -> Iterator[StyledText]:
     match node.type:
         case "strong":
             look = replace(look, bold=True)
@@ -273,7 +273,7 @@ def _runs(node: SyntaxTreeNode, look: Run, numbers: Mapping[str, int]) -> Iterat
         yield from _runs(child, look, numbers)
 
 
-def _cited(text: str, look: Run, numbers: Mapping[str, int]) -> Iterator[Run]:
+def _cited(text: str, look: StyledText, numbers: Mapping[str, int]) -> Iterator[StyledText]:
     for part in _CITATION.split(text):
         number = numbers.get("".join(cited_ids(part)), 0) if _CITATION.fullmatch(part) else 0
         if number:

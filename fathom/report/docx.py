@@ -14,17 +14,17 @@ from fathom.models import Report
 from fathom.report.document import (
     Block,
     Code,
-    Evidence,
+    EvidenceRow,
     Heading,
     Items,
+    Layout,
     Paragraph,
     Quotation,
-    Reference,
-    Run,
+    SourceReference,
+    StyledText,
     Table,
     document_of,
 )
-from fathom.report.document import Document as Paged
 from fathom.report.docx_elements import (
     add_bookmarked,
     add_contents,
@@ -85,7 +85,7 @@ def render_docx(report: Report) -> bytes:
     return file.getvalue()
 
 
-def _front(document: Document, paged: Paged) -> None:
+def _front(document: Document, paged: Layout) -> None:
     document.add_paragraph("Research report", style="Subtitle")
     document.add_heading(paged.title, 0)
     if paged.question:
@@ -164,7 +164,7 @@ class _Writer:
         self._document.add_paragraph()  # tables that touch become one
 
     @staticmethod
-    def _runs(paragraph: WordParagraph, runs: Sequence[Run]) -> None:
+    def _runs(paragraph: WordParagraph, runs: Sequence[StyledText]) -> None:
         for run in runs:
             if run.text == "\n":
                 paragraph.add_run().add_break()
@@ -182,7 +182,7 @@ class _Writer:
                 set_mono(made)
 
 
-def _reference(document: Document, reference: Reference) -> None:
+def _reference(document: Document, reference: SourceReference) -> None:
     from docx.shared import Cm
 
     paragraph = document.add_paragraph()
@@ -197,7 +197,7 @@ def _reference(document: Document, reference: Reference) -> None:
         paragraph.add_run(f", {reference.details}")
 
 
-def _evidence(document: Document, rows: Sequence[Evidence]) -> None:
+def _evidence(document: Document, rows: Sequence[EvidenceRow]) -> None:
     from docx.shared import Pt
 
     columns = ("No.", "Claim", "Verdict", "Passage and where it is stored")
@@ -211,6 +211,6 @@ def _evidence(document: Document, rows: Sequence[Evidence]) -> None:
     lay_out(table, [1, 5, 3, 7])
 
 
-def _passage(row: Evidence) -> str:
+def _passage(row: EvidenceRow) -> str:
     cited = "".join(f"[{number}]" for number in row.citations)
     return "\n".join(filter(None, [f"{row.passage} {cited}".strip(), row.place]))

@@ -92,7 +92,7 @@ def _report(files: Files) -> Report:
         raise StoreError(f"{REPORT} is damaged: {place} {first['msg']}.", next_step="restore the file") from error
 
 
-def _references(files: Files) -> list[Reference]:
+def _references(files: Files) -> list[BibliographyEntry]:
     record, _ = read(files[PROVENANCE])
     latest_first = sorted(record.calls, key=lambda call: call.retrieved, reverse=True)
     return references(_report(files), {i: call.retrieved for call in latest_first for i in call.source_ids})
@@ -148,7 +148,7 @@ _NOT_LITERAL = re.compile(r"[{}%\\]")  # in a DOI, which is read literally; its 
 _SPLITS = re.compile(r"\band\b|\Aothers\Z|,.*,", re.IGNORECASE)  # BibTeX would see several authors, or parts of one
 
 
-class Reference(NamedTuple):
+class BibliographyEntry(NamedTuple):
     """A source as a bibliography lists it; what is not known is empty."""
 
     key: str  # the source id, the same in every report
@@ -162,7 +162,7 @@ class Reference(NamedTuple):
     known: Bibliographic  # what a catalogue says of it
 
 
-def references(report: Report, retrieved: Mapping[str, str]) -> list[Reference]:
+def references(report: Report, retrieved: Mapping[str, str]) -> list[BibliographyEntry]:
     """Return the references of a report in the order of their numbers.
 
     `retrieved` tells when each source was first read, ISO 8601, by source id.
@@ -172,7 +172,7 @@ def references(report: Report, retrieved: Mapping[str, str]) -> list[Reference]:
     for source in cited_sources(report):
         address, quality = web_address(source.url), qualities.get(source.source_id)
         found.append(
-            Reference(
+            BibliographyEntry(
                 key=source.source_id,
                 type="document" if source.kind == "document" else quality.type if quality else "unknown",
                 title=clean_line(source.title) or clean_line(source.url),
@@ -193,12 +193,12 @@ def _clean(known: Bibliographic) -> Bibliographic:
     return Bibliographic.model_validate({**lines, "authors": names})
 
 
-def bibtex(listed: Sequence[Reference]) -> str:
+def bibtex(listed: Sequence[BibliographyEntry]) -> str:
     """Return references as a `.bib` file in UTF-8, for BibTeX and biblatex."""
     return "\n".join(map(_entry, listed))
 
 
-def _entry(reference: Reference) -> str:
+def _entry(reference: BibliographyEntry) -> str:
     kind = _ENTRIES.get(reference.type, "online" if reference.web else "misc")
     address, known = reference.address if reference.web else "", reference.known
     fields = {
@@ -223,18 +223,18 @@ def _author(name: str) -> str:
     return f"{{{written}}}" if written != name or _SPLITS.search(name) else written
 
 
-def _note(reference: Reference) -> str:
+def _note(reference: BibliographyEntry) -> str:
     known = reference.known
     archived = f"archived at {known.full_text}" if known.archived else ""
     return ", ".join(filter(None, [reference.location, f"licence: {known.licence}" if known.licence else "", archived]))
 
 
-def ris(listed: Sequence[Reference]) -> str:
+def ris(listed: Sequence[BibliographyEntry]) -> str:
     """Return references as an RIS file in UTF-8."""
     return "\r\n".join(map(_record, listed)) + "\r\n"
 
 
-def _record(reference: Reference) -> str:
+def _record(reference: BibliographyEntry) -> str:
     known = reference.known
     tags = [
         ("TY", _RIS_TYPES.get(reference.type, "ELEC" if reference.web else "GEN")),

@@ -54,22 +54,22 @@ _FIGURE = re.compile(r"[-+]?\d+(?:,\d{3})*(?:\.\d+)?\Z")
 _BAR = re.compile(r"(?<!\\)\|")
 
 
-class Cell(NamedTuple):
+class ClaimCell(NamedTuple):
     """A text, and the claim that it is; None for a name or a date."""
 
     text: str
     claim: Claim | None = None
 
 
-class Figure(NamedTuple):
+class ClaimTable(NamedTuple):
     """A table of claims."""
 
     title: str
     columns: tuple[str, ...]
-    rows: list[tuple[Cell, ...]]
+    rows: list[tuple[ClaimCell, ...]]
 
 
-def figures_of(report: Report) -> list[Figure]:
+def figures_of(report: Report) -> list[ClaimTable]:
     """Return the tables that the claims of a report fill: a comparison, a timeline."""
     claims = [claim for claim in report.claims if _holds(claim)]
     return [*_comparison(report, claims), *_timeline(report, claims)]
@@ -93,7 +93,7 @@ def _holds(claim: Claim) -> bool:
     return not claim.verdict.objects and claim.corroboration is not Corroboration.contradicted
 
 
-def _comparison(report: Report, claims: Sequence[Claim]) -> Iterator[Figure]:
+def _comparison(report: Report, claims: Sequence[Claim]) -> Iterator[ClaimTable]:
     sides = sides_of(report.query)
     if not sides or any(_has_table_of(section.markdown, sides[0]) for section in report.sections):
         return
@@ -111,8 +111,10 @@ def _comparison(report: Report, claims: Sequence[Claim]) -> Iterator[Figure]:
             right.append(claim)
     if min(len(left), len(right)) >= LEAST_A_SIDE:
         ordered = _paired(left, right)[:MOST_ROWS]
-        rows = [tuple(Cell(claim.sentence, claim) if claim else Cell("") for claim in pair) for pair in ordered]
-        yield Figure("Side by side", (capitalized(sides[0]), capitalized(sides[1])), rows)
+        rows = [
+            tuple(ClaimCell(claim.sentence, claim) if claim else ClaimCell("") for claim in pair) for pair in ordered
+        ]
+        yield ClaimTable("Side by side", (capitalized(sides[0]), capitalized(sides[1])), rows)
 
 
 def _paired(left: Sequence[Claim], right: Sequence[Claim]) -> list[tuple[Claim | None, Claim | None]]:
@@ -131,7 +133,7 @@ def _paired(left: Sequence[Claim], right: Sequence[Claim]) -> list[tuple[Claim |
     return [*pairs, *zip_longest(alone, rest)]
 
 
-def _timeline(report: Report, claims: Sequence[Claim]) -> Iterator[Figure]:
+def _timeline(report: Report, claims: Sequence[Claim]) -> Iterator[ClaimTable]:
     if not _EVENTS.search(report.query):
         return
     events = _told_once([event for claim in claims if (event := _event(claim))])
@@ -142,10 +144,12 @@ def _timeline(report: Report, claims: Sequence[Claim]) -> Iterator[Figure]:
     if len(events) > MOST_EVENTS:  # those that the answer is most about
         about = {*query_terms(report.query), *query_terms(without_citations(report.sections[0].markdown))}
         shown = sorted(events, key=lambda event: -len(event.about & about) / (len(event.about) or 1))[:MOST_EVENTS]
-    rows = [(Cell(_day(event.day)), Cell(event.claim.sentence, event.claim)) for event in sorted(shown, key=_when)]
+    rows = [
+        (ClaimCell(_day(event.day)), ClaimCell(event.claim.sentence, event.claim)) for event in sorted(shown, key=_when)
+    ]
     if more := len(events) - len(shown):
-        rows.append((Cell("Besides"), Cell(f"{counted(more, 'more dated event')} in the sections")))
-    yield Figure("Timeline", ("When", "What"), [*rows])
+        rows.append((ClaimCell("Besides"), ClaimCell(f"{counted(more, 'more dated event')} in the sections")))
+    yield ClaimTable("Timeline", ("When", "What"), [*rows])
 
 
 class _Event(NamedTuple):

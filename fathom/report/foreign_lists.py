@@ -75,7 +75,7 @@ _JOIN = "\ufdd4"  # no text has it
 _EDGE = ' \t\n.,;:–—-*_()[]<>|"“”'
 
 
-class Entry(NamedTuple):
+class ListedSource(NamedTuple):
     """What a list says of one source: its addresses, perhaps none, its title, and the whole entry on one line."""
 
     urls: tuple[str, ...]
@@ -83,17 +83,17 @@ class Entry(NamedTuple):
     text: str
 
 
-class Part(NamedTuple):
+class ListPart(NamedTuple):
     """A stretch of a report, and the list of sources behind it: its entries, and those that have a number by that."""
 
     text: str
-    entries: Sequence[Entry] = ()
-    numbered: Mapping[str, Entry] = {}
+    entries: Sequence[ListedSource] = ()
+    numbered: Mapping[str, ListedSource] = {}
 
 
-def take_lists(text: str) -> tuple[list[Part], dict[str, Entry]]:
+def take_lists(text: str) -> tuple[list[ListPart], dict[str, ListedSource]]:
     """Return a report, whose code is masked, without its lists of sources, and its footnotes by name."""
-    notes: dict[str, Entry] = {}
+    notes: dict[str, ListedSource] = {}
 
     def of_footnote(found: re.Match[str]) -> str:
         entry = entry_of(found[2])
@@ -107,7 +107,7 @@ def take_lists(text: str) -> tuple[list[Part], dict[str, Entry]]:
         return ""
 
     text = _DEFINED.sub(of_definition, _FOOTNOTE.sub(of_footnote, text))
-    parts: list[Part] = []
+    parts: list[ListPart] = []
     position = 0
     found = headings(text)
     named = [bool(_KIND_OF_LIST.match(title_of(heading))) for heading in found]
@@ -125,11 +125,11 @@ def take_lists(text: str) -> tuple[list[Part], dict[str, Entry]]:
         entries, numbered = _entries(text[heading.end() : end])
         if not entries and not heading[1]:
             continue
-        parts.append(Part(text[position : heading.start()], entries, numbered))
+        parts.append(ListPart(text[position : heading.start()], entries, numbered))
         position = end
     rest = text[position:]
     begin = _end_list(rest)
-    parts.append(Part(rest[:begin], *_entries(rest[begin:])))
+    parts.append(ListPart(rest[:begin], *_entries(rest[begin:])))
     return parts, notes
 
 
@@ -175,14 +175,14 @@ def clean_url(url: str) -> str:
     return url
 
 
-def entry_of(text: str) -> Entry:
+def entry_of(text: str) -> ListedSource:
     """Return what an entry, without its number, says."""
     found = list(_ADDRESS.finditer(text))
     urls = [clean_url(one[2] or one[3]) for one in found]
     if not urls and (other := _ELSE.search(text)):
         where = zip(("https://doi.org/", "https://arxiv.org/abs/", "https://"), other.groups(), strict=True)
         urls = [f"{site}{clean_url(name)}" for site, name in where if name]
-    return Entry(tuple(dict.fromkeys(urls)), _title(text, found), clean_line(text))
+    return ListedSource(tuple(dict.fromkeys(urls)), _title(text, found), clean_line(text))
 
 
 def _title(text: str, addresses: Sequence[re.Match[str]]) -> str:
@@ -199,14 +199,14 @@ def _title(text: str, addresses: Sequence[re.Match[str]]) -> str:
     return said.replace("\\", "")[:300]
 
 
-def _entries(text: str) -> tuple[list[Entry], dict[str, Entry]]:
+def _entries(text: str) -> tuple[list[ListedSource], dict[str, ListedSource]]:
     """Return the entries of a list, and by their number those that have one."""
     found = [(number, entry_of(said)) for number, said in _grouped(text.split("\n"))]
     found = [(number, entry) for number, entry in found if number or entry.urls or _YEAR.search(entry.text)]
     numbers = [number for number, _ in found if number]
     if len(numbers) > 1 and set(numbers) == {"1"}:  # Markdown numbers the items of a list itself
         found = [(str(n), entry) for n, (_, entry) in enumerate(found, 1)]
-    numbered: dict[str, Entry] = {}
+    numbered: dict[str, ListedSource] = {}
     for number, entry in found:
         if number and (number not in numbered or not numbered[number].urls):
             numbered[number] = entry

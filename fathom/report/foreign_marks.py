@@ -16,8 +16,8 @@ from fathom.report.foreign_lists import (
     OF_A_CITATION,
     TEXT,
     URL,
-    Entry,
-    Part,
+    ListedSource,
+    ListPart,
     clean_url,
     comparable,
     headings,
@@ -77,7 +77,7 @@ _BRACKETED = re.compile(rf"\(\s*((?:{PLACE.pattern}[\s,;]*)+)\)|\[\s*((?:{PLACE.
 class Marks:
     """The parts of a report while their citations are read; a source is named by its comparable address."""
 
-    def __init__(self, parts: Sequence[Part], notes: Mapping[str, Entry], *, generous: bool) -> None:
+    def __init__(self, parts: Sequence[ListPart], notes: Mapping[str, ListedSource], *, generous: bool) -> None:
         self._parts = parts
         self._notes = notes
         self._generous = generous
@@ -215,12 +215,12 @@ class Marks:
         entry = self._entry(number, name)
         return self._of_entry(entry, name) if entry else ""
 
-    def _entry(self, number: int, name: str) -> Entry | None:
+    def _entry(self, number: int, name: str) -> ListedSource | None:
         """Return the entry that a marker of a part means: of the list behind the part before all others."""
         lists = [part.numbered for part in (*self._parts[number:], *reversed(self._parts[:number]))]
         return next((found for one in (self._notes, *lists) if (found := one.get(name))), None)
 
-    def _of_entry(self, entry: Entry, name: str) -> str:
+    def _of_entry(self, entry: ListedSource, name: str) -> str:
         if entry.urls:
             if name:
                 self.numbers.setdefault(name, comparable(clean_url(entry.urls[0])))

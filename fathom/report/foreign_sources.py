@@ -23,7 +23,7 @@ from fathom.tools.documents.files import KINDS, File, find_files
 from fathom.tools.documents.header import readable
 from fathom.tools.documents.index import LaidOut
 from fathom.tools.documents.pool import read_files
-from fathom.tools.documents.readers import Unreadable
+from fathom.tools.documents.readers import UnreadableFile
 from fathom.tools.pages import WebPage, is_page, read_each
 
 HEAD_BYTES, HEAD_LINES = 65_536, 12
@@ -87,7 +87,7 @@ def in_folder(folder: Path, wanted: Sequence[NumberedSource], report: bytes = b"
     found = Looked([], {}, {}, [], {})
     for file, read in sorted(read_files(files), key=lambda pair: pair[0].url):
         name = file.path.relative_to(folder.expanduser().absolute()).as_posix()
-        if isinstance(read, Unreadable):
+        if isinstance(read, UnreadableFile):
             found.unread[name] = str(read)
             for one in _meant(file, name, None, wanted):
                 found.reasons[one.source.source_id] = f"{name} cannot be read: {read}"

@@ -23,7 +23,7 @@ from markupsafe import Markup
 from fathom.evidence.claims import claims_of
 from fathom.evidence.trace import others
 from fathom.models import Claim, Phase, Report
-from fathom.report.answer import Answer, answer_of, making_parts
+from fathom.report.answer import AnswerBox, answer_of, making_parts
 from fathom.report.chapters import (
     CLOSEST,
     EXTRACTIVE_NOTICE,
@@ -39,7 +39,7 @@ from fathom.report.chapters import (
     unread_lines,
 )
 from fathom.report.document import evidence_of, is_quotation
-from fathom.report.figures import Figure, figures_of, phase_charts, report_charts, series_of
+from fathom.report.figures import ClaimTable, figures_of, phase_charts, report_charts, series_of
 from fathom.report.prose import NO_MARKS, doubt, inline_html, section_html
 from fathom.report.quotations import escaped_quotation
 from fathom.text.plain import clean_line, clean_text, counted
@@ -112,7 +112,7 @@ def _claims(report: Report, section: int) -> list[Claim]:
     return [claim for claim in report.claims if claim.section == section]
 
 
-def _sections(report: Report, answer: Answer | None, numbers: Mapping[str, int]) -> Iterator[dict[str, Any]]:
+def _sections(report: Report, answer: AnswerBox | None, numbers: Mapping[str, int]) -> Iterator[dict[str, Any]]:
     if answer and answer.rest:
         part = (answer.end, len(report.sections[0].markdown))
         html = section_html(report.sections[0], _claims(report, 0), numbers, part)
@@ -157,9 +157,9 @@ def _clean(value: Any) -> Any:
 def _contents(
     report: Report,
     *,
-    answer: Answer | None,
+    answer: AnswerBox | None,
     sections: Sequence[Mapping[str, Any]],
-    figures: Sequence[Figure],
+    figures: Sequence[ClaimTable],
     series: bool,
     phases: bool,
 ) -> list[tuple[str, str]]:

@@ -172,7 +172,7 @@ def _next_steps(
 # -- for readers --------------------------------------------------------------------------------------------------
 
 
-class Part(NamedTuple):
+class ExplanationPart(NamedTuple):
     """A part of the explanation: plain text, in which only `code` is marked, or passages."""
 
     heading: str
@@ -180,21 +180,21 @@ class Part(NamedTuple):
     passages: list[NearPassage] = []
 
 
-def parts_of(unanswered: Unanswered) -> Iterator[Part]:
+def parts_of(unanswered: Unanswered) -> Iterator[ExplanationPart]:
     """Yield the parts of an explanation in the order in which they are read."""
-    yield Part("What was searched", [_told(tool) for tool in unanswered.searched])
+    yield ExplanationPart("What was searched", [_told(tool) for tool in unanswered.searched])
     if unanswered.closest:
-        yield Part("What comes closest", [], unanswered.closest)
+        yield ExplanationPart("What comes closest", [], unanswered.closest)
     else:
-        yield Part("What comes closest", ["Nothing that was read comes close to the question."])
+        yield ExplanationPart("What comes closest", ["Nothing that was read comes close to the question."])
     if unanswered.absent:
         words = sorted(unanswered.absent, key=lambda word: not word.nearby)
         more = [f"and {counted(len(words) - MOST_WORDS, 'more word')}"] if len(words) > MOST_WORDS else []
-        yield Part("Words of the question that were not found", [*map(_named, words[:MOST_WORDS]), *more])
+        yield ExplanationPart("Words of the question that were not found", [*map(_named, words[:MOST_WORDS]), *more])
     if unanswered.asked_in:
         asked, written = LANGUAGES[unanswered.asked_in], LANGUAGES[unanswered.written_in]
-        yield Part("Language", [f"The question seems to be in {asked}, and the sources are in {written}."])
-    yield Part("What you can do", unanswered.next_steps)
+        yield ExplanationPart("Language", [f"The question seems to be in {asked}, and the sources are in {written}."])
+    yield ExplanationPart("What you can do", unanswered.next_steps)
 
 
 def _told(tool: Searched) -> str:

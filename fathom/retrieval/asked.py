@@ -65,7 +65,7 @@ _DEFINITION = re.compile(
 )
 
 
-class Asked(NamedTuple):
+class QuestionTerms(NamedTuple):
     """What a question asks for."""
 
     wording: str
@@ -79,7 +79,9 @@ class Asked(NamedTuple):
     quantities: frozenset[str] = frozenset()  # of which an answer states one, where it is asked "how heavy"
 
 
-def read_asked(question: str, topic: Sequence[str] | None = None, beside: Mapping[str, float] | None = None) -> Asked:
+def read_asked(
+    question: str, topic: Sequence[str] | None = None, beside: Mapping[str, float] | None = None
+) -> QuestionTerms:
     """Return what a question asks for.
 
     `topic` are its terms, if they are not all that are no function words; `beside` has further terms with their
@@ -106,7 +108,9 @@ def read_asked(question: str, topic: Sequence[str] | None = None, beside: Mappin
     kind = kind_of(question)
     attribute = "" if kind else _attribute(question, wanted)
     quantities = {found for term in terms(" ".join(_ASKING.findall(question))) for found in quantities_of(term)}
-    return Asked(question, weights, wanted, pairs, kind, defined, attribute, _names(question), frozenset(quantities))
+    return QuestionTerms(
+        question, weights, wanted, pairs, kind, defined, attribute, _names(question), frozenset(quantities)
+    )
 
 
 def _instead(term: str, measured: bool) -> dict[str, float]:
@@ -140,7 +144,7 @@ def compares(question: str) -> bool:
     return bool(_COMPARES.search(re.sub(r"\bat (?:most|least)\b", "", question)))
 
 
-def defines(text: str, asked: Asked) -> bool:
+def defines(text: str, asked: QuestionTerms) -> bool:
     """Whether a text opens with a definition of what is asked for."""
     defined = _DEFINITION.match(text)
     subject = terms(defined[1]) if defined else []

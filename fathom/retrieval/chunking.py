@@ -31,7 +31,7 @@ _PLAIN = 7  # level of a heading that nothing marks: below all others
 _FIELD = re.compile(r":?[^\W\d_][\w -]{0,40}:(?:\s|\Z)")  # `Name: value` or `:Name: value`
 
 
-class Part(NamedTuple):
+class ChunkPart(NamedTuple):
     """A block, as character offsets, with what it stands in.
 
     A fence is of one part with the line of code next to it, and the rule below a table's header with that.
@@ -47,7 +47,7 @@ class Part(NamedTuple):
     closing: str = ""  # what ends a text that stops before this part: a fence
 
 
-def parts_of(text: str) -> list[Part]:
+def parts_of(text: str) -> list[ChunkPart]:
     """Return the parts of a text in order; together they hold every character that is not whitespace."""
     return _Reading(text).parts
 
@@ -57,7 +57,7 @@ class _Reading:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self.parts: list[Part] = []
+        self.parts: list[ChunkPart] = []
         self._blocks = list(split_blocks(text))
         self._starts: list[int] = []  # of the blocks read, with the indentation of their lines
         self._number = 0  # of the block that is read
@@ -186,7 +186,7 @@ class _Reading:
         self._begun = self._begun if in_unit else self._number
         blocks = range(self._number, self._number + 1)
         self.parts.append(
-            Part(start, stop, group + (not in_group), unit + (not in_unit), blocks, needs, opening, closing)
+            ChunkPart(start, stop, group + (not in_group), unit + (not in_unit), blocks, needs, opening, closing)
         )
 
 
@@ -244,7 +244,7 @@ class Chunks:
         merged = before.paragraph != sentence.paragraph and sentence.paragraph not in self._begins
         return before.kind != "heading" and not merged
 
-    def _of(self, part: Part) -> range:
+    def _of(self, part: ChunkPart) -> range:
         return range(self._firsts[part.blocks.start], self._firsts[part.blocks.stop])
 
 

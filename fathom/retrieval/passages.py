@@ -38,14 +38,14 @@ _ENTITY = re.compile(
 Phrase = tuple[str, ...]
 
 
-class Read(NamedTuple):
+class ReadSentence(NamedTuple):
     """A sentence with its terms."""
 
     sentence: Sentence
     terms: list[str]
 
 
-class Span(NamedTuple):
+class PassageSpan(NamedTuple):
     """A passage: a run of sentences of one text, as indices into all of them."""
 
     text: int
@@ -65,10 +65,10 @@ class AllRead:
     def __len__(self) -> int:
         return self.starts[-1]
 
-    def __getitem__(self, number: int) -> Read:
+    def __getitem__(self, number: int) -> ReadSentence:
         text = bisect_right(self.starts, number) - 1
         own = number - self.starts[text]
-        return Read(self._texts[text].sentence(own), self._texts[text].terms(own))
+        return ReadSentence(self._texts[text].sentence(own), self._texts[text].terms(own))
 
     @property
     def lengths(self) -> list[int]:
@@ -79,7 +79,7 @@ class AllRead:
 class Spans(NamedTuple):
     """Passages with what is known of their sentences."""
 
-    spans: list[Span]
+    spans: list[PassageSpan]
     read: AllRead
     hits: Sequence[Mapping[str, int]]  # each sentence's counts of question terms
     titles: Sequence[str]  # of the texts
@@ -91,9 +91,9 @@ Links = dict[int, set[Phrase]]  # by passage: the titles of other relevant passa
 
 def spans_of(
     texts: Sequence[Passage], parsed: Sequence[ParsedText], weights: Weights, language: Language
-) -> list[Span]:
+) -> list[PassageSpan]:
     """Cut texts into passages at paragraphs and headings; with `weights.whole` every text is one."""
-    spans: list[Span] = []
+    spans: list[PassageSpan] = []
     first = 0
     for number, (text, read) in enumerate(zip(texts, parsed, strict=True)):
         title = tuple(terms(text.title, language))
@@ -103,18 +103,18 @@ def spans_of(
             length = read.length(range(start, i))
             full = length >= SPAN_TERMS and (read.paragraphs[i] != read.paragraphs[i - 1] or kind == "heading")
             if i > start and (full or kind == "heading" or length >= 2 * SPAN_TERMS):
-                spans.append(Span(number, first + start, first + i, length, title + heading))
+                spans.append(PassageSpan(number, first + start, first + i, length, title + heading))
                 start = i
             if kind == "heading":
                 heading = tuple(read.terms(i))
         if len(read):
             length = read.length(range(start, len(read)))
-            spans.append(Span(number, first + start, first + len(read), length, title + heading))
+            spans.append(PassageSpan(number, first + start, first + len(read), length, title + heading))
         first += len(read)
     return spans
 
 
-def rank_spans(question: Question, passages: Spans, weights: Weights) -> tuple[list[float], Links]:
+def rank_spans(question: ReadQuestion, passages: Spans, weights: Weights) -> tuple[list[float], Links]:
     """Return the passages' scores, the best one 1, and the links between them."""
     scores = _relevance(question, passages.spans, passages.hits)
     links: Links = {}
@@ -129,7 +129,7 @@ def rank_spans(question: Question, passages: Spans, weights: Weights) -> tuple[l
     return [round(score / best, 9) for score in scores], links
 
 
-def _relevance(question: Question, spans: Sequence[Span], hits: Sequence[Mapping[str, int]]) -> list[float]:
+def _relevance(question: ReadQuestion, spans: Sequence[PassageSpan], hits: Sequence[Mapping[str, int]]) -> list[float]:
     """Return BM25 with the title as a field, raised by the share of the question that a passage covers; best 1."""
     weights = question.wanted
     counts = [Counter(term for term in span.field * TITLE_WEIGHT if term in weights) for span in spans]
@@ -144,7 +144,7 @@ def _relevance(question: Question, spans: Sequence[Span], hits: Sequence[Mapping
     return [score / best for score in scores]
 
 
-def _named(question: Question, names: Sequence[Phrase], full: Sequence[Phrase]) -> dict[int, float]:
+def _named(question: ReadQuestion, names: Sequence[Phrase], full: Sequence[Phrase]) -> dict[int, float]:
     """Return the passages whose titles occur in the question; a title inside a longer one does not count."""
     found = _finder((*names, *full))(question.sequence)
     asked = {phrase for phrase in found if any(term in question.weights for term in phrase)}
@@ -158,7 +158,7 @@ def _named(question: Question, names: Sequence[Phrase], full: Sequence[Phrase]) 
 
 
 def _bridged(
-    question: Question, passages: Spans, weights: Weights, scores: Sequence[float], names: Sequence[Phrase]
+    question: ReadQuestion, passages: Spans, weights: Weights, scores: Sequence[float], names: Sequence[Phrase]
 ) -> tuple[list[float], Links]:
     """Return the scores with what passages gain by being mentioned in the best ones, and the links."""
     seeds = sorted(range(len(names)), key=lambda i: (-scores[i], i))[:SEEDS]
@@ -206,7 +206,7 @@ def _shared(seed: int, entities: Sequence[Phrase], holders: Mapping[Phrase, list
     return {k: 1 - 0.5**value for k, value in strength.items() if k != seed}
 
 
-def _entities(question: Question, passages: Spans, number: int) -> list[Phrase]:
+def _entities(question: ReadQuestion, passages: Spans, number: int) -> list[Phrase]:
     """Return the names in a passage that the question does not hold already, each once."""
     span = passages.spans[number]
     found: dict[Phrase, None] = {}
@@ -340,7 +340,7 @@ _KINDS = (
 _QUOTED = re.compile(r"[\"“„«]([^\"”“»]{2,200})[\"”“»]")
 
 
-class Question(NamedTuple):
+class ReadQuestion(NamedTuple):
     """A question as the engine sees it."""
 
     weights: Mapping[str, float]  # the terms asked for
@@ -354,10 +354,10 @@ class Question(NamedTuple):
         return {**self.related, **self.weights}
 
 
-def read_question(query: Query, language: Language = "english") -> Question:
+def read_question(query: Query, language: Language = "english") -> ReadQuestion:
     """Return a question's parts; weighted terms are taken as they are."""
     if not isinstance(query, str):
-        return Question(dict(query))
+        return ReadQuestion(dict(query))
     weights = dict.fromkeys(query_terms(query, language), 1.0)
     for quoted in _QUOTED.findall(query):
         weights |= {term: QUOTED for term in query_terms(quoted, language) if term in weights}
@@ -367,4 +367,4 @@ def read_question(query: Query, language: Language = "english") -> Question:
         if is_cjk(term):
             related |= {character: CHARACTER for character in term if not is_particle(character)}
     kind = next((held for asked, held in _KINDS if asked.search(query.lower())), None)
-    return Question(weights, related, tuple(terms(query, language)), kind)
+    return ReadQuestion(weights, related, tuple(terms(query, language)), kind)

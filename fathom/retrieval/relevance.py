@@ -16,7 +16,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
 
-from fathom.retrieval.asked import Asked, defines, has_kind, read_asked
+from fathom.retrieval.asked import QuestionTerms, defines, has_kind, read_asked
 from fathom.retrieval.excerpts import Excerpt, ReadText
 from fathom.retrieval.expansion import FAMILY_LETTERS, is_family, is_misspelt, is_quantity, states, without_quantities
 from fathom.retrieval.ranking import Passage
@@ -59,22 +59,22 @@ class Chosen(NamedTuple):
     share: float
 
 
-class Place(NamedTuple):
+class ExcerptPlace(NamedTuple):
     """Where a text has an excerpt, and how relevant that is."""
 
     start: int
     score: float
 
 
-def best_places(question: str, texts: Sequence[Passage]) -> dict[int, list[Place]]:
+def best_places(question: str, texts: Sequence[Passage]) -> dict[int, list[ExcerptPlace]]:
     """Return by text the places of its excerpts that bear on a question, the best first; other texts are left out."""
-    evidence, places = Evidence(texts), defaultdict[int, list[Place]](list)
+    evidence, places = RankedExcerpts(texts), defaultdict[int, list[ExcerptPlace]](list)
     for found in evidence.rank(read_asked(question)):
-        places[found.text].append(Place(evidence.start(found), found.score))
+        places[found.text].append(ExcerptPlace(evidence.start(found), found.score))
     return dict(places)
 
 
-class Evidence:
+class RankedExcerpts:
     """The excerpts of some texts, to be ranked by questions."""
 
     def __init__(self, texts: Sequence[Passage]) -> None:
@@ -84,7 +84,7 @@ class Evidence:
         lengths = sum(read.text.parsed.length(unit.own) for read in self._read for unit in read.text.units)
         self._mean = lengths / (self._units or 1) or 1.0
 
-    def rank(self, asked: Asked) -> list[Found]:
+    def rank(self, asked: QuestionTerms) -> list[Found]:
         """Return the excerpts that hold some term of a question, the best first; of equals the earlier one."""
         asked = self._with_families(asked)
         idf = self._worth(asked)
@@ -117,19 +117,19 @@ class Evidence:
         found.sort(key=lambda each: -each.score)
         return found
 
-    def unmet(self, asked: Asked) -> float:
+    def unmet(self, asked: QuestionTerms) -> float:
         """Return the share of a question's terms, by worth, that no text has, nor a word in their place."""
         asked = self._with_families(asked)
         worth = self._worth(asked)
         absent = (term for term, said in asked.terms.items() if not any(read.has(said) for read in self._read))
         return sum(worth[term] for term in absent) / (sum(worth.values()) or 1.0)
 
-    def has(self, term: str, asked: Asked) -> bool:
+    def has(self, term: str, asked: QuestionTerms) -> bool:
         """Whether a text has a term of a question, or a word in its place."""
         said = self._with_families(asked).terms[term]
         return any(read.has(said) for read in self._read)
 
-    def answers(self, found: Found, asked: Asked) -> bool:
+    def answers(self, found: Found, asked: QuestionTerms) -> bool:
         """Whether an excerpt has what an answer must hold: a number, a date or a name, where one is asked for."""
         if not (asked.kind and asked.kind.needed):
             return True
@@ -145,7 +145,7 @@ class Evidence:
         return [1.0 if each or not subjects else ELSEWHERE for each in named]
 
     def choose(
-        self, found: Sequence[Found], asked: Asked, max_tokens: int, *, overhead: int = 0, around: float = 0.0
+        self, found: Sequence[Found], asked: QuestionTerms, max_tokens: int, *, overhead: int = 0, around: float = 0.0
     ) -> list[Chosen]:
         """Return the best excerpts that fit together, the best first, when each takes `overhead` tokens more.
 
@@ -176,7 +176,7 @@ class Evidence:
                 break
         return [Chosen(each.text, each.excerpt.kind, markdown, each.share) for each, markdown, _ in chosen]
 
-    def markdown(self, found: Found, asked: Asked) -> str:
+    def markdown(self, found: Found, asked: QuestionTerms) -> str:
         """Return an excerpt as Markdown, below its heading where that says what it does not."""
         read = self._read[found.text]
         return read.text.markdown(found.excerpt, heading=read.needs_heading(found.excerpt, asked))
@@ -189,7 +189,7 @@ class Evidence:
         """Return the text of an excerpt, without its lead-in."""
         return self._read[found.text].says(found.excerpt)
 
-    def _with_families(self, asked: Asked) -> Asked:
+    def _with_families(self, asked: QuestionTerms) -> QuestionTerms:
         """Return what is asked with the words of the texts that are of the same family or nearly spelt alike."""
         wanted: dict[str, Mapping[str, float]] = {}
         for term, said in asked.terms.items():
@@ -209,7 +209,7 @@ class Evidence:
                 words[word[:FAMILY_LETTERS]].add(word)
         return words
 
-    def _worth(self, asked: Asked) -> dict[str, float]:
+    def _worth(self, asked: QuestionTerms) -> dict[str, float]:
         """Return the idf of each of the question's terms among the units."""
         return {
             term: weight * math.log(1 + (max(FEWEST, self._units) - held + 0.5) / (held + 0.5))
@@ -273,7 +273,7 @@ class RankedText:
         """Whether the title has all terms of a name."""
         return all(self._title[term] for term in name)
 
-    def holding(self, asked: Asked) -> list[Excerpt]:
+    def holding(self, asked: QuestionTerms) -> list[Excerpt]:
         """Return the excerpts that have a term of the question, or one that is used in its place."""
         held = {n for said in asked.terms.values() for term in said for n in self._occurrences(term)}
         units = {self._unit_of[n] for n in held if n in self._unit_of}
@@ -293,14 +293,14 @@ class RankedText:
         own = [self.text.parsed.sentence(n).text for n in excerpt.own if not self._is_boilerplate(n)]
         return "\n".join(text for text in own if not text.startswith("# ") and not text.rstrip().endswith("?"))
 
-    def tells(self, excerpt: Excerpt, asked: Asked) -> set[str]:
+    def tells(self, excerpt: Excerpt, asked: QuestionTerms) -> set[str]:
         """Return the sentences, rows or items of an excerpt that have a term of the question; else all of them."""
         parsed = self.text.parsed
         said = {term for instead in asked.terms.values() for term in instead}
         telling = [n for n in excerpt.own if not said.isdisjoint(parsed.terms(n))] or excerpt.own
         return {" ".join(parsed.sentence(n).text.split()) for n in telling}
 
-    def counts(self, excerpt: Excerpt, asked: Asked) -> dict[str, float]:
+    def counts(self, excerpt: Excerpt, asked: QuestionTerms) -> dict[str, float]:
         """Return how often an excerpt has each term of the question, in all fields, weighted."""
         fields = [(excerpt.own, OWN), (excerpt.lead, LEAD)]
         fields += [(range(n, n + 1), HEADING if n == excerpt.headings[-1] else UPPER_HEADING) for n in excerpt.headings]
@@ -329,7 +329,7 @@ class RankedText:
         near = (self.text.units[n] for n in (number - 1, number + 1) if 0 <= n < len(self.text.units))
         return [unit.own for unit in near if unit.group == group]
 
-    def pairs(self, excerpt: Excerpt, asked: Asked) -> set[tuple[str, str]]:
+    def pairs(self, excerpt: Excerpt, asked: QuestionTerms) -> set[tuple[str, str]]:
         """Return the pairs of the question's neighbouring terms that are neighbours in an excerpt."""
         if not asked.pairs:
             return set()
@@ -352,7 +352,7 @@ class RankedText:
         says = self.says(excerpt)
         return "](" in says and not _WORD.search(_LINK.sub("", says))
 
-    def needs_heading(self, excerpt: Excerpt, asked: Asked) -> bool:
+    def needs_heading(self, excerpt: Excerpt, asked: QuestionTerms) -> bool:
         """Whether the heading above says something of the question that the excerpt does not."""
         if not excerpt.headings:
             return False

@@ -19,8 +19,8 @@ from fathom.retrieval.passages import (
     RELATED,
     AllRead,
     Links,
-    Question,
-    Span,
+    PassageSpan,
+    ReadQuestion,
     Spans,
     Weights,
     rank_spans,
@@ -63,7 +63,7 @@ class Reader:
 
     def __init__(
         self,
-        query: Query | Question,
+        query: Query | ReadQuestion,
         texts: Sequence[Passage],
         *,
         split: Split = split_sentences,
@@ -178,7 +178,7 @@ def candidates(analysis: Analysis) -> list[Candidate]:
     return found
 
 
-def _near(analysis: Analysis, i: int, span: Span, own: Sequence[float]) -> float:
+def _near(analysis: Analysis, i: int, span: PassageSpan, own: Sequence[float]) -> float:
     """Return what the neighbours lend to a sentence; those of another passage only on the same page."""
     first, last = (span.first, span.last) if analysis.weights.whole else (0, len(own))
     return sum(
@@ -225,7 +225,7 @@ class Analysis:
     """What is known of some texts before any sentence is chosen."""
 
     weights: Weights
-    question: Question
+    question: ReadQuestion
     spans: Spans
     passages: Sequence[float]  # relevance of each passage beside the others, from 0 to 1
     links: Links
@@ -238,13 +238,13 @@ class Analysis:
 
 
 def analyse(
-    query: Query | Question, texts: Sequence[Passage], split: Split, weights: Weights | None = None
+    query: Query | ReadQuestion, texts: Sequence[Passage], split: Split, weights: Weights | None = None
 ) -> Analysis:
     """Read texts with a question in mind; see `fathom.retrieval.selection.Reader` for the arguments."""
     weights = weights or weights_for([text.text for text in texts])
     known = [query, *(text.text for text in texts[:LANGUAGE_TEXTS])] if isinstance(query, str) else []
     language = language_of(known)  # English if the terms are made already
-    question = query if isinstance(query, Question) else read_question(query, language)
+    question = query if isinstance(query, ReadQuestion) else read_question(query, language)
     parsed = [parse(text.text, language, split) for text in texts]
     if language == "german":
         question = _with_compounds(question, parsed)
@@ -255,7 +255,7 @@ def analyse(
     return Analysis(weights, question, spans, passages, links)
 
 
-def _hits(question: Question, text: ParsedText) -> list[dict[str, int]]:
+def _hits(question: ReadQuestion, text: ParsedText) -> list[dict[str, int]]:
     """Return each sentence's counts of the question's terms; of CJK writing also those of single characters."""
     hits: list[dict[str, int]] = [{} for _ in text.sentences]
     for term in question.wanted:
@@ -268,7 +268,7 @@ def _hits(question: Question, text: ParsedText) -> list[dict[str, int]]:
     return hits
 
 
-def _with_compounds(question: Question, texts: Sequence[ParsedText]) -> Question:
+def _with_compounds(question: ReadQuestion, texts: Sequence[ParsedText]) -> ReadQuestion:
     """Return the question with the texts' compounds of its words: "Einwohner" is also in "Einwohnerzahl"."""
     asked = [term for term in question.weights if len(term) >= COMPOUND]
     words = {term for text in texts for term in text.occurrences if len(term) > COMPOUND} - {*question.weights}

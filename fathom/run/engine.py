@@ -21,7 +21,7 @@ from fathom.llm.client import ModelBackend
 from fathom.models import Model, ParentRun, ToolOutput
 from fathom.roles.base import AnswerT, RequestT, RoleSpec
 from fathom.run.estimate import Scope, Speed
-from fathom.storage.corpora import Corpora
+from fathom.storage.corpora import CorpusStore
 from fathom.storage.editions import UsedCorpus
 from fathom.storage.steering import Steering
 from fathom.storage.store import ArtifactStore, RunFolder
@@ -30,7 +30,7 @@ from fathom.telemetry.logs import Warnings
 from fathom.text.terms import terms
 from fathom.tools.documents.corpus import UploadedCorpora
 from fathom.tools.earlier import EarlierRun
-from fathom.tools.mcp.offer import Offer
+from fathom.tools.mcp.offer import OfferedTools
 from fathom.tools.mcp.servers import McpServers
 from fathom.tools.toolbox import Toolbox, open_toolbox
 
@@ -100,7 +100,7 @@ class Engine:
         self.simple = False  # whether the question is, which the planner judges
         self._environment = environment
         self.earlier = EarlierRun(RunFolder(store, start.parent.folder)) if start.parent else None
-        self._corpora = UploadedCorpora(Corpora(store), start.corpora)
+        self._corpora = UploadedCorpora(CorpusStore(store), start.corpora)
         self.extractive: Backend = ExtractiveBackend()
         self.ledger = ledger
         self.tools = self._toolbox()
@@ -179,7 +179,7 @@ class Engine:
         self.folder = RunFolder(self.store, folder)
         await self.audit.settle(folder)
 
-    async def take_up(self, offers: Sequence[Offer]) -> None:
+    async def take_up(self, offers: Sequence[OfferedTools]) -> None:
         """Have the researcher use what MCP servers offered when the run began.
 
         Raises:

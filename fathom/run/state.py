@@ -49,7 +49,7 @@ class Spent(NamedTuple):
     usage: Usage
 
 
-class RunState:
+class ResearchState:
     """The state of a run between two calls."""
 
     def __init__(self, plan: Plan, usage: Usage, unread: Sequence[UnreadFile] = (), *, sufficiency: int) -> None:
@@ -217,7 +217,7 @@ class RunState:
         return (Ending.degraded, "; ".join(reasons)) if reasons else (Ending.complete, "")
 
 
-def measure(run: RunState, account: Account, seconds: float) -> Metrics:
+def measure(run: ResearchState, account: Account, seconds: float) -> Metrics:
     """Return the counts of a run that took some seconds of wall time."""
     calls, usage = run.all_calls, run.usage
     raw = sum(call.result.raw_tokens for call in calls)
@@ -257,7 +257,7 @@ def _sums(charges: Iterable[Charge]) -> list[Phase]:
     ]
 
 
-def phases_of(run: RunState) -> list[Phase]:
+def phases_of(run: ResearchState) -> list[Phase]:
     """Return what the model calls of each role took."""
     return _phases((spent.role, spent.usage) for spent in run.spent)
 

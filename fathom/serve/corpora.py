@@ -16,10 +16,10 @@ from fathom.client.shapes import Corpus, CorpusEntry, CorpusLimits, CorpusList, 
 from fathom.errors import InvalidInput, NotAllowed, StoreError, TooLarge
 from fathom.flows.corpora import examine, examined, sorted_out
 from fathom.serve.caller import Caller, Ownership, Role
-from fathom.storage.corpora import Corpora
-from fathom.storage.editions import Edition, Limits, Upload, check_name, no_corpus, unknown_corpus
+from fathom.storage.corpora import CorpusStore
+from fathom.storage.editions import Edition, StorageLimits, Upload, check_name, no_corpus, unknown_corpus
 from fathom.text.plain import size
-from fathom.tools.documents.corpus import Reading
+from fathom.tools.documents.corpus import CorpusReading
 from fathom.tools.documents.readers import ENDINGS
 
 PATIENCE_SECONDS = 20.0
@@ -28,10 +28,10 @@ PATIENCE_SECONDS = 20.0
 class CorpusDesk:
     """The corpora of one store. A corpus that somebody may not read does not exist for them."""
 
-    def __init__(self, corpora: Corpora) -> None:
+    def __init__(self, corpora: CorpusStore) -> None:
         self.corpora = corpora
         self._one = asyncio.Semaphore()  # readers are other processes, and each reading has several
-        self._reading: dict[str, asyncio.Task[Reading]] = {}
+        self._reading: dict[str, asyncio.Task[CorpusReading]] = {}
 
     async def list(self, caller: Caller) -> CorpusList:
         """Return the corpora that the caller may read."""
@@ -152,12 +152,12 @@ class CorpusDesk:
             raise NotAllowed("Only the owner of the corpus and administrators may change it.")
         return edition
 
-    def _read(self, key: str, done: asyncio.Task[Reading]) -> None:
+    def _read(self, key: str, done: asyncio.Task[CorpusReading]) -> None:
         self._reading.pop(key, None)
         if not done.cancelled():
             done.exception()  # nobody may be waiting for it any more
 
-    async def _examine(self, edition: Edition) -> Reading:
+    async def _examine(self, edition: Edition) -> CorpusReading:
         async with self._one:
             return await examine(self.corpora, edition)
 
@@ -173,7 +173,7 @@ def _readable(edition: Edition, caller: Caller) -> bool:
     return Ownership(owner=edition.owner, shared=edition.shared).readable_by(caller)
 
 
-def _summary(edition: Edition, reading: Reading | None) -> CorpusSummary:
+def _summary(edition: Edition, reading: CorpusReading | None) -> CorpusSummary:
     return CorpusSummary(
         name=edition.name,
         files=len(edition.files),
@@ -188,7 +188,7 @@ def _summary(edition: Edition, reading: Reading | None) -> CorpusSummary:
     )
 
 
-def _corpus(edition: Edition, reading: Reading | None) -> Corpus:
+def _corpus(edition: Edition, reading: CorpusReading | None) -> Corpus:
     return Corpus(
         **_summary(edition, reading).model_dump(),
         contents=[CorpusEntry(name=file.name, bytes=file.bytes, sha256=file.sha256) for file in edition.files],
@@ -222,7 +222,7 @@ class UploadForm:
 
 
 @asynccontextmanager
-async def upload_form(request: Request, limits: Limits) -> AsyncIterator[UploadForm]:
+async def upload_form(request: Request, limits: StorageLimits) -> AsyncIterator[UploadForm]:
     """Read a `multipart/form-data` request; its files are there until the block ends.
 
     Raises:
@@ -264,7 +264,7 @@ async def upload_form(request: Request, limits: Limits) -> AsyncIterator[UploadF
         await form.close()
 
 
-async def _limited(request: Request, most: int, limits: Limits) -> AsyncGenerator[bytes, None]:
+async def _limited(request: Request, most: int, limits: StorageLimits) -> AsyncGenerator[bytes, None]:
     read = 0
     async for chunk in request.stream():
         read += len(chunk)
@@ -273,7 +273,7 @@ async def _limited(request: Request, most: int, limits: Limits) -> AsyncGenerato
         yield chunk
 
 
-def _too_large(limits: Limits) -> TooLarge:
+def _too_large(limits: StorageLimits) -> TooLarge:
     return TooLarge(
         f"The upload is larger than a corpus may be, {size(limits.corpus_bytes)}.", next_step="upload less at once"
     )

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from fathom.errors import InvalidInput
 from fathom.serve.caller import Role
-from fathom.storage.editions import LIMITS, Limits
+from fathom.storage.editions import LIMITS, StorageLimits
 from fathom.storage.names import slug
 
 _OWN = "serve-"
@@ -46,7 +46,7 @@ class Options:
     origins: tuple[str, ...] = ()
     sign_in: bool = False
     user_header: str = ""
-    uploads: Limits = LIMITS
+    uploads: StorageLimits = LIMITS
     trusted_proxies: tuple[str, ...] = ()
     proxy_role: Role = Role.asker
     models: tuple[str, ...] = ()

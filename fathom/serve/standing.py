@@ -12,7 +12,7 @@ from fathom.client.standing import Condition, CostLine, CostTable, Estimate, Pha
 from fathom.config.environment import Environment
 from fathom.config.inputs import parse_since
 from fathom.config.settings import ResearchSettings, ResolvedSettings, resolve
-from fathom.flows.costs import By, Row, costs_of
+from fathom.flows.costs import By, CostRow, costs_of
 from fathom.flows.diagnosis import examine
 from fathom.flows.preflight import estimated
 from fathom.run.estimate import Bounds
@@ -102,7 +102,7 @@ def _range(bounds: Bounds) -> Range:
     return Range(usual=bounds.usual, most=bounds.most)
 
 
-def _line(row: Row) -> CostLine:
+def _line(row: CostRow) -> CostLine:
     used = row.used
     return CostLine(
         name=row.name,

@@ -17,7 +17,7 @@ from fathom.serve.access.ownership import OWNER_TAG, tags_of
 from fathom.serve.caller import Caller, Ownership, Role
 from fathom.serve.outages import asking_patiently
 from fathom.serve.runs.desk import Desk
-from fathom.serve.runs.listing import Wanted
+from fathom.serve.runs.listing import RunFilter
 
 
 async def add(desk: Desk, caller: Caller, request: WatchRequest) -> Watch:
@@ -117,7 +117,7 @@ async def history(desk: Desk, caller: Caller, name: str, limit: int) -> WatchHis
         NotThere: there is no watch of that name, or the caller may not see it.
     """
     found = await _find(desk, caller, name)
-    listed = (await desk.latest(caller, Wanted(watch=found.name), limit=limit)).runs
+    listed = (await desk.latest(caller, RunFilter(watch=found.name), limit=limit)).runs
     ended = await runs_of(desk.store, found.name)
     changes = {run.run_id: result.changes if result else "" for run, result in ended}
     runs = [WatchRun(**one.model_dump(), changes=changes.get(one.id, "")) for one in listed]
@@ -133,7 +133,7 @@ def _check_countable(caller: Caller) -> None:
         )
 
 
-async def _own(desk: Desk, caller: Caller, name: str) -> watches.Watch:
+async def _own(desk: Desk, caller: Caller, name: str) -> watches.WatchedQuestion:
     found = await _find(desk, caller, name)
     caller.check(Role.asker)
     if caller.role is not Role.admin and _owner(found) != caller.name:
@@ -141,7 +141,7 @@ async def _own(desk: Desk, caller: Caller, name: str) -> watches.Watch:
     return found
 
 
-async def _find(desk: Desk, caller: Caller, name: str) -> watches.Watch:
+async def _find(desk: Desk, caller: Caller, name: str) -> watches.WatchedQuestion:
     missing = NotThere(f"There is no watch {name[:60]!r}.", next_step="GET /api/v1/watches lists them")
     if watches.name_of(name) != name:
         raise missing
@@ -154,20 +154,20 @@ async def _find(desk: Desk, caller: Caller, name: str) -> watches.Watch:
     return found
 
 
-def _is_here(desk: Desk, found: watches.Watch) -> bool:
+def _is_here(desk: Desk, found: watches.WatchedQuestion) -> bool:
     given = (found.parameters.get("settings") or {}).get("artifacts")
     return artifact_root(given) == desk.store.address()
 
 
-def _may_see(caller: Caller, found: watches.Watch) -> bool:
+def _may_see(caller: Caller, found: watches.WatchedQuestion) -> bool:
     return Ownership(owner=_owner(found)).readable_by(caller)
 
 
-def _owner(found: watches.Watch) -> str:
+def _owner(found: watches.WatchedQuestion) -> str:
     return next((tag.removeprefix(OWNER_TAG) for tag in found.tags if tag.startswith(OWNER_TAG)), "")
 
 
-def _shown(found: watches.Watch) -> Watch:
+def _shown(found: watches.WatchedQuestion) -> Watch:
     settings = found.parameters.get("settings") or {}
     return Watch.model_validate(
         {

@@ -29,7 +29,7 @@ from fathom.storage.editions import (
     LIMITS,
     CorpusFile,
     Edition,
-    Limits,
+    StorageLimits,
     Upload,
     UsedCorpus,
     check_name,
@@ -49,10 +49,10 @@ MOST_LEFT_OUT = 500  # names that are kept of files that were not stored
 _TRIES = 20  # of a change, while others change the same corpus
 
 
-class Corpora:
+class CorpusStore:
     """The corpora of a store."""
 
-    def __init__(self, store: ArtifactStore, limits: Limits = LIMITS) -> None:
+    def __init__(self, store: ArtifactStore, limits: StorageLimits = LIMITS) -> None:
         self.store = store
         self.limits = limits
 
@@ -333,7 +333,7 @@ async def prune_uploads(store: ArtifactStore, before: datetime, *, dry_run: bool
 async def _old(store: ArtifactStore, folder: str, before: datetime) -> Mapping[str, int]:
     """Return what is not needed of a corpus, with its bytes, in the order in which it may go: the last edition last."""
     sizes = await store.sizes(folder)
-    editions = await Corpora(store).history(folder)
+    editions = await CorpusStore(store).history(folder)
     kept = [edition for edition, until in zip(editions, [*editions[1:], None], strict=True) if _needed(until, before)]
     if kept and kept[-1].removed and datetime.fromisoformat(kept[-1].changed) < before:
         kept = []

@@ -149,7 +149,7 @@ class Upload(Protocol):
 
 
 @dataclass(frozen=True)
-class Limits:
+class StorageLimits:
     """What may be stored: bytes of a file, bytes and files of a corpus, bytes of all corpora of the store."""
 
     file_bytes: int = 100_000_000
@@ -206,4 +206,4 @@ class Limits:
             )
 
 
-LIMITS = Limits()
+LIMITS = StorageLimits()

@@ -31,7 +31,7 @@ class Steer(StrEnum):
     ended = "ended"  # of the run: its research is over
 
 
-class Entry(Model):
+class SteeringEntry(Model):
     """One entry. `at` is an ISO 8601 time in UTC."""
 
     kind: Steer
@@ -54,9 +54,9 @@ class Steering:
         self._store = store
         self._folder = f"{RESULTS}/{run_key}/steering"
         self._run_id = run_id
-        self._read: dict[int, Entry] = {}
+        self._read: dict[int, SteeringEntry] = {}
 
-    async def entries(self) -> list[Entry]:
+    async def entries(self) -> list[SteeringEntry]:
         """Return the entries of the run, in their order.
 
         Raises:
@@ -65,7 +65,7 @@ class Steering:
         for name in await self._store.list(self._folder):
             if re.fullmatch(r"\d+\.json", name) and (number := int(name.removesuffix(".json"))) not in self._read:
                 try:
-                    self._read[number] = Entry.model_validate_json(await self._store.read(self._path(number)))
+                    self._read[number] = SteeringEntry.model_validate_json(await self._store.read(self._path(number)))
                 except ValidationError as error:
                     address = self._store.address(self._path(number))
                     why = error.errors()[0]["msg"]
@@ -80,7 +80,7 @@ class Steering:
         """
         return stop_among(await self.entries())
 
-    async def add(self, entry: Entry) -> bool:
+    async def add(self, entry: SteeringEntry) -> bool:
         """Add an entry after those that were read last; return whether there was no other meanwhile.
 
         Raises:
@@ -97,6 +97,6 @@ class Steering:
         return f"{self._folder}/{number:04}.json"
 
 
-def stop_among(entries: Sequence[Entry]) -> Remark | None:
+def stop_among(entries: Sequence[SteeringEntry]) -> Remark | None:
     """Return who stopped the research, if one of the entries does."""
     return next((entry.remark for entry in entries if entry.kind is Steer.stop), None)

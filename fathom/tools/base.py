@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, runtime_checkab
 from pydantic import JsonValue
 
 from fathom.config.environment import Environment
-from fathom.config.form import Read, setting_of
+from fathom.config.form import ReadByTools, setting_of
 from fathom.config.given import placed
 from fathom.config.secrets import Scrubber
 from fathom.config.settings import SETTINGS, Render, ResearchSettings, ResolvedSettings
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 MOST_CALLS = 2  # that ask for a page which fails for a passing reason
 
 
-class Unreadable:
+class UnreadablePages:
     """The pages that calls of one run could not read, by address, and why."""
 
     def __init__(self) -> None:
@@ -194,11 +194,11 @@ def read_by_tools(settings: ResolvedSettings) -> dict[str, JsonValue]:
 
     An output is kept for other runs with the same key as long as these are the same.
     """
-    read = settings.model_dump(mode="json", include=_read(Read.always))
-    return read | settings.model_dump(mode="json", include=_read(Read.changed), exclude_defaults=True)
+    read = settings.model_dump(mode="json", include=_read(ReadByTools.always))
+    return read | settings.model_dump(mode="json", include=_read(ReadByTools.changed), exclude_defaults=True)
 
 
-def _read(when: Read) -> dict[str, Any]:
+def _read(when: ReadByTools) -> dict[str, Any]:
     return placed({path: True for path, field in SETTINGS.items() if setting_of(field).tools is when})
 
 
@@ -215,7 +215,7 @@ class RunContext:
     till: Till = field(default_factory=Till)  # that pays for searches and pages
     earlier: EarlierRun | None = None  # the run that it follows up on
     corpora: UploadedCorpora | None = None  # in the editions that it reads
-    unreadable: Unreadable = field(default_factory=Unreadable)
+    unreadable: UnreadablePages = field(default_factory=UnreadablePages)
 
     def variable(self, name: str) -> str:
         """Return an environment variable; empty if it is not set."""

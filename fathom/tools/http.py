@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack
 
 from fathom.errors import ToolError, ToolRateLimited, ToolRejected, ToolTimeout, ToolUnavailable
-from fathom.network import ENCODINGS, TooLarge, limit_body, retry_after, tls, turn, user_agent
+from fathom.network import ENCODINGS, BodyTooLarge, limit_body, retry_after, tls, turn, user_agent
 
 if TYPE_CHECKING:
     import httpx
@@ -97,7 +97,7 @@ def service_errors(service: str) -> Iterator[None]:
 
     try:
         yield
-    except TooLarge:
+    except BodyTooLarge:
         limit = f"{MAX_BYTES / 2**20:g} MB"
         raise ToolRejected(f"The answer of {service} is larger than {limit}.", next_step=_FEWER) from None
     except httpx.TimeoutException as error:

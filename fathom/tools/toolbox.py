@@ -28,7 +28,7 @@ from fathom.tools.base import ArtifactReader, RunContext, Tool, read_by_tools
 from fathom.tools.documents.corpus import UploadedCorpora
 from fathom.tools.earlier import EarlierRun
 from fathom.tools.mcp.configuration import PREFIX
-from fathom.tools.mcp.offer import Offer
+from fathom.tools.mcp.offer import OfferedTools
 from fathom.tools.mcp.servers import McpServers
 from fathom.tools.paying import Till, receipt
 from fathom.tools.redact import redact, redacted
@@ -68,7 +68,7 @@ class Toolbox:
         """The names of those that are for some subjects only."""
         self.servers = servers
         """The MCP servers, whose tools are known once they were asked."""
-        self.offers: list[Offer] = []
+        self.offers: list[OfferedTools] = []
         """What the MCP servers offered when the run began."""
         self._add(tools)
 
@@ -79,7 +79,7 @@ class Toolbox:
         self._domains |= {tool.name: tool.domains for tool in tools if tool.searches}
         self.specialised += [tool.name for tool in tools if tool.searches and tool.domains]
 
-    def take_up(self, offers: Sequence[Offer]) -> None:
+    def take_up(self, offers: Sequence[OfferedTools]) -> None:
         """Take up the chosen tools of MCP servers from what these offered."""
         if self.servers:
             self.offers = [*offers]

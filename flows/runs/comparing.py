@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import NamedTuple
 
-from fathom.changes.comparing import Side
+from fathom.changes.comparing import ComparedRun
 from fathom.errors import StoreError
 from fathom.evidence.provenance import results_of
 from fathom.evidence.stored import stored_texts
@@ -26,7 +26,7 @@ class Ended(NamedTuple):
     result: RunResult | None
 
 
-async def side_of(run: StoredRun) -> Side:
+async def side_of(run: StoredRun) -> ComparedRun:
     """Return a finished run as it is compared; one that ended without a report has nothing to compare but that.
 
     Raises:
@@ -35,12 +35,12 @@ async def side_of(run: StoredRun) -> Side:
     """
     result = await run.files.result()
     if result and result.report is None:
-        return Side(run.run_id, run.started, run.query, None, [])
+        return ComparedRun(run.run_id, run.started, run.query, None, [])
     files, report = await files_of(run), await run.files.report()
     if report is None:
         raise StoreError(f"{run.files.path_of(REPORT)} is missing.", next_step="restore the file")
     texts = await asyncio.to_thread(stored_texts, files, results_of(recorded(files)))
-    return Side(run.run_id, run.started, run.query, report, texts)
+    return ComparedRun(run.run_id, run.started, run.query, report, texts)
 
 
 async def runs_of(store: ArtifactStore, watch: str) -> list[Ended]:

@@ -26,7 +26,7 @@ from fathom.storage.store import ArtifactStore, RunFolder, json_bytes
 from fathom.tasks.durable import outside_prefect, recorded_start, results_of
 from fathom.tasks.ui import Display
 from fathom.telemetry.audit_log import AuditLog
-from fathom.tools.mcp.offer import Offer
+from fathom.tools.mcp.offer import OfferedTools
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class _Copy(RunFolder):
 class _ReplayEngine(Engine):
     """An engine that leaves the run's folder as it is, and asks no server."""
 
-    async def take_up(self, offers: Sequence[Offer]) -> None:
+    async def take_up(self, offers: Sequence[OfferedTools]) -> None:
         """Have the researcher know what the servers offered."""
         self.tools.take_up(offers)
 

@@ -19,7 +19,7 @@ from fathom.flows.server import find_api
 from fathom.models import Model
 from fathom.storage.lease import read_lease
 from fathom.storage.runs import StoredRun
-from fathom.storage.steering import Entry, Steer, Steering
+from fathom.storage.steering import Steer, Steering, SteeringEntry
 from fathom.storage.store import ArtifactStore
 from fathom.text.plain import clean_line
 
@@ -96,7 +96,7 @@ async def steer(run: StoredRun, kind: Steer, text: str, author: str) -> Steered:
     if result and result.run_id == run_id:
         raise InvalidInput(f"The run {run_id[:8]} has finished.", next_step=f"fathom show {run_id[:8]}, or {AGAIN}")
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    entry = Entry(kind=kind, run_id=run_id, author=author, at=now, text=text)
+    entry = SteeringEntry(kind=kind, run_id=run_id, author=author, at=now, text=text)
     steering = Steering(run.store, run.run_key, run_id)
     while True:
         _check_open(await steering.entries(), kind, run_id[:8])
@@ -113,7 +113,7 @@ async def steer(run: StoredRun, kind: Steer, text: str, author: str) -> Steered:
     )
 
 
-def _check_open(entries: list[Entry], kind: Steer, run: str) -> None:
+def _check_open(entries: list[SteeringEntry], kind: Steer, run: str) -> None:
     if kind is Steer.stop and (stopped := next((e for e in entries if e.kind is Steer.stop), None)):
         raise InvalidInput(
             f"{stopped.remark.said} stopped the research of {run} already.", next_step="the report is on its way"

@@ -21,8 +21,8 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from fathom.errors import FathomError, ForeignPage, InvalidInput, NotAllowed, NotSignedIn, NotThere, TooLarge, WrongHost
-from fathom.serve.access.sessions import COOKIE, Session, Sessions
-from fathom.serve.access.spending import Rates
+from fathom.serve.access.sessions import COOKIE, BrowserSession, Sessions
+from fathom.serve.access.spending import RequestRates
 from fathom.serve.access.tokens import LOCAL_NAME, Tokens, check_name
 from fathom.serve.caller import Caller, Role
 from fathom.serve.options import Options
@@ -42,7 +42,7 @@ class Visit:
     """What is known of a request. `peer`: the address it came from. `secure`: over https."""
 
     caller: Caller | None
-    session: Session | None
+    session: BrowserSession | None
     peer: str
     secure: bool
 
@@ -55,7 +55,7 @@ class Gate:
         self.store = ArtifactStore(options.artifacts)
         self.tokens = Tokens(self.store)
         self.sessions = Sessions(self.store)
-        self.rates = Rates()
+        self.rates = RequestRates()
 
     async def admit(self, scope: Scope, headers: Headers) -> Visit:
         """Return who sent a request.
@@ -89,7 +89,7 @@ class Gate:
             return False
         return True
 
-    async def _known(self, scope: Scope, headers: Headers) -> tuple[Caller, Session | None]:
+    async def _known(self, scope: Scope, headers: Headers) -> tuple[Caller, BrowserSession | None]:
         if user := self._named_by_proxy(scope, headers):
             return Caller(user, self.options.proxy_role), None
         if self.options.open:
@@ -119,7 +119,7 @@ class Gate:
             raise NotSignedIn(f"The proxy names an invalid user: {error.message}") from None
 
 
-def proves(session: Session, sent: str) -> bool:
+def proves(session: BrowserSession, sent: str) -> bool:
     """Whether what was sent with a request is the secret of the session's forms."""
     return sent.isascii() and compare_digest(session.csrf, sent)
 

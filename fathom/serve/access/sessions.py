@@ -25,7 +25,7 @@ _ENDED = re.compile(r"([0-9]{10,11})-[0-9a-f]{32}")
 
 
 @dataclass(frozen=True)
-class Session:
+class BrowserSession:
     """One sign-in. `ends`: seconds since 1970. `csrf`: what forms and scripts of its pages send along."""
 
     token_id: str
@@ -42,11 +42,11 @@ class Sessions:
         self._store = store
         self._key = b""
 
-    async def begin(self, token_id: str) -> Session:
+    async def begin(self, token_id: str) -> BrowserSession:
         """Return a new session of whoever has a token."""
         return self._session(await self._read_key(), token_id, int(time.time()) + SECONDS, secrets.token_hex(16))
 
-    async def read(self, cookie: str) -> Session:
+    async def read(self, cookie: str) -> BrowserSession:
         """Return the session of a cookie.
 
         Raises:
@@ -62,17 +62,17 @@ class Sessions:
             raise over
         return session
 
-    async def end(self, session: Session) -> None:
+    async def end(self, session: BrowserSession) -> None:
         """Make a session invalid on all servers, and forget those that are over anyhow."""
         await self._store.write(_ended(session), b"{}\n")
         for name in await self._store.list(SIGNED_OUT):
             if (parts := _ENDED.fullmatch(name)) and int(parts[1]) <= time.time():
                 await self._store.remove(f"{SIGNED_OUT}/{name}")
 
-    def _session(self, key: bytes, token_id: str, ends: int, nonce: str) -> Session:
+    def _session(self, key: bytes, token_id: str, ends: int, nonce: str) -> BrowserSession:
         body = f"{token_id}.{ends}.{nonce}"
         cookie = f"{body}.{_signed(key, f'session {body}')}"
-        return Session(token_id, ends, nonce, cookie, _signed(key, f"csrf {body}"))
+        return BrowserSession(token_id, ends, nonce, cookie, _signed(key, f"csrf {body}"))
 
     async def _read_key(self) -> bytes:
         if not self._key:
@@ -97,5 +97,5 @@ def _signed(key: bytes, text: str) -> str:
     return hmac.new(key, text.encode(), "sha256").hexdigest()
 
 
-def _ended(session: Session) -> str:
+def _ended(session: BrowserSession) -> str:
     return f"{SIGNED_OUT}/{session.ends}-{session.nonce}"

@@ -27,7 +27,7 @@ from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId
 from prefect.client.schemas.objects import FlowRun
 
 from fathom.budget.ledger import Ledger
-from fathom.budget.purse import Account
+from fathom.budget.purse import SharedAccount
 from fathom.config.environment import Environment
 from fathom.config.form import SetBy, setting_of
 from fathom.config.groups import DEFAULT_USD, EXTRACTIVE, Budget
@@ -154,16 +154,16 @@ class Spending:
             if await self._store.create(f"{folder}/{run_id}{_SETTLED}", mark):
                 await dollars.change(min(Decimal(0), cost - taken))
 
-    def _runs(self, caller: Caller, day: str) -> Account | None:
+    def _runs(self, caller: Caller, day: str) -> SharedAccount | None:
         most = caller.limits.runs_per_day
         return None if most is None else self._account(caller, day, "runs", Decimal(most))
 
-    def _dollars(self, caller: Caller, day: str) -> Account | None:
+    def _dollars(self, caller: Caller, day: str) -> SharedAccount | None:
         most = caller.limits.daily_usd
         return None if most is None else self._account(caller, day, "usd", Decimal(str(most)))
 
-    def _account(self, caller: Caller, day: str, unit: str, cap: Decimal) -> Account:
-        return Account(self._store, f"callers/{caller.name}/{day}/{unit}", cap, f"the limit of {caller.name}")
+    def _account(self, caller: Caller, day: str, unit: str, cap: Decimal) -> SharedAccount:
+        return SharedAccount(self._store, f"callers/{caller.name}/{day}/{unit}", cap, f"the limit of {caller.name}")
 
 
 async def _flow_runs(run_ids: list[str]) -> dict[str, FlowRun | None]:
@@ -261,7 +261,7 @@ STREAMS = 50
 """Event streams that a caller may have open at once on one server."""
 
 
-class Rates:
+class RequestRates:
     """A bucket of requests for each caller: a minute's worth at once, refilled evenly."""
 
     def __init__(self) -> None:

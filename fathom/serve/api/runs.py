@@ -12,7 +12,7 @@ from fathom.client.shapes import AnswerRequest, FollowUpRequest, RemarkRequest, 
 from fathom.models import RunState
 from fathom.serve.api.parts import JSON_ONLY, Cursor, Key, Limit, RunId
 from fathom.serve.runs.feed import HEADERS, MEDIA_TYPE
-from fathom.serve.runs.listing import Wanted, time_of
+from fathom.serve.runs.listing import RunFilter, time_of
 from fathom.serve.runs.resuming import resume
 from fathom.serve.state import TheCaller, TheDesk
 
@@ -72,7 +72,7 @@ async def list_runs(
     cursor: Cursor = "",
 ) -> RunList:
     """List the runs that you may see, the newest first. New runs do not move the pages after a cursor."""
-    wanted = Wanted(
+    wanted = RunFilter(
         states=frozenset(state),
         words=q,
         owner=caller.name if mine else owner,
@@ -143,7 +143,7 @@ async def list_follow_ups(
 ) -> RunList:
     """List the runs that follow up on a run, the newest first."""
     await desk.readable(caller, run_id)
-    return await desk.latest(caller, Wanted(parent=run_id), limit=limit, cursor=cursor)
+    return await desk.latest(caller, RunFilter(parent=run_id), limit=limit, cursor=cursor)
 
 
 @router.get(

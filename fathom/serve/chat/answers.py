@@ -33,7 +33,7 @@ class Reference:
 
 
 @dataclass(frozen=True)
-class Answer:
+class ChatAnswer:
     """What the assistant says. The tokens are those of the run's calls to models; a run without one has none."""
 
     text: str
@@ -48,7 +48,7 @@ class Answer:
         return [head, *(f"\n## {chapter}" for chapter in chapters)]
 
 
-async def answer_of(desk: Desk, caller: Caller, run_id: str, server: str) -> Answer:
+async def answer_of(desk: Desk, caller: Caller, run_id: str, server: str) -> ChatAnswer:
     """Return what a run says that has ended or waits for a person; `server` is the address of this server.
 
     Raises:
@@ -57,14 +57,14 @@ async def answer_of(desk: Desk, caller: Caller, run_id: str, server: str) -> Ans
     run = await desk.get(caller, run_id)
     page = f"{server}{run.links.page}"
     if run.state is RunState.waiting and run.asked:
-        return Answer(f"{_question(run.asked, run.complaint)}\n\n[Or answer on its page]({page}{ASKS})\n", [])
+        return ChatAnswer(f"{_question(run.asked, run.complaint)}\n\n[Or answer on its page]({page}{ASKS})\n", [])
     foot = f"\n---\n\n[Run {run.id[:8]}: evidence, exports and follow-ups]({page})\n"
     metrics = run.result.metrics if run.result else None
     tokens = (metrics.prompt_tokens, metrics.cached_tokens, metrics.completion_tokens) if metrics else (0, 0, 0)
     if run.result and run.result.unanswered:
-        return Answer(render_unanswered(run.question, run.result.unanswered) + foot, [], *tokens)
+        return ChatAnswer(render_unanswered(run.question, run.result.unanswered) + foot, [], *tokens)
     if run.state is RunState.cancelled:
-        return Answer(f"This was cancelled, so there is no report.\n{foot}", [], *tokens)
+        return ChatAnswer(f"This was cancelled, so there is no report.\n{foot}", [], *tokens)
     if not run.state.ended:
         raise RunFailed(f"The run {run.id} is {run.state.value}, and is no longer followed.", next_step=f"see {page}")
     if not run.result or not run.result.report:
@@ -80,7 +80,7 @@ async def answer_of(desk: Desk, caller: Caller, run_id: str, server: str) -> Ans
         )
         for citation in citations
     ]
-    return Answer(text + foot, references, *tokens)
+    return ChatAnswer(text + foot, references, *tokens)
 
 
 def _question(asked: Asked, complaint: str) -> str:

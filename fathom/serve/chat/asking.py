@@ -27,7 +27,7 @@ from fathom.extractive.questions import keywords
 from fathom.models import Matter, RunState
 from fathom.serve import problems
 from fathom.serve.caller import Caller
-from fathom.serve.chat.answers import Answer, Conversation, answer_of
+from fathom.serve.chat.answers import ChatAnswer, Conversation, answer_of
 from fathom.serve.chat.models import settings_of
 from fathom.serve.chat.shapes import Extras, Message, Request
 from fathom.serve.outages import outage
@@ -85,12 +85,12 @@ def _checked(kind: type[_RequestT], **fields: Any) -> _RequestT:
         raise InvalidInput(wrong=wrong_in(error.errors())) from error
 
 
-async def said(text: str) -> AsyncIterator[str | Answer]:
+async def said(text: str) -> AsyncIterator[str | ChatAnswer]:
     """Yield an answer that needs no research."""
-    yield Answer(text, [])
+    yield ChatAnswer(text, [])
 
 
-async def researched(desk: Desk, caller: Caller, begun: Begun, server: str) -> AsyncIterator[str | Answer]:
+async def researched(desk: Desk, caller: Caller, begun: Begun, server: str) -> AsyncIterator[str | ChatAnswer]:
     """Yield lines on what happens, empty ones in silences, then the answer: nothing of it before it is verified."""
     yield f"{begun.run.state.value.capitalize()}: {server}{begun.run.links.page}"
     try:
@@ -105,11 +105,11 @@ async def researched(desk: Desk, caller: Caller, begun: Begun, server: str) -> A
         raise
 
 
-async def collected(parts: AsyncIterator[str | Answer]) -> tuple[Answer, list[str]]:
+async def collected(parts: AsyncIterator[str | ChatAnswer]) -> tuple[ChatAnswer, list[str]]:
     """Return the answer and the lines before it."""
     lines = list[str]()
     async for part in parts:
-        if isinstance(part, Answer):
+        if isinstance(part, ChatAnswer):
             return part, lines
         lines += [part] if part else []
     raise AssertionError("an answer is the last part")

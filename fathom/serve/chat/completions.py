@@ -13,7 +13,7 @@ from fastapi.responses import JSONResponse, StreamingResponse
 from fathom.errors import FathomError, InvalidInput
 from fathom.serve import problems
 from fathom.serve.chat import answers, asking
-from fathom.serve.chat.answers import Answer, Reference
+from fathom.serve.chat.answers import ChatAnswer, Reference
 from fathom.serve.chat.asking import begin, collected, researched, said
 from fathom.serve.chat.errors import error_of
 from fathom.serve.chat.models import MODELS, settings_of
@@ -46,7 +46,7 @@ async def complete(
     settings_of(asked.model)
     if (done := asking.answer(asked.messages)) is not None:
         writer = _Writer(asked, f"chatcmpl-{uuid4()}", int(time()))
-        return writer.streamed(said(done)) if asked.stream else JSONResponse(writer.whole(Answer(done, []), ""))
+        return writer.streamed(said(done)) if asked.stream else JSONResponse(writer.whole(ChatAnswer(done, []), ""))
     if (asked.n or 1) > 1:
         raise InvalidInput("n: a question is researched once.", next_step="leave it out")
     refuse_format((asked.response_format or {}).get("type"))
@@ -71,7 +71,7 @@ class _Writer:
         self._asked = asked
         self._head = {"id": name, "created": created_at, "model": asked.model, "system_fingerprint": None}
 
-    def whole(self, answer: Answer, reasoning: str) -> dict[str, Any]:
+    def whole(self, answer: ChatAnswer, reasoning: str) -> dict[str, Any]:
         """Return a completion."""
         message: dict[str, Any] = {"role": "assistant", "content": answer.text, "refusal": None}
         message["annotations"] = list(map(_annotation, answer.references))
@@ -80,15 +80,15 @@ class _Writer:
         choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": "stop"}
         return {**self._head, "object": "chat.completion", "choices": [choice], "usage": _usage(answer)}
 
-    def streamed(self, parts: AsyncIterator[str | Answer]) -> StreamingResponse:
+    def streamed(self, parts: AsyncIterator[str | ChatAnswer]) -> StreamingResponse:
         """Return a response that sends chunks."""
         return StreamingResponse(self._events(parts), media_type="text/event-stream", headers=STREAM)
 
-    async def _events(self, parts: AsyncIterator[str | Answer]) -> AsyncIterator[str]:
+    async def _events(self, parts: AsyncIterator[str | ChatAnswer]) -> AsyncIterator[str]:
         yield self._chunk({"role": "assistant", "content": ""})
         try:
             async for part in parts:
-                if not isinstance(part, Answer):
+                if not isinstance(part, ChatAnswer):
                     told = {"reasoning_content": f"{part}\n"} if part else {"content": ""}
                     yield ("" if part else SILENCE) + self._chunk(told)
                     continue
@@ -115,7 +115,7 @@ def _annotation(reference: Reference) -> dict[str, Any]:
     return {"type": "url_citation", "url_citation": citation_of(reference)}
 
 
-def _usage(answer: Answer) -> dict[str, int]:
+def _usage(answer: ChatAnswer) -> dict[str, int]:
     sent, received = answer.prompt_tokens, answer.completion_tokens
     return {"prompt_tokens": sent, "completion_tokens": received, "total_tokens": sent + received}
 

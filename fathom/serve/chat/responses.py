@@ -16,7 +16,7 @@ from fathom.models import RunState
 from fathom.serve import problems
 from fathom.serve.caller import Caller
 from fathom.serve.chat import answers, asking
-from fathom.serve.chat.answers import Answer, Conversation, Earlier
+from fathom.serve.chat.answers import ChatAnswer, Conversation, Earlier
 from fathom.serve.chat.asking import begin, collected, researched, said
 from fathom.serve.chat.errors import error_of
 from fathom.serve.chat.models import model_of, settings_of
@@ -41,7 +41,7 @@ async def respond(
         response = _Response(uuid4().hex, asked.model, int(time()), asked)
         if asked.stream:
             return _stream(response, said(done))
-        return JSONResponse(response.data("completed", Answer(done, []), []))
+        return JSONResponse(response.data("completed", ChatAnswer(done, []), []))
     talk = answers.read(messages)
     if asked.previous_response_id:
         talk = await _after(desk, caller, talk, asked.previous_response_id)
@@ -133,7 +133,7 @@ class _Response:
     def data(
         self,
         status: str,
-        answer: Answer | None = None,
+        answer: ChatAnswer | None = None,
         lines: list[str] | None = None,
         error: FathomError | None = None,
     ) -> dict[str, Any]:
@@ -154,7 +154,7 @@ class _Response:
         summary = [{"type": "summary_text", "text": text}] if text else []
         return {"id": f"rs_{self._name}", "type": "reasoning", "summary": summary, "status": status}
 
-    def message(self, answer: Answer | None, status: str = "completed") -> dict[str, Any]:
+    def message(self, answer: ChatAnswer | None, status: str = "completed") -> dict[str, Any]:
         """Return the item that answers."""
         content = [self.part(answer.text, self.annotations(answer))] if answer else []
         return {
@@ -169,12 +169,12 @@ class _Response:
         """Return the text of an answer."""
         return {"type": "output_text", "text": text, "annotations": annotations or [], "logprobs": []}
 
-    def annotations(self, answer: Answer) -> list[dict[str, Any]]:
+    def annotations(self, answer: ChatAnswer) -> list[dict[str, Any]]:
         """Return the references of an answer."""
         return [{"type": "url_citation", **citation_of(reference)} for reference in answer.references]
 
 
-def _usage(answer: Answer) -> dict[str, Any]:
+def _usage(answer: ChatAnswer) -> dict[str, Any]:
     return {
         "input_tokens": answer.prompt_tokens,
         "input_tokens_details": {"cached_tokens": answer.cached_tokens},
@@ -184,11 +184,11 @@ def _usage(answer: Answer) -> dict[str, Any]:
     }
 
 
-def _stream(response: _Response, parts: AsyncIterator[str | Answer]) -> StreamingResponse:
+def _stream(response: _Response, parts: AsyncIterator[str | ChatAnswer]) -> StreamingResponse:
     return StreamingResponse(_events(response, parts), media_type="text/event-stream", headers=STREAM)
 
 
-async def _events(response: _Response, parts: AsyncIterator[str | Answer]) -> AsyncIterator[str]:
+async def _events(response: _Response, parts: AsyncIterator[str | ChatAnswer]) -> AsyncIterator[str]:
     """Yield the events of a response in the order that OpenAI documents, numbered."""
     number = -1
 
@@ -203,7 +203,7 @@ async def _events(response: _Response, parts: AsyncIterator[str | Answer]) -> As
     thinking = {"item_id": response.reasoning()["id"], "output_index": 0, "summary_index": 0}
     try:
         async for part in parts:
-            if isinstance(part, Answer):
+            if isinstance(part, ChatAnswer):
                 for line in _told(response, thinking, lines, of) if lines else ():
                     yield line
                 for line in _answered(response, part, 1 if lines else 0, of):
@@ -230,7 +230,7 @@ def _told(response: _Response, thinking: dict[str, Any], lines: list[str], of: C
     yield of("output_item.done", output_index=0, item=response.reasoning(text))
 
 
-def _answered(response: _Response, answer: Answer, index: int, of: Callable[..., str]) -> Iterator[str]:
+def _answered(response: _Response, answer: ChatAnswer, index: int, of: Callable[..., str]) -> Iterator[str]:
     place = {"item_id": response.message(None)["id"], "output_index": index, "content_index": 0}
     yield of("output_item.added", output_index=index, item=response.message(None, "in_progress"))
     yield of("content_part.added", **place, part=response.part())

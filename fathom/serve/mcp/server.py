@@ -43,7 +43,7 @@ from fathom.serve.mcp.reading import (
 )
 from fathom.serve.outages import outage
 from fathom.serve.runs.desk import Desk
-from fathom.serve.runs.listing import Wanted
+from fathom.serve.runs.listing import RunFilter
 from fathom.serve.runs.progress import Begun, progress
 from fathom.serve.standing import settings_schema
 
@@ -200,7 +200,7 @@ class _Tools:
         limit: Annotated[int, Field(ge=1, le=50)] = 10,
     ) -> FoundRuns:
         """List earlier runs, the newest first: what was researched before need not be researched again."""
-        found = await self._desk.latest(self._caller_of(ctx), Wanted(words=query), limit=limit)
+        found = await self._desk.latest(self._caller_of(ctx), RunFilter(words=query), limit=limit)
         return FoundRuns(
             runs=[FoundRun(run_id=r.id, question=r.question, state=r.state, created=r.created) for r in found.runs]
         )

@@ -26,7 +26,7 @@ from fathom.flows.preflight import estimated
 from fathom.models import RunState
 from fathom.run.estimate import PhaseEstimate
 from fathom.serve.caller import Caller, Role
-from fathom.serve.page.forms import Given, Wrong, run_request, text
+from fathom.serve.page.forms import FormValues, Wrong, run_request, text
 from fathom.serve.page.rendering import page
 from fathom.serve.runs.desk import Desk
 from fathom.serve.state import TheCaller, TheDesk
@@ -41,7 +41,7 @@ _USUAL = ResearchSettings()
 router = APIRouter(include_in_schema=False)
 
 
-class Offer(NamedTuple):
+class OfferedProfile(NamedTuple):
     """A profile as the page offers it; `whole` is what it would take, None if that cannot be told."""
 
     profile: Profile
@@ -52,7 +52,7 @@ class Offer(NamedTuple):
 @router.get("/")
 async def ask(request: Request, desk: TheDesk, caller: TheCaller) -> Response:
     """Show the form; `?question=` and the names of other fields fill it in."""
-    given = Given({name: value[:LONGEST] for name, value in request.query_params.items()})
+    given = FormValues({name: value[:LONGEST] for name, value in request.query_params.items()})
     return await _form(request, desk, caller, given, reads=request.query_params.getlist("corpora"))
 
 
@@ -60,7 +60,7 @@ async def ask(request: Request, desk: TheDesk, caller: TheCaller) -> Response:
 async def start(request: Request, desk: TheDesk, caller: TheCaller) -> Response:
     """Start a run and show it; if it cannot be researched, show the form again and say why."""
     async with request.form() as form:
-        given, reads = Given.of(form), [one for one in form.getlist("corpora") if isinstance(one, str)]
+        given, reads = FormValues.of(form), [one for one in form.getlist("corpora") if isinstance(one, str)]
         try:
             run = await desk.start(caller, run_request(form), text(form, "key"))
         except ValidationError as error:
@@ -84,7 +84,7 @@ async def _form(
     request: Request,
     desk: Desk,
     caller: Caller,
-    given: Given,
+    given: FormValues,
     *,
     reads: list[str],
     wrong: Wrong | None = None,
@@ -118,13 +118,13 @@ def _lasted(runs: Iterable[RunSummary]) -> float | None:
     return median(one.total_seconds() for one in took) if took else None
 
 
-async def _offers(question: str, template: str) -> list[Offer]:
+async def _offers(question: str, template: str) -> list[OfferedProfile]:
     return await asyncio.to_thread(_estimated, " ".join(question.split()) or SOME, template)
 
 
 @lru_cache(maxsize=256)
-def _estimated(question: str, template: str) -> list[Offer]:
-    return [Offer(profile, about, _whole(question, profile, template)) for profile, about in ABOUT.items()]
+def _estimated(question: str, template: str) -> list[OfferedProfile]:
+    return [OfferedProfile(profile, about, _whole(question, profile, template)) for profile, about in ABOUT.items()]
 
 
 def _whole(question: str, profile: Profile, template: str) -> PhaseEstimate | None:

@@ -11,7 +11,7 @@ from starlette.responses import RedirectResponse, Response
 from fathom.errors import UserError
 from fathom.serve.caller import Caller, Role
 from fathom.serve.corpora import upload_form
-from fathom.serve.page.forms import Given, Wrong, text
+from fathom.serve.page.forms import FormValues, Wrong, text
 from fathom.serve.page.rendering import page
 from fathom.serve.runs.desk import Desk
 from fathom.serve.state import TheCaller, TheDesk
@@ -22,17 +22,17 @@ router = APIRouter(prefix="/corpora", include_in_schema=False)
 @router.get("")
 async def list_corpora(request: Request, desk: TheDesk, caller: TheCaller) -> Response:
     """List the corpora that the caller may read."""
-    return await _list(request, desk, caller, Given())
+    return await _list(request, desk, caller, FormValues())
 
 
 @router.post("")
 async def create(request: Request, desk: TheDesk, caller: TheCaller) -> Response:
     """Make a corpus of uploaded files."""
     caller.check(Role.asker)
-    given = Given()
+    given = FormValues()
     try:
         async with upload_form(request, desk.corpora.corpora.limits) as form:
-            given = Given(form.fields)
+            given = FormValues(form.fields)
             files = [file for file in form.files if file.name]
             name = text(given, "name")
             await desk.corpora.create(caller, name, files, shared=bool(given["shared"]))
@@ -83,7 +83,9 @@ async def remove(name: str, desk: TheDesk, caller: TheCaller) -> Response:
     return RedirectResponse("/corpora", HTTPStatus.SEE_OTHER)
 
 
-async def _list(request: Request, desk: Desk, caller: Caller, given: Given, wrong: Wrong | None = None) -> Response:
+async def _list(
+    request: Request, desk: Desk, caller: Caller, given: FormValues, wrong: Wrong | None = None
+) -> Response:
     return page(
         request,
         "corpora",

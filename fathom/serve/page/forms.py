@@ -48,11 +48,11 @@ def csrf_query(request: Request) -> str:
     return f"?{urlencode({CSRF: secret})}" if secret else ""
 
 
-class Given(dict[str, str]):
+class FormValues(dict[str, str]):
     """What somebody filled in, to be shown again; what is missing is empty."""
 
     @classmethod
-    def of(cls, form: FormData) -> Given:
+    def of(cls, form: FormData) -> FormValues:
         """Return the texts of a form."""
         return cls({name: value for name, value in form.items() if isinstance(value, str)})
 

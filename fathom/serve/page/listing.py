@@ -10,7 +10,7 @@ from starlette.responses import Response
 from fathom.models import RunState
 from fathom.serve.caller import Role
 from fathom.serve.page.rendering import page
-from fathom.serve.runs.listing import Wanted
+from fathom.serve.runs.listing import RunFilter
 from fathom.serve.standing import status
 from fathom.serve.state import TheCaller, TheDesk
 
@@ -33,7 +33,7 @@ async def runs(
     """List runs: searched, filtered, page by page."""
     filters = {"text": text.strip()[:200], "state": state if state in list(RunState) else "", "owner": owner[:100]}
     states = frozenset({RunState(filters["state"])} if filters["state"] else ())
-    wanted = Wanted(states=states, words=filters["text"], owner=filters["owner"].strip() or None)
+    wanted = RunFilter(states=states, words=filters["text"], owner=filters["owner"].strip() or None)
     found = await desk.latest(caller, wanted, limit=PAGE, cursor=cursor)
     more = urlencode({**{name: value for name, value in filters.items() if value}, "cursor": found.next or ""})
     return page(request, "runs", found=found, filters=filters, more=more, first=not cursor)

@@ -20,12 +20,12 @@ from fathom.models import Draft, Plan, Report, RunState
 from fathom.models.plan import StepStatus
 from fathom.run.checklist import MOST_STEPS
 from fathom.serve.caller import Caller, Role
-from fathom.serve.page.forms import Given, Wrong, answer_request, text
+from fathom.serve.page.forms import FormValues, Wrong, answer_request, text
 from fathom.serve.page.rendering import page
 from fathom.serve.reports import check as check_report
 from fathom.serve.runs.desk import Desk
 from fathom.serve.runs.feed import LogReader
-from fathom.serve.runs.listing import Wanted
+from fathom.serve.runs.listing import RunFilter
 from fathom.serve.runs.resuming import resume
 from fathom.serve.state import TheCaller, TheDesk
 from fathom.storage.store import ArtifactStore
@@ -54,7 +54,7 @@ async def answer(run_id: str, request: Request, desk: TheDesk, caller: TheCaller
         try:
             await desk.answer(caller, run_id, answer_request(form, run.asked))
         except (UserError, ValidationError) as error:
-            given = Given.of(form)
+            given = FormValues.of(form)
             return await _show(request, desk, run, wrong=_wrong(error, "answer"), given=given)
     return _back(run)
 
@@ -68,7 +68,7 @@ async def tell(run_id: str, request: Request, desk: TheDesk, caller: TheCaller) 
     try:
         await desk.tell(caller, run_id, RemarkRequest(text=said).text)
     except (UserError, ValidationError) as error:
-        return await _show(request, desk, run, wrong=_wrong(error, "text"), given=Given(text=said))
+        return await _show(request, desk, run, wrong=_wrong(error, "text"), given=FormValues(text=said))
     return _back(run, "?told=1")
 
 
@@ -118,7 +118,7 @@ async def ask(run_id: str, request: Request, desk: TheDesk, caller: TheCaller) -
     try:
         following = await desk.ask(caller, run_id, FollowUpRequest(question=question), key)
     except (UserError, ValidationError) as error:
-        return await _show(request, desk, run, wrong=_wrong(error, "question"), given=Given(question=question))
+        return await _show(request, desk, run, wrong=_wrong(error, "question"), given=FormValues(question=question))
     return _back(following)
 
 
@@ -128,7 +128,7 @@ async def _show(
     run: Run,
     *,
     wrong: Wrong | None = None,
-    given: Given | None = None,
+    given: FormValues | None = None,
     checked: Checkup | None = None,
     link: ShareLink | None = None,
 ) -> Response:
@@ -147,7 +147,7 @@ async def _show(
         story=story,
         report=report,
         wrong=wrong or Wrong(),
-        given=given or Given(),
+        given=given or FormValues(),
         checked=checked,
         told="told" in request.query_params,
         may_answer=caller.role.covers(Role.asker),
@@ -169,8 +169,8 @@ async def _around(desk: Desk, run: Run, caller: Caller) -> dict[str, Any]:
     """Return what is shown below a report: the runs that follow it, and the others of its watch."""
     if not run.state.ended:
         return {"follow_ups": [], "history": []}
-    after = await desk.latest(caller, Wanted(parent=run.id), limit=_MOST)
-    same = await desk.latest(caller, Wanted(watch=run.watch), limit=_MOST) if run.watch else RunList(runs=[])
+    after = await desk.latest(caller, RunFilter(parent=run.id), limit=_MOST)
+    same = await desk.latest(caller, RunFilter(watch=run.watch), limit=_MOST) if run.watch else RunList(runs=[])
     return {"follow_ups": list(reversed(after.runs)), "history": [one for one in same.runs if one.id != run.id]}
 
 

@@ -10,7 +10,7 @@ from fastapi.responses import RedirectResponse
 
 from fathom.errors import NotSignedIn
 from fathom.serve.access.gate import SIGN_IN
-from fathom.serve.access.sessions import COOKIE, SECONDS, Session
+from fathom.serve.access.sessions import COOKIE, SECONDS, BrowserSession
 from fathom.serve.page.rendering import page
 from fathom.serve.state import TheGate
 
@@ -51,7 +51,7 @@ async def sign_in(
 @router.post("/sign-out")
 async def sign_out(request: Request, gate: TheGate) -> Response:
     """End the session."""
-    if isinstance(request.state.session, Session):
+    if isinstance(request.state.session, BrowserSession):
         await gate.sessions.end(request.state.session)
     answer = RedirectResponse(SIGN_IN, HTTPStatus.SEE_OTHER)
     answer.delete_cookie(COOKIE, httponly=True, samesite="lax", secure=request.state.secure)

@@ -15,7 +15,7 @@ from fathom.config.settings import ResearchSettings
 from fathom.errors import Conflict, UserError
 from fathom.serve import watches
 from fathom.serve.caller import Caller, Role
-from fathom.serve.page.forms import Given, Wrong, settings_of, text
+from fathom.serve.page.forms import FormValues, Wrong, settings_of, text
 from fathom.serve.page.rendering import page
 from fathom.serve.runs.desk import Desk
 from fathom.serve.state import TheCaller, TheDesk
@@ -29,14 +29,14 @@ router = APIRouter(prefix="/watches", include_in_schema=False)
 @router.get("")
 async def list_watches(request: Request, desk: TheDesk, caller: TheCaller, question: str = "") -> Response:
     """List the watched questions."""
-    return await _list(request, desk, caller, Given(question=question[:2_000]))
+    return await _list(request, desk, caller, FormValues(question=question[:2_000]))
 
 
 @router.post("")
 async def add(request: Request, desk: TheDesk, caller: TheCaller) -> Response:
     """Watch a question."""
     async with request.form() as form:
-        given = Given.of(form)
+        given = FormValues.of(form)
         try:
             wanted = WatchRequest(
                 question=text(form, "question"),
@@ -94,7 +94,9 @@ def _back() -> Response:
     return RedirectResponse("/watches", HTTPStatus.SEE_OTHER)
 
 
-async def _list(request: Request, desk: Desk, caller: Caller, given: Given, wrong: Wrong | None = None) -> Response:
+async def _list(
+    request: Request, desk: Desk, caller: Caller, given: FormValues, wrong: Wrong | None = None
+) -> Response:
     return page(
         request,
         "watches",

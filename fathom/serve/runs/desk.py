@@ -29,12 +29,12 @@ from fathom.serve.corpora import CorpusDesk
 from fathom.serve.options import Options
 from fathom.serve.outages import asking_patiently
 from fathom.serve.runs.feed import PULSE_SECONDS, Feeds, stream
-from fathom.serve.runs.listing import EVERYTHING, MOST, Listing, Wanted
+from fathom.serve.runs.listing import EVERYTHING, MOST, Listing, RunFilter
 from fathom.serve.runs.reading import read_run
 from fathom.serve.runs.sharing import Sharing
 from fathom.serve.runs.submitting import Submissions, cancel_flow_run
 from fathom.serve.runs.workers import Readiness
-from fathom.storage.corpora import Corpora
+from fathom.storage.corpora import CorpusStore
 from fathom.storage.steering import Steer
 from fathom.storage.store import ArtifactStore
 
@@ -54,7 +54,7 @@ class Desk:
         self.sharing = Sharing(self.store)
         self.owners = self.sharing.owners
         self.spending = Spending(self.store)
-        self.corpora = CorpusDesk(Corpora(self.store, self.options.uploads))
+        self.corpora = CorpusDesk(CorpusStore(self.store, self.options.uploads))
         self.feeds = Feeds(self.store)
         self.readiness = Readiness(self.store, options)
         self._wake = wake
@@ -125,7 +125,7 @@ class Desk:
         return await read_run(self.store, *await self.readable(caller, run_id))
 
     async def latest(
-        self, caller: Caller, wanted: Wanted = EVERYTHING, *, limit: int = 50, cursor: str = ""
+        self, caller: Caller, wanted: RunFilter = EVERYTHING, *, limit: int = 50, cursor: str = ""
     ) -> RunList:
         """Return the runs that the caller may see, the newest first; `cursor` is `next` of the page before."""
         return await self.listing.page(caller, wanted, min(limit, MOST), cursor)

@@ -46,7 +46,7 @@ _WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True)
-class Wanted:
+class RunFilter:
     """Which runs are listed: those to which all of this applies.
 
     Attributes:
@@ -79,7 +79,7 @@ class Wanted:
         )
 
 
-EVERYTHING = Wanted()
+EVERYTHING = RunFilter()
 
 
 class Listing:
@@ -96,7 +96,7 @@ class Listing:
         self._outage: tuple[float, httpx.HTTPError] | None = None
         self._readers = asyncio.Semaphore(READERS)
 
-    async def page(self, caller: Caller, wanted: Wanted, limit: int, cursor: str) -> RunList:
+    async def page(self, caller: Caller, wanted: RunFilter, limit: int, cursor: str) -> RunList:
         """Return the runs after the one that a cursor names, the newest first.
 
         Raises:
@@ -141,7 +141,7 @@ class Listing:
             stored = {run.run_id: run for run in await self._index.read() if run.run_id and not run.damaged}
             return known, stored
 
-    async def _visible(self, caller: Caller, wanted: Wanted, lines: Sequence[KnownRun]) -> list[KnownRun]:
+    async def _visible(self, caller: Caller, wanted: RunFilter, lines: Sequence[KnownRun]) -> list[KnownRun]:
         owned = await asyncio.gather(*(self._owner(line) for line in lines))
         return [
             line

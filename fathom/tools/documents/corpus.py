@@ -30,16 +30,16 @@ from pydantic import JsonValue
 from fathom.errors import InvalidInput, StoreError
 from fathom.models import Model, UnreadFile
 from fathom.storage.atomic import AtomicFiles
-from fathom.storage.corpora import Corpora
+from fathom.storage.corpora import CorpusStore
 from fathom.storage.editions import CorpusFile, UsedCorpus
 from fathom.telemetry.progress import Event, publish
 from fathom.text.plain import clean_text
 from fathom.tools.documents.embedding import check_installed
 from fathom.tools.documents.files import KINDS, File, digest, find_files, portable, unused
 from fathom.tools.documents.index import Index, StoredFile
-from fathom.tools.documents.normal import ReadDocument, Section, underlined_sections
+from fathom.tools.documents.normal import DocumentSection, ReadDocument, underlined_sections
 from fathom.tools.documents.pool import read_files
-from fathom.tools.documents.readers import ENDINGS, Unreadable
+from fathom.tools.documents.readers import ENDINGS, UnreadableFile
 from fathom.tools.documents.worker import Unfinished
 
 KEPT_INDEXES = 8
@@ -62,7 +62,7 @@ def check_documents(paths: Sequence[str], embed_model: str | None = None) -> Non
     reasons: dict[str, str] = {}
     for file in list(find_files(paths)):  # all paths are looked at, though one file is enough
         for _, read in read_files([file]):
-            if not isinstance(read, Unreadable):
+            if not isinstance(read, UnreadableFile):
                 return
             reasons[file.url] = str(read)
     raise _nothing_to_read(paths, reasons)
@@ -154,7 +154,7 @@ def _synchronize(index: Index, files: Sequence[File], paths: Sequence[str]) -> N
     index.forget_unsettled()
     known = index.keep({(file.url, digests[file.url]) for file in unique})
     for file, read in read_files([file for file in unique if file.url not in known]):
-        if isinstance(read, Unreadable):
+        if isinstance(read, UnreadableFile):
             index.skip(file.url, "" if isinstance(read, Unfinished) else digests[file.url], str(read))
         else:
             index.add(file.url, digests[file.url], read)
@@ -187,7 +187,7 @@ FOLDER = "corpora"
 _AT_ONCE = 4  # files that are copied, and so in memory
 
 
-class Reading(Model):
+class CorpusReading(Model):
     """What can be read of an edition: how many documents and words; and what cannot, by the names of the files."""
 
     reader: str = ""  # the version of what read it
@@ -199,7 +199,7 @@ class Reading(Model):
 class UploadedCorpora:
     """The uploaded corpora of a run."""
 
-    def __init__(self, corpora: Corpora, used: Sequence[UsedCorpus]) -> None:
+    def __init__(self, corpora: CorpusStore, used: Sequence[UsedCorpus]) -> None:
         self._corpora = corpora
         self._used = tuple(used)
         self._copying = asyncio.Lock()
@@ -286,11 +286,11 @@ def python_reference() -> dict[str, ReadDocument]:
     return dict(sorted(documents.items()))
 
 
-def _is_repeated(section: Section, seen: set[str]) -> bool:
+def _is_repeated(section: DocumentSection, seen: set[str]) -> bool:
     paragraphs = _paragraphs(section)
     known = sum(len(p) for p in paragraphs if p in seen)
     return known >= REPEATED * sum(len(p) for p in paragraphs)
 
 
-def _paragraphs(section: Section) -> list[str]:
+def _paragraphs(section: DocumentSection) -> list[str]:
     return [" ".join(paragraph.split()) for paragraph in re.split(r"\n\s*\n", section.text)]

@@ -10,7 +10,7 @@ from itertools import takewhile
 from typing import Any
 
 from fathom.text.plain import clean_line
-from fathom.tools.documents.normal import Cell, Outline, Section, fence, inline_code, spread, table
+from fathom.tools.documents.normal import DocumentSection, Outline, SpanningCell, fence, inline_code, spread, table
 
 _HEADING = re.compile(r"heading (\d)", re.I)
 _LIST = re.compile(r"list (bullet|number|continue)(?: (\d))?\Z", re.I)
@@ -22,7 +22,7 @@ _HIDDEN = frozenset((f"{_W}txbxContent", f"{_W}del", _FALLBACK))
 _TEMPLATE_DATE = "2013-12-23"  # of the empty document that python-docx begins with
 
 
-def read_docx(data: bytes) -> tuple[str, list[Section], str]:
+def read_docx(data: bytes) -> tuple[str, list[DocumentSection], str]:
     """Return a document's title, its sections, and when it was last changed, as `YYYY-MM-DD`.
 
     Raises:
@@ -48,7 +48,7 @@ class _Reader:
         self._styles: dict[str | None, Any] = {}
         self._format = cache(self._format_of)
 
-    def content(self) -> tuple[str, list[Section]]:
+    def content(self) -> tuple[str, list[DocumentSection]]:
         for element in _content(self._document.element.body):
             if element.tag == f"{_W}tbl":
                 self._end()
@@ -192,11 +192,11 @@ def _is_monospace(run: Any) -> bool:
 
 
 def _table(element: Any) -> str:
-    rows: list[list[Cell]] = []
+    rows: list[list[SpanningCell]] = []
     for row in element.iter(f"{_W}tr"):
         if next(above for above in row.iterancestors(f"{_W}tbl")) is not element:
             continue  # a table in a cell is part of the cell's text
-        cells: list[Cell] = []
+        cells: list[SpanningCell] = []
         for one in row.iterchildren(f"{_W}tc", f"{_W}sdt"):
             span = one.find(f"{_W}tcPr/{_W}gridSpan")
             across = int(span.get(f"{_W}val")) if span is not None else 1
@@ -204,7 +204,7 @@ def _table(element: Any) -> str:
             text = " ".join(filter(None, (_shown(p) for p in one.iter(f"{_W}p"))))
             if merge is not None and merge.get(f"{_W}val") != "restart" and rows:
                 text = _above(rows[-1], sum(cell.across for cell in cells))
-            cells.append(Cell(text, across, everywhere=not rows))
+            cells.append(SpanningCell(text, across, everywhere=not rows))
         rows.append(cells)
     return table(spread(rows))
 
@@ -214,7 +214,7 @@ def _shown(paragraph: Any) -> str:
     return inline_code(text) if is_code else clean_line(text)
 
 
-def _above(row: list[Cell], column: int) -> str:
+def _above(row: list[SpanningCell], column: int) -> str:
     """Return the text of the cell in a column."""
     for cell in row:
         if column < cell.across:

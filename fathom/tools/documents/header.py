@@ -17,7 +17,7 @@ from fathom.retrieval.identifiers import identifiers_of, identifiers_of_file
 from fathom.text.blocks import split_blocks
 from fathom.text.plain import clean_line, clean_title, shortened
 from fathom.tools.documents.configuration import read_values
-from fathom.tools.documents.normal import Section, definition
+from fathom.tools.documents.normal import DocumentSection, definition
 
 MAX_FIELDS = 12
 MAX_LINES = 80  # of a header
@@ -93,7 +93,7 @@ def matter_fields(ending: str, text: str) -> dict[str, str]:
     return {name: line for name, value in values.items() if re.fullmatch(_NAME, name) and (line := clean_line(value))}
 
 
-def stated_fields(sections: Sequence[Section]) -> dict[str, str]:
+def stated_fields(sections: Sequence[DocumentSection]) -> dict[str, str]:
     """Return the fields that a document has at its top, below its title or before it."""
     fields: dict[str, str] = {}
     top = next((number for number, section in enumerate(sections[:2]) if section.text), None)
@@ -109,7 +109,7 @@ def stated_fields(sections: Sequence[Section]) -> dict[str, str]:
     return fields
 
 
-def title_of(stated: str, fields: Mapping[str, str], sections: Sequence[Section], name: str) -> str:
+def title_of(stated: str, fields: Mapping[str, str], sections: Sequence[DocumentSection], name: str) -> str:
     """Return the title of a document with the number that it goes by; empty if only the file's name names it.
 
     `stated` is what its format has as a title: that of a page, a PDF or front matter.
@@ -281,7 +281,7 @@ def matter_date(fields: Mapping[str, str]) -> str:
     return next((date for key in _MATTER_KEYS if (date := only_date(stated.get(key, "")))), "")
 
 
-def document_date(name: str, title: str, sections: Sequence[Section]) -> str:
+def document_date(name: str, title: str, sections: Sequence[DocumentSection]) -> str:
     """Return the date in a file's name, its first lines or its first heading."""
     return _name_date(PurePath(name).stem) or _line_date(sections) or _heading_date(title, sections)
 
@@ -309,7 +309,7 @@ def _name_date(stem: str) -> str:
     return ""
 
 
-def _line_date(sections: Sequence[Section]) -> str:
+def _line_date(sections: Sequence[DocumentSection]) -> str:
     lines = [
         line for section in sections[:LINES] for line in (section.heading, *section.text[:4000].split("\n")) if line
     ]
@@ -323,6 +323,6 @@ def _first_date(text: str) -> str:
     return iso(found[0].date) if found and found[0].start < 16 else ""
 
 
-def _heading_date(title: str, sections: Sequence[Section]) -> str:
+def _heading_date(title: str, sections: Sequence[DocumentSection]) -> str:
     headings = [title, *[section.heading for section in sections if section.heading][:1]]
     return next((date for heading in headings if (date := only_date(heading))), "")

@@ -12,9 +12,9 @@ from typing import Any
 
 from fathom.text.plain import clean_line, clean_text
 from fathom.tools.documents.normal import (
-    Cell,
+    DocumentSection,
     Outline,
-    Section,
+    SpanningCell,
     definition,
     fence,
     indented,
@@ -38,7 +38,7 @@ SHORT = 1_000  # letters of a page on which there is no article to look for
 _SITE = re.compile(r"\s+[|\u2013\u2014\u00b7»-]\s+")
 
 
-def read_page(data: bytes) -> tuple[str, list[Section]]:
+def read_page(data: bytes) -> tuple[str, list[DocumentSection]]:
     """Return a page's title and its sections.
 
     Raises:
@@ -79,7 +79,7 @@ def _parse(data: bytes) -> Any:
     return root
 
 
-def _sections(main: Any) -> list[Section]:
+def _sections(main: Any) -> list[DocumentSection]:
     outline = Outline()
     outline.add(*Walk(outline).blocks(main))
     return outline.sections()
@@ -122,7 +122,7 @@ def _is_menu(element: Any) -> bool:
     return len(links) >= MENU_LINKS and sum(map(_size, links)) >= MENU_SHARE * _size(element)
 
 
-def _article(data: bytes) -> list[Section]:
+def _article(data: bytes) -> list[DocumentSection]:
     import trafilatura
 
     logging.getLogger("trafilatura").setLevel(logging.CRITICAL)
@@ -358,12 +358,12 @@ class Walk:
         else:
             self._add(table(with_one_header(texts, heads), caption))
 
-    def _cell(self, one: Any, in_head: bool, rows: int) -> Cell:
+    def _cell(self, one: Any, in_head: bool, rows: int) -> SpanningCell:
         blocks = [
             inline_code("\n".join(block.split("\n")[1:-1])) if block.startswith("```") else block
             for block in self._inner(one)
         ]
-        return Cell(" ".join(blocks), _reach(one, "colspan", MAX_ACROSS), _reach(one, "rowspan", rows), in_head)
+        return SpanningCell(" ".join(blocks), _reach(one, "colspan", MAX_ACROSS), _reach(one, "rowspan", rows), in_head)
 
 
 def _terms_and_definitions(element: Any) -> Iterator[Any]:

@@ -20,7 +20,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, Literal, NamedTuple
 
-from fathom.retrieval.chunking import LONGEST_AGAIN, Part, parts_of
+from fathom.retrieval.chunking import LONGEST_AGAIN, ChunkPart, parts_of
 from fathom.retrieval.expansion import related_terms
 from fathom.retrieval.identifiers import Borne, Identifier, borne_by, identifiers_of, naming
 from fathom.text.sentences import split_sentences
@@ -82,7 +82,7 @@ class Match(NamedTuple):
     named: int = 0  # above 0 if the query names it by an identifier; the higher, the more surely
 
 
-class Passage(NamedTuple):
+class IndexedPassage(NamedTuple):
     """A slice of a document's text."""
 
     id: int
@@ -229,9 +229,9 @@ class Index:
         url, title, text, words, date, fields = self._rows(columns, (number,))[0]
         return StoredDocument(url, title, text, words, date, json.loads(fields))
 
-    def passages(self, document: int) -> list[Passage]:
+    def passages(self, document: int) -> list[IndexedPassage]:
         """Return a document's passages in reading order."""
-        return [Passage(*row) for row in self._rows(_PASSAGES, (document,))]
+        return [IndexedPassage(*row) for row in self._rows(_PASSAGES, (document,))]
 
     def slices(self) -> list[tuple[int, int, str]]:
         """Return every passage with its document and its text."""
@@ -282,7 +282,7 @@ PASSAGE_CHARS = 4_000  # for texts in which nothing looks like a word
 HEAD_CHARS = 300  # up to which a beginning, such as a heading or a lead-in, is no passage without what follows
 
 
-class Span(NamedTuple):
+class StoredSpan(NamedTuple):
     """A passage: a slice of its document's text, its place, and its terms, separated by spaces."""
 
     heading: str
@@ -302,7 +302,7 @@ class LaidOut(NamedTuple):
     title: str
     title_terms: str
     text: str
-    spans: list[Span]
+    spans: list[StoredSpan]
     date: str = ""  # when the document was written or changed, as it says
     fields: dict[str, str] = {}  # what the document's header says of it
     unread: str = ""  # what part of the file is missing
@@ -311,7 +311,7 @@ class LaidOut(NamedTuple):
 def lay_out(document: ReadDocument) -> LaidOut:
     """Join the sections to one text, with headings as in Markdown, and find its passages; a heading starts one."""
     parts: list[str] = []
-    spans: list[Span] = []
+    spans: list[StoredSpan] = []
     offset = 0
     announcing, depth = "", 0  # headings without a text, or a lead-in, for the deeper section below; their level
     for section in document.sections:
@@ -322,7 +322,7 @@ def lay_out(document: ReadDocument) -> LaidOut:
         for start, stop, words, opening, closing in _passage_spans(part):
             place = (section.heading, section.page, offset + start, offset + stop, words)
             again = opening or ("" if start else above)
-            spans.append(Span(*place, again, closing, heading_terms, _joined_terms(part[start:stop])))
+            spans.append(StoredSpan(*place, again, closing, heading_terms, _joined_terms(part[start:stop])))
         last = section.text.rpartition("\n\n")[2]
         if not section.text and heading:
             announcing, depth = f"{above}{heading}\n\n", section.level
@@ -369,7 +369,7 @@ def _passage_spans(text: str) -> Iterator[_Stretch]:
 
 
 def _stretches(
-    text: str, parts: Sequence[Part], levels: Sequence[Literal["group", "unit", "start"]]
+    text: str, parts: Sequence[ChunkPart], levels: Sequence[Literal["group", "unit", "start"]]
 ) -> Iterator[_Stretch]:
     """Yield what stands together; where it is too long for a passage, its units, then blocks, then sentences."""
     for _, together in groupby(parts, key=lambda part: getattr(part, levels[0])):

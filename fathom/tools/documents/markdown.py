@@ -14,7 +14,7 @@ from fathom.text.blocks import open_fence
 from fathom.tools.documents import normal
 from fathom.tools.documents.header import matter_date, matter_fields
 from fathom.tools.documents.html import fragment_blocks
-from fathom.tools.documents.normal import Section, fence, markdown_sections
+from fathom.tools.documents.normal import DocumentSection, fence, markdown_sections
 
 _FRONT_MATTER = re.compile(r"(---|\+\+\+)[ \t]*\n(.*?\n)\1[ \t]*(?:\n|\Z)", re.S)
 _ATX = re.compile(r"#{1,6} \S")
@@ -32,7 +32,7 @@ _DEFINITION = re.compile(r"^ {0,3}\[[^\[\]\n]+\]:[ \t]+\S+.*\n?", re.M)
 _SAYS_NOTHING = re.compile(r"(?:click )?here|(?:this )?(?:link|page|site|document)|this|source", re.I)
 
 
-def read_markdown(text: str) -> tuple[str, list[Section], str, dict[str, str]]:
+def read_markdown(text: str) -> tuple[str, list[DocumentSection], str, dict[str, str]]:
     """Return a document's title, its sections, the date in its front matter, and the fields of that."""
     matter = _FRONT_MATTER.match(text)
     head, body = (matter[2], text[matter.end() :]) if matter else ("", text)

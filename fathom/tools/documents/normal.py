@@ -19,7 +19,7 @@ _UNDERLINE = re.compile(r"([=\-~^*#\"'`+.:_])\1{2,}\s*\Z")
 
 
 @dataclass(frozen=True)
-class Section:
+class DocumentSection:
     """The part of a document under one heading, or one page of it."""
 
     text: str  # without the heading
@@ -33,7 +33,7 @@ class ReadDocument:
     """A document's title, empty where it names none, and its sections in reading order."""
 
     title: str
-    sections: list[Section]
+    sections: list[DocumentSection]
     date: str = ""  # when it was written or changed: YYYY-MM-DD, YYYY-MM, or empty if it does not say
     fields: dict[str, str] = field(default_factory=dict)  # what its header says of it, in order: Status, Author
 
@@ -41,12 +41,12 @@ class ReadDocument:
 _Heading = tuple[int, int, str, int]  # its line, level, text, and the lines it takes
 
 
-def markdown_sections(text: str) -> list[Section]:
+def markdown_sections(text: str) -> list[DocumentSection]:
     """Split Markdown at its headings, `# ...` and underlined ones; code blocks have none."""
     return _split(text, _markdown_headings)
 
 
-def underlined_sections(text: str) -> list[Section]:
+def underlined_sections(text: str) -> list[DocumentSection]:
     """Split reST and plain text at lines that are fully underlined, with or without a line above.
 
     As in reST, each kind of line is a level; levels are numbered in the order in which they first appear.
@@ -54,13 +54,13 @@ def underlined_sections(text: str) -> list[Section]:
     return _split(text, _underlined_headings)
 
 
-def _split(text: str, find_headings: Callable[[list[str]], Iterator[_Heading]]) -> list[Section]:
-    lines, sections = text.split("\n"), list[Section]()
+def _split(text: str, find_headings: Callable[[list[str]], Iterator[_Heading]]) -> list[DocumentSection]:
+    lines, sections = text.split("\n"), list[DocumentSection]()
     start, heading, level = 0, "", 0
     for at, next_level, next_heading, taken in find_headings(lines):
-        sections.append(Section(_joined(lines[start:at]), heading, level))
+        sections.append(DocumentSection(_joined(lines[start:at]), heading, level))
         start, heading, level = at + taken, next_heading, next_level
-    sections.append(Section(_joined(lines[start:]), heading, level))
+    sections.append(DocumentSection(_joined(lines[start:]), heading, level))
     return [section for section in sections if section.text or section.heading]
 
 
@@ -108,7 +108,7 @@ _LANGUAGE = re.compile(r"[\w+#.-]{1,30}\Z")
 MAX_SPANNED = 10_000  # cells that the spans of one table may add: a short page can ask for millions
 
 
-class Cell(NamedTuple):
+class SpanningCell(NamedTuple):
     """A cell that reaches over columns and rows; its text is in each of the rows, and in the first of the columns."""
 
     text: str
@@ -134,7 +134,7 @@ def table(rows: Sequence[Sequence[str]], caption: str = "") -> str:
     return joined([clean_line(caption), "\n".join(lines)])
 
 
-def spread(rows: Iterable[Sequence[Cell]]) -> list[list[str]]:
+def spread(rows: Iterable[Sequence[SpanningCell]]) -> list[list[str]]:
     """Return the texts of cells in the columns and rows that they reach over."""
     spread_rows: list[list[str]] = []
     above: dict[int, tuple[int, str]] = {}  # column: how many more rows a cell reaches down, and its text
@@ -251,7 +251,7 @@ class Outline:
         """The heading of the section and its level."""
         return self._parts[-1][:2]
 
-    def sections(self) -> list[Section]:
+    def sections(self) -> list[DocumentSection]:
         """Return what was read."""
         parts = [(clean_text(joined(blocks)), heading, level) for heading, level, blocks in self._parts]
-        return [Section(text, heading, level) for text, heading, level in parts if text or heading]
+        return [DocumentSection(text, heading, level) for text, heading, level in parts if text or heading]

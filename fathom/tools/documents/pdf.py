@@ -21,7 +21,7 @@ from math import nan
 from typing import Any, NamedTuple
 
 from fathom.text.plain import clean_line, clean_text
-from fathom.tools.documents.normal import MAX_HEADING_CHARS, Section, fence, item, joined, table
+from fathom.tools.documents.normal import MAX_HEADING_CHARS, DocumentSection, fence, item, joined, table
 
 LARGER = 1.15  # times the size of the body, from which a line is a heading
 SMALLER = 0.8  # times the size of the line, up to which something is the mark of a note and no cell
@@ -39,7 +39,7 @@ _DIVIDED = re.compile(r"([^\W\d_]+)[-\u2010]\Z")
 _FILE_NAME = re.compile(r"\.\w{2,5}\Z")
 
 
-def read_pdf(data: bytes) -> tuple[str, list[Section], str]:
+def read_pdf(data: bytes) -> tuple[str, list[DocumentSection], str]:
     """Return a document's title, its sections, and the date of its metadata as `YYYY-MM-DD`, if it has one.
 
     Raises:
@@ -60,12 +60,12 @@ def read_pdf(data: bytes) -> tuple[str, list[Section], str]:
     words = frozenset(
         word for page in pages for line in page for word in _WORD.findall(_DIVIDED.sub("", line.text).lower())
     )
-    sections: list[Section] = []
-    table_above: Table | None = None
+    sections: list[DocumentSection] = []
+    table_above: PrintedTable | None = None
     for number, page in enumerate(pages, 1):
         blocks = _with_header(split_tables(page), table_above)
         sections += _page_sections(blocks, number, levels, words)
-        table_above = blocks[-1] if blocks and isinstance(blocks[-1], Table) else None
+        table_above = blocks[-1] if blocks and isinstance(blocks[-1], PrintedTable) else None
     return title, sections, _date(reader)
 
 
@@ -84,7 +84,7 @@ class _Piece(NamedTuple):
     y: float
 
 
-def _lines(page: Any) -> list[Line]:
+def _lines(page: Any) -> list[PrintedLine]:
     pieces: list[_Piece] = []
 
     def piece(text: str, place: Sequence[float], matrix: Sequence[float], font: Any, size: float) -> None:
@@ -95,7 +95,7 @@ def _lines(page: Any) -> list[Line]:
         pieces.append(_Piece(text, round(size * scale, 1), is_code, x, y))
 
     page.extract_text(visitor_text=piece)
-    lines: list[Line] = []
+    lines: list[PrintedLine] = []
     own: list[_Piece] = []
     for each in [*pieces, _Piece("\n", 0.0, False, nan, nan)]:
         for n, part in enumerate(each.text.split("\n")):
@@ -110,7 +110,7 @@ def _lines(page: Any) -> list[Line]:
     return lines
 
 
-def _line(pieces: Sequence[_Piece]) -> Line:
+def _line(pieces: Sequence[_Piece]) -> PrintedLine:
     letters, code = Counter[float](), Counter[bool]()
     parts: list[tuple[float, str]] = []
     written = [piece for piece in pieces if piece.text.strip()]
@@ -125,10 +125,10 @@ def _line(pieces: Sequence[_Piece]) -> Line:
     whole = "".join(piece.text for piece in pieces).rstrip()
     if len(parts) == 1:
         parts = [(parts[0][0], whole)]
-    return Line(whole, letters.most_common(1)[0][0], code[True] > 9 * code[False], written[0].y, tuple(parts))
+    return PrintedLine(whole, letters.most_common(1)[0][0], code[True] > 9 * code[False], written[0].y, tuple(parts))
 
 
-def _levels(lines: Sequence[Line]) -> dict[float, int]:
+def _levels(lines: Sequence[PrintedLine]) -> dict[float, int]:
     """Return the level of each size in which headings are written."""
     letters = Counter[float]()
     for line in lines:
@@ -138,28 +138,30 @@ def _levels(lines: Sequence[Line]) -> dict[float, int]:
     return {size: min(level, 6) for level, size in enumerate(sizes, 1)}
 
 
-def _with_header(blocks: list[list[Line] | Table], above: Table | None) -> list[list[Line] | Table]:
+def _with_header(
+    blocks: list[list[PrintedLine] | PrintedTable], above: PrintedTable | None
+) -> list[list[PrintedLine] | PrintedTable]:
     """Return the blocks of a page; a table that goes on from the page before has its header again."""
     first = blocks[0] if blocks else []
-    if above and isinstance(first, Table) and same_columns(above, first) and above.rows[0] != first.rows[0]:
+    if above and isinstance(first, PrintedTable) and same_columns(above, first) and above.rows[0] != first.rows[0]:
         return [first._replace(rows=[above.rows[0], *first.rows]), *blocks[1:]]
     return blocks
 
 
 def _page_sections(
-    page: Sequence[list[Line] | Table], number: int, levels: dict[float, int], words: frozenset[str]
-) -> list[Section]:
+    page: Sequence[list[PrintedLine] | PrintedTable], number: int, levels: dict[float, int], words: frozenset[str]
+) -> list[DocumentSection]:
     """Return the sections of a page; the first goes on with the one of the page before."""
-    sections: list[Section] = []
+    sections: list[DocumentSection] = []
     heading, level = "", 0
     blocks: list[str] = []
 
     def end() -> None:
         if (text := clean_text(joined(blocks))) or heading:
-            sections.append(Section(text, heading, level, number))
+            sections.append(DocumentSection(text, heading, level, number))
 
     for lines in page:
-        if isinstance(lines, Table):
+        if isinstance(lines, PrintedTable):
             blocks.append(table([[_cell(cell, words) for cell in row] for row in lines.rows]))
             continue
         for (size, is_code), group in groupby(
@@ -230,7 +232,7 @@ EDGE = 3.0  # points that cells of a column may be apart
 LONG = 25  # characters from which a cell that begins with a small letter may be half a sentence
 
 
-class Line(NamedTuple):
+class PrintedLine(NamedTuple):
     """A line of a page."""
 
     text: str
@@ -245,7 +247,7 @@ class Line(NamedTuple):
         return self.parts[0][0]
 
 
-class Table(NamedTuple):
+class PrintedTable(NamedTuple):
     """A table: of each cell, its lines."""
 
     columns: tuple[float, ...]
@@ -259,10 +261,10 @@ class _Row(NamedTuple):
     stop: int  # index of the line after it
 
 
-def split_tables(lines: Sequence[Line]) -> list[list[Line] | Table]:
+def split_tables(lines: Sequence[PrintedLine]) -> list[list[PrintedLine] | PrintedTable]:
     """Return the lines with those of a table as a table."""
-    found: list[list[Line] | Table] = []
-    between: list[Line] = []
+    found: list[list[PrintedLine] | PrintedTable] = []
+    between: list[PrintedLine] = []
     first = 0
     while first < len(lines):
         rows = _rows(lines, first)
@@ -271,19 +273,19 @@ def split_tables(lines: Sequence[Line]) -> list[list[Line] | Table]:
             first += 1
             continue
         columns = tuple(x for x, _ in rows[0].cells)
-        found += [between, Table(columns, [_in_columns(row, columns) for row in rows])]
+        found += [between, PrintedTable(columns, [_in_columns(row, columns) for row in rows])]
         between, first = [], rows[-1].stop
     return [block for block in (*found, between) if block]
 
 
-def same_columns(a: Table, b: Table) -> bool:
+def same_columns(a: PrintedTable, b: PrintedTable) -> bool:
     """Whether two tables may be one that goes on on the next page."""
     return len(a.columns) == len(b.columns) and all(
         abs(x - y) <= EDGE for x, y in zip(a.columns, b.columns, strict=True)
     )
 
 
-def _rows(lines: Sequence[Line], first: int) -> list[_Row]:
+def _rows(lines: Sequence[PrintedLine], first: int) -> list[_Row]:
     """Return the rows that begin with a line, each below the one before and in the columns of the first."""
     rows: list[_Row] = []
     while row := _row(lines, rows[-1].stop if rows else first):
@@ -296,7 +298,7 @@ def _rows(lines: Sequence[Line], first: int) -> list[_Row]:
     return rows
 
 
-def _row(lines: Sequence[Line], first: int) -> _Row | None:
+def _row(lines: Sequence[PrintedLine], first: int) -> _Row | None:
     """Return the row of two cells or more that begins with a line, if one does."""
     cells: list[tuple[float, list[str]]] = []
     number, bottom = first, 0.0

@@ -16,7 +16,7 @@ import fathom
 from fathom.telemetry.progress import Event, publish
 from fathom.tools.documents.files import File
 from fathom.tools.documents.index import LaidOut
-from fathom.tools.documents.readers import Unreadable, is_quick
+from fathom.tools.documents.readers import UnreadableFile, is_quick
 from fathom.tools.documents.worker import Unfinished, decode_answer, encode_request, read_file
 
 SECONDS = 60.0  # for one file, and one more for each megabyte
@@ -25,7 +25,7 @@ FOREIGN = 10  # how much longer other formats take than plain text
 MAX_WORKERS = 8
 REPORT_EVERY = 2.0  # seconds
 
-Read = tuple[File, "LaidOut | Unreadable"]
+Read = tuple[File, "LaidOut | UnreadableFile"]
 
 
 def read_apart(path: Path, data: bytes, seconds: float) -> LaidOut:
@@ -49,7 +49,7 @@ def read_files(files: Sequence[File]) -> Iterator[Read]:
         for file in files:
             try:
                 yield file, read_file(file.path, file.name)
-            except Unreadable as error:
+            except UnreadableFile as error:
                 yield file, error
         return
     workers = min(os.cpu_count() or 1, MAX_WORKERS, len(files), 1 + cost // PLAIN_BYTES)
@@ -69,16 +69,16 @@ def _reported(reads: Iterator[Read], total: int) -> Iterator[Read]:
 def _in_parallel(files: Sequence[File], workers: int) -> Iterator[Read]:
     idle: list[subprocess.Popen[str]] = []
 
-    def read(file: File) -> LaidOut | Unreadable:
+    def read(file: File) -> LaidOut | UnreadableFile:
         process = idle.pop() if idle else _start()
         try:
-            answer: LaidOut | Unreadable = _ask(
+            answer: LaidOut | UnreadableFile = _ask(
                 process, encode_request(file.path, None, file.name), SECONDS + file.size / 1_000_000
             )
         except Unfinished as error:
             _stop(process)
             return error
-        except Unreadable as error:
+        except UnreadableFile as error:
             answer = error
         idle.append(process)
         return answer

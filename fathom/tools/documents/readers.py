@@ -28,7 +28,7 @@ from fathom.tools.documents.header import (
 )
 from fathom.tools.documents.html import read_page
 from fathom.tools.documents.markdown import is_markdown, read_markdown
-from fathom.tools.documents.normal import ReadDocument, Section, underlined_sections
+from fathom.tools.documents.normal import DocumentSection, ReadDocument, underlined_sections
 from fathom.tools.documents.pdf import read_pdf
 from fathom.tools.documents.restructured import is_rest, rest_sections
 
@@ -56,13 +56,13 @@ MAX_UNPACKED = 200_000_000
 
 class _Content(NamedTuple):
     title: str  # that the file names
-    sections: list[Section]
+    sections: list[DocumentSection]
     stated: str = ""  # date that the author states
     metadata: str = ""  # date that a program wrote
     fields: dict[str, str] = {}  # of the header that the reader took off the text, or of its front matter
 
 
-class Unreadable(Exception):
+class UnreadableFile(Exception):
     """A file without readable text; the message says why."""
 
 
@@ -73,10 +73,10 @@ def read_document(name: str, data: bytes) -> ReadDocument:
         Unreadable: empty, without text, damaged, password-protected, or none of the known formats.
     """
     if not data.strip():
-        raise Unreadable("it is empty")
+        raise UnreadableFile("it is empty")
     named, sections, stated, metadata, fields = _read(PurePath(name).suffix.lower(), data)
     if not any(c.isalnum() for section in sections for c in section.text + section.heading):
-        raise Unreadable("it holds no text")
+        raise UnreadableFile("it holds no text")
     date = stated or document_date(name, named, sections) or metadata
     fields = {**fields, **{name: value for name, value in stated_fields(sections).items() if name not in fields}}
     title = title_of(named, fields, sections, name)
@@ -127,16 +127,16 @@ def _read(ending: str, data: bytes) -> _Content:
     if data.lstrip()[:5] == b"%PDF-":
         return _read_pdf(data)
     if data.startswith(_OLE):
-        raise Unreadable("it is password-protected, or in a format older than docx")
+        raise UnreadableFile("it is password-protected, or in a format older than docx")
     if data.startswith(_ZIP):
         return _read_docx(data)
     if ending in _HTML_ENDINGS or _HTML_START.match(data[:2000]):
         return _read_html(data)
     if ending in (".pdf", ".docx"):
-        raise Unreadable(f"it is damaged, or not a {ending[1:]} file")
+        raise UnreadableFile(f"it is damaged, or not a {ending[1:]} file")
     text = clean_text(_decode(data))
     if ending in configuration.ENDINGS:
-        return _Content("", [Section(configuration.read_configuration(ending, text))])
+        return _Content("", [DocumentSection(configuration.read_configuration(ending, text))])
     header, text = split_header(text)
     if ending in _MARKDOWN_ENDINGS or (ending in _PLAIN_ENDINGS and is_markdown(text)):
         title, sections, date, matter = read_markdown(text)
@@ -144,7 +144,7 @@ def _read(ending: str, data: bytes) -> _Content:
         title, date, matter = "", "", dict[str, str]()
         is_parsed = ending == ".rst" or is_rest(text)
         sections = rest_sections(text) if is_parsed else underlined_sections(text)
-    above = [Section(written(header))] if header else []
+    above = [DocumentSection(written(header))] if header else []
     return _Content(title, [*above, *sections], date, fields={**matter, **header})
 
 
@@ -153,7 +153,7 @@ def _decode(data: bytes) -> str:
         if data.startswith(mark):
             return data.decode(encoding, "replace")
     if b"\0" in data:
-        raise Unreadable("it is not text")
+        raise UnreadableFile("it is not text")
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:
@@ -164,7 +164,7 @@ def _read_html(data: bytes) -> _Content:
     try:
         return _Content(*read_page(data), metadata=published(data)[:10])
     except SyntaxError as error:
-        raise Unreadable("it holds no text") from error
+        raise UnreadableFile("it holds no text") from error
 
 
 def _read_pdf(data: bytes) -> _Content:
@@ -173,13 +173,13 @@ def _read_pdf(data: bytes) -> _Content:
     try:
         title, sections, date = read_pdf(data)
     except FileNotDecryptedError as error:
-        raise Unreadable("it is password-protected") from error
+        raise UnreadableFile("it is password-protected") from error
     except DependencyError as error:
-        raise Unreadable("it is encrypted in an unsupported way") from error
+        raise UnreadableFile("it is encrypted in an unsupported way") from error
     except (PyPdfError, *_PARSER_ERRORS) as error:
-        raise Unreadable(f"it is a damaged pdf ({type(error).__name__})") from error
+        raise UnreadableFile(f"it is a damaged pdf ({type(error).__name__})") from error
     if not sections:
-        raise Unreadable("it holds no text: scanned pages need text recognition first")
+        raise UnreadableFile("it holds no text: scanned pages need text recognition first")
     return _Content(title, sections, metadata=date)
 
 
@@ -192,7 +192,7 @@ def _read_docx(data: bytes) -> _Content:
     except (OpcError, zipfile.BadZipFile, *_PARSER_ERRORS) as error:
         if getattr(error, "code", None) == _XML_NO_MEMORY:
             raise MemoryError from error
-        raise Unreadable(f"it is a damaged docx, or not a docx file ({type(error).__name__})") from error
+        raise UnreadableFile(f"it is a damaged docx, or not a docx file ({type(error).__name__})") from error
     return _Content(title, sections, metadata=date)
 
 
@@ -206,4 +206,4 @@ def _check_unpacked(data: bytes) -> None:
                 while chunk := stream.read(1 << 20):
                     left -= len(chunk)
                     if left < 0:
-                        raise Unreadable(f"it unpacks to more than {MAX_UNPACKED // 1_000_000} MB")
+                        raise UnreadableFile(f"it unpacks to more than {MAX_UNPACKED // 1_000_000} MB")

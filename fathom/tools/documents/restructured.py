@@ -17,9 +17,9 @@ from docutils.statemachine import StringList
 
 from fathom.text.plain import clean_line
 from fathom.tools.documents.normal import (
-    Cell,
+    DocumentSection,
     Outline,
-    Section,
+    SpanningCell,
     definition,
     fence,
     inline_code,
@@ -55,7 +55,7 @@ _LEADS = {
 _SILENT = ("comment", "target", "substitution_definition", "pending", "raw", "decoration", "meta", "image", "title")
 
 
-def rest_sections(text: str) -> list[Section]:
+def rest_sections(text: str) -> list[DocumentSection]:
     """Read reST; what docutils cannot parse is split at its underlined headings."""
     if len(text) > MAX_CHARS or any(len(line) > MAX_LINE for line in text.split("\n")):
         return underlined_sections(_without_markup(text))
@@ -115,7 +115,7 @@ class _Writer:
     def __init__(self) -> None:
         self._outline = Outline()
 
-    def sections(self, tree: Any) -> list[Section]:
+    def sections(self, tree: Any) -> list[DocumentSection]:
         self._walk(tree, 0)
         return self._outline.sections()
 
@@ -236,8 +236,10 @@ def _table(node: Any) -> str:
     return table(with_one_header(spread(rows), heads), caption)
 
 
-def _cell(entry: Any, in_head: bool) -> Cell:
-    return Cell(" ".join(_blocks(entry.children)), 1 + entry.get("morecols", 0), 1 + entry.get("morerows", 0), in_head)
+def _cell(entry: Any, in_head: bool) -> SpanningCell:
+    return SpanningCell(
+        " ".join(_blocks(entry.children)), 1 + entry.get("morecols", 0), 1 + entry.get("morerows", 0), in_head
+    )
 
 
 _DIRECTIVE = re.compile(r"^[^\w\n]*(?:\d+\.\s+)?\.\.[ \t]+(?:\|[^|\n]+\|\s+)?([\w:+.-]+?) ?::(?:\s|$)", re.MULTILINE)

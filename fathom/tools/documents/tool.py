@@ -19,7 +19,7 @@ from fathom.models import AbsentWord, Document, Holdings, SourceText, Survey, To
 from fathom.retrieval.chunking import GAP, headings_above
 from fathom.retrieval.expansion import meant_by
 from fathom.retrieval.ranking import Passage, path_words
-from fathom.retrieval.relevance import Place, best_places
+from fathom.retrieval.relevance import ExcerptPlace, best_places
 from fathom.text.languages import language_tag
 from fathom.text.parsed import parse
 from fathom.text.tokens import count_tokens
@@ -29,7 +29,7 @@ from fathom.tools.documents.corpus import UPLOADED, UploadedCorpora, open_corpus
 from fathom.tools.documents.embedding import hybrid_search
 from fathom.tools.documents.files import File
 from fathom.tools.documents.index import Index, StoredDocument
-from fathom.tools.documents.index import Passage as StoredPassage
+from fathom.tools.documents.index import IndexedPassage as StoredPassage
 
 WHOLE = 1.5  # weight of a document's score in the index beside that of its best excerpt
 CANDIDATES = 4  # documents of the index that are ranked by their best excerpt, for each that is returned
@@ -145,7 +145,7 @@ class DocumentsTool(Tool):
 def _source_text(
     document: StoredDocument,
     passages: Sequence[StoredPassage],
-    places: Sequence[Place],
+    places: Sequence[ExcerptPlace],
     ids: Mapping[str, str],
     room: int | None,
 ) -> SourceText:

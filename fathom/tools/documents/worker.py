@@ -15,8 +15,8 @@ from pathlib import Path
 
 from fathom.tools.documents.files import portable
 from fathom.tools.documents.header import readable
-from fathom.tools.documents.index import LaidOut, Span, lay_out
-from fathom.tools.documents.readers import Unreadable, is_plain, read_document
+from fathom.tools.documents.index import LaidOut, StoredSpan, lay_out
+from fathom.tools.documents.readers import UnreadableFile, is_plain, read_document
 
 MEGABYTE = 1_000_000
 MAX_BYTES = 100 * MEGABYTE  # of a file that is not plain text
@@ -27,7 +27,7 @@ MEMORY = 576 << 20
 one table at most 416 MB and 20 MB of plain text 94 MB."""
 
 
-class Unfinished(Unreadable):
+class Unfinished(UnreadableFile):
     """A file that could not be read within the limits of time and memory; another time it may be."""
 
 
@@ -44,7 +44,7 @@ def read_file(path: Path, name: str = "") -> LaidOut:
         size = path.stat().st_size
         if not is_plain(path):
             if size > MAX_BYTES:
-                raise Unreadable(f"it is larger than {MAX_BYTES // MEGABYTE} MB")
+                raise UnreadableFile(f"it is larger than {MAX_BYTES // MEGABYTE} MB")
             data = path.read_bytes()
         else:
             with path.open("rb") as stream:
@@ -54,7 +54,7 @@ def read_file(path: Path, name: str = "") -> LaidOut:
                 unread = f"only the first {PLAIN_BYTES // MEGABYTE} of {math.ceil(size / MEGABYTE):,} MB were read"
         document = read_document(name, data)
     except OSError as error:
-        raise Unreadable(error.strerror or type(error).__name__) from error
+        raise UnreadableFile(error.strerror or type(error).__name__) from error
     laid_out = lay_out(replace(document, title=document.title or readable(portable(name))))
     return laid_out._replace(unread=unread)
 
@@ -75,9 +75,9 @@ def decode_answer(answer: str) -> LaidOut:
     if content is None:
         raise Unfinished(f"reading it takes more than {MEMORY >> 20} MB of memory")
     if isinstance(content, str):
-        raise Unreadable(content)
+        raise UnreadableFile(content)
     title, title_terms, text, spans, *others = content
-    return LaidOut(title, title_terms, text, [Span(*span) for span in spans], *others)
+    return LaidOut(title, title_terms, text, [StoredSpan(*span) for span in spans], *others)
 
 
 def _answer(line: str) -> str:
@@ -85,7 +85,7 @@ def _answer(line: str) -> str:
     try:
         read = read_file(Path(path), name) if data is None else lay_out(read_document(path, base64.b64decode(data)))
         return json.dumps(read)
-    except Unreadable as error:
+    except UnreadableFile as error:
         return json.dumps(str(error))
     except RecursionError:
         return json.dumps("its parts are nested too deeply")

@@ -60,7 +60,7 @@ class _Recent(BaseModel):
     primaryDocDescription: list[str] = []
 
 
-class Submissions(BaseModel):
+class CompanyRecord(BaseModel):
     """A company's record."""
 
     name: str
@@ -195,7 +195,7 @@ class SecEdgarTool(LookupTool):
 
     async def _record(self, company: Listed) -> list[WebPage]:
         number = f"CIK{company.cik_str:010}"
-        record = await self.ask_json(Submissions, f"/submissions/{number}.json")
+        record = await self.ask_json(CompanyRecord, f"/submissions/{number}.json")
         filings = list(record.filings(company.cik_str, REPORTS))[:MOST_FILINGS]
         facts = {"ticker": ", ".join(record.tickers), "industry": record.industry, "incorporated in": record.state}
         lines = [f"{record.name}, {name}: {value}" for name, value in facts.items() if value]

@@ -27,7 +27,7 @@ class _Entity(BaseModel):
     id: str
     labels: dict[str, _Text] = {}
     descriptions: dict[str, _Text] = {}
-    claims: dict[str, list[Statement]] = {}
+    claims: dict[str, list[WikidataStatement]] = {}
 
 
 class _Entities(WikiAnswer):
@@ -97,7 +97,7 @@ class _Snak(BaseModel):
     value: Any = Field(None, validation_alias=AliasPath("datavalue", "value"))  # None: it has none, or nobody knows it
 
 
-class Statement(BaseModel):
+class WikidataStatement(BaseModel):
     """A statement: a value, when it holds, and how Wikidata ranks it."""
 
     mainsnak: _Snak
@@ -105,7 +105,7 @@ class Statement(BaseModel):
     qualifiers: dict[str, list[_Snak]] = {}
 
 
-Claims = Mapping[str, Sequence[Statement]]
+Claims = Mapping[str, Sequence[WikidataStatement]]
 
 
 def facts_of(subject: str, claims: Claims, names: Mapping[str, str]) -> Iterator[str]:
@@ -124,9 +124,9 @@ def ids_in(claims: Claims) -> Iterator[str]:
                 yield found
 
 
-def _telling(claims: Claims) -> list[tuple[str, list[Statement]]]:
+def _telling(claims: Claims) -> list[tuple[str, list[WikidataStatement]]]:
     """Return the statements that tell a reader something, of each property the best ones."""
-    telling: list[tuple[str, list[Statement]]] = []
+    telling: list[tuple[str, list[WikidataStatement]]] = []
     for property_id, statements in claims.items():
         known = [s for s in statements if s.mainsnak.value and s.mainsnak.datatype not in _NAMELESS]
         best = [s for s in known if s.rank == "preferred"] or [s for s in known if s.rank == "normal"]
@@ -163,7 +163,7 @@ def _date(time: str, precision: int) -> str:
     return ("about " if precision < 9 else "") + "-".join(exact) + (" BC" if sign == "-" else "")
 
 
-def _when(statement: Statement, names: Mapping[str, str]) -> str:
+def _when(statement: WikidataStatement, names: Mapping[str, str]) -> str:
     parts = ((word, statement.qualifiers.get(key)) for word, key in (("", _WHEN), ("from ", _FROM), ("until ", _UNTIL)))
     said = [word + _said(snaks[0].value, names) for word, snaks in parts if snaks and snaks[0].value]
     return f" ({' '.join(said)})" if said else ""

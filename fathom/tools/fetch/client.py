@@ -23,7 +23,7 @@ import httpcore
 import httpx
 
 from fathom.errors import ToolRejected, ToolTimeout, ToolUnavailable
-from fathom.network import ENCODINGS, TooLarge, Unreadable, tls, unpacked, user_agent
+from fathom.network import ENCODINGS, BodyTooLarge, BodyUnreadable, tls, unpacked, user_agent
 from fathom.tools.fetch.allow import AllowList, check_url
 
 MAX_REDIRECTS = 5
@@ -36,7 +36,7 @@ _ACCEPT = "text/html,application/xhtml+xml,application/pdf,text/markdown,text/pl
 
 
 @dataclass(frozen=True)
-class Answer:
+class FetchedAnswer:
     """What a server answered. `headers` have lowercase names; the last of a repeated header counts."""
 
     url: httpx.URL
@@ -90,7 +90,7 @@ class Client:
         self._network = network
         self._contact = contact
 
-    async def get(self, url: httpx.URL, *, cut_at: int | None = None) -> Answer:
+    async def get(self, url: httpx.URL, *, cut_at: int | None = None) -> FetchedAnswer:
         """Request a URL that `check_url` returned, without following redirects.
 
         With `cut_at`, only this number of bytes is read, instead of refusing a larger body.
@@ -112,7 +112,7 @@ class Client:
             ):
                 fields = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in response.headers}
                 data = b"" if 300 <= response.status < 400 else await self._body(response, fields, cut_at)
-                return Answer(url, response.status, fields, data)
+                return FetchedAnswer(url, response.status, fields, data)
         except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutException, ssl.SSLError) as error:
             raise ToolUnavailable(f"{url.host[:100]} cannot be read: {type(error).__name__}.") from error
 
@@ -124,15 +124,17 @@ class Client:
         try:
             async for piece in unpacked(response.aiter_stream(), fields.get("content-encoding", ""), most):
                 data += piece
-        except TooLarge:
+        except BodyTooLarge:
             if cut_at is None:
                 raise ToolRejected(_TOO_LARGE) from None
-        except Unreadable as error:
+        except BodyUnreadable as error:
             raise ToolUnavailable(f"The page {error}.") from error
         return bytes(data[:most])
 
 
-async def follow(address: str, allowed: AllowList, ask: Callable[[httpx.URL], Awaitable[Answer]]) -> Answer | None:
+async def follow(
+    address: str, allowed: AllowList, ask: Callable[[httpx.URL], Awaitable[FetchedAnswer]]
+) -> FetchedAnswer | None:
     """Return the answer after at most five redirects, each checked before it is followed; None when there are more."""
     url = check_url(address, allowed)
     for _ in range(MAX_REDIRECTS + 1):

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from fathom.errors import ToolError, ToolTimeout, ToolUnavailable
 from fathom.network import user_agent
-from fathom.tools.fetch.client import MAX_BYTES, Answer
+from fathom.tools.fetch.client import MAX_BYTES, FetchedAnswer
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser, BrowserContext, Page, Playwright, Request, Route, WebSocketRoute
@@ -37,7 +37,7 @@ AT_ONCE = 2  # pages; a browser takes some 100 MB for each
 _READ = frozenset({"document", "script", "xhr", "fetch", "other"})  # kinds of requests that text is made of
 _LENGTH = "document.readyState === 'loading' ? -1 : document.body ? document.body.innerText.length : 0"
 
-Ask = Callable[[str], Awaitable[Answer]]
+Ask = Callable[[str], Awaitable[FetchedAnswer]]
 """Requests an address for a page, checked as any other; raises ToolError."""
 
 
@@ -51,7 +51,7 @@ class Renderer:
         self._starting = asyncio.Lock()
         self._places = asyncio.Semaphore(AT_ONCE)
 
-    async def render(self, answer: Answer, ask: Ask) -> bytes:
+    async def render(self, answer: FetchedAnswer, ask: Ask) -> bytes:
         """Return a page that was read as HTML, after its scripts have run; `ask` requests what they load.
 
         Raises:
@@ -125,7 +125,7 @@ class Renderer:
 class _Visit:
     """One page while it is open: what it may load, and how much it has loaded."""
 
-    def __init__(self, answer: Answer, ask: Ask) -> None:
+    def __init__(self, answer: FetchedAnswer, ask: Ask) -> None:
         self._answer = answer
         self._ask = ask
         self._page: Page | None = None
@@ -177,7 +177,7 @@ class _Visit:
         finally:
             self._pending -= 1
 
-    async def _answered(self, request: Request) -> Answer | None:
+    async def _answered(self, request: Request) -> FetchedAnswer | None:
         opening = request.is_navigation_request()
         if opening and not self._opened:
             self._opened = True
@@ -207,7 +207,7 @@ async def _refuse(socket: WebSocketRoute) -> None:
     await socket.close()
 
 
-def _same_host(url: str, answer: Answer) -> bool:
+def _same_host(url: str, answer: FetchedAnswer) -> bool:
     import httpx
 
     try:
@@ -216,7 +216,7 @@ def _same_host(url: str, answer: Answer) -> bool:
         return False
 
 
-def _headers(answer: Answer, request: Request) -> dict[str, str]:
+def _headers(answer: FetchedAnswer, request: Request) -> dict[str, str]:
     """Return what the page learns of an answer: no cookies. Scripts of one public site may read another's answers."""
     origin = request.headers.get("origin", "*")
     kept = {name: answer.headers[name] for name in ("content-type",) if name in answer.headers}

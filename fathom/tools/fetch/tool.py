@@ -10,7 +10,7 @@ from fathom.config.settings import ResearchSettings
 from fathom.errors import ToolError, ToolRejected
 from fathom.models import Source, ToolOutput
 from fathom.text.urls import canonical_url, source_ids, urls_in
-from fathom.tools.base import ArtifactReader, RunContext, Tool, Unreadable
+from fathom.tools.base import ArtifactReader, RunContext, Tool, UnreadablePages
 from fathom.tools.pages import WebPage, is_page, output
 
 if TYPE_CHECKING:
@@ -39,14 +39,14 @@ class FetchTool(Tool):
         reader: WebReader,
         kept: EarlierRun | None = None,
         *,
-        unreadable: Unreadable | None = None,
+        unreadable: UnreadablePages | None = None,
     ) -> None:
         self._artifacts = artifacts
         self._output_of_search = re.compile(rf"__({'|'.join(fetchable)})(__\d+)?\.(json|txt)\Z")
         self._named = urls_in(query)
         self._reader = reader
         self._kept = kept
-        self._unreadable = unreadable or Unreadable()
+        self._unreadable = unreadable or UnreadablePages()
 
     @classmethod
     def open(cls, run: RunContext) -> Self:

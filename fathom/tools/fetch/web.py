@@ -26,10 +26,18 @@ from fathom.text.plain import clean_title
 from fathom.tools.documents.header import published
 from fathom.tools.documents.index import lay_out
 from fathom.tools.documents.pool import read_apart
-from fathom.tools.documents.readers import Unreadable, read_document
+from fathom.tools.documents.readers import UnreadableFile, read_document
 from fathom.tools.fetch.allow import AllowList, check_url
 from fathom.tools.fetch.archive import Archive, PageGone
-from fathom.tools.fetch.client import MAX_REDIRECTS, Answer, Client, GuardedBackend, TimeAllowance, UnknownHost, follow
+from fathom.tools.fetch.client import (
+    MAX_REDIRECTS,
+    Client,
+    FetchedAnswer,
+    GuardedBackend,
+    TimeAllowance,
+    UnknownHost,
+    follow,
+)
 from fathom.tools.fetch.politeness import Robots, Turns
 from fathom.tools.fetch.render import Renderer
 from fathom.tools.http import raise_status, retrying
@@ -108,7 +116,7 @@ class WebReader:
             return None
         time = TimeAllowance()
 
-        async def ask(url: httpx.URL) -> Answer:
+        async def ask(url: httpx.URL) -> FetchedAnswer:
             async with self._turns.turn(url.host), time.spend():
                 return await self._client.get(url)
 
@@ -121,7 +129,7 @@ class WebReader:
             pass
         return None
 
-    async def _text(self, answer: Answer) -> Page:
+    async def _text(self, answer: FetchedAnswer) -> Page:
         """Read the text of an answer; where scripts are to make it, in the browser."""
         page: Page | ToolRejected
         try:
@@ -137,7 +145,7 @@ class WebReader:
             return _page(page)
         try:
             html = await self._renderer.render(answer, self._resource)
-            opened = Answer(answer.url, 200, {"content-type": "text/html; charset=utf-8"}, html)
+            opened = FetchedAnswer(answer.url, 200, {"content-type": "text/html; charset=utf-8"}, html)
             rendered = await asyncio.to_thread(read_page, opened)
         except ToolError:
             if isinstance(page, Page) and len(page.text.split()) >= FEW_WORDS:
@@ -145,10 +153,10 @@ class WebReader:
             raise
         return rendered if len(rendered.text) > len(said) else _page(page)
 
-    async def _resource(self, address: str) -> Answer:
+    async def _resource(self, address: str) -> FetchedAnswer:
         """Request what a page in the browser loads. It may load many things at once: the page has had its turn."""
 
-        async def ask(url: httpx.URL) -> Answer:
+        async def ask(url: httpx.URL) -> FetchedAnswer:
             await self._robots.check(url)
             return await self._client.get(url)
 
@@ -156,9 +164,9 @@ class WebReader:
             raise ToolRejected(f"The page redirects more than {MAX_REDIRECTS} times.")
         return answer
 
-    async def _request(self, address: str, time: TimeAllowance) -> Answer:
+    async def _request(self, address: str, time: TimeAllowance) -> FetchedAnswer:
 
-        async def ask(url: httpx.URL) -> Answer:
+        async def ask(url: httpx.URL) -> FetchedAnswer:
             async with time.spend():
                 await self._robots.check(url)
             async with self._turns.turn(url.host), time.spend():
@@ -198,7 +206,7 @@ class Page(BaseModel):
     archived_on: str = ""  # its day, in ISO 8601
 
 
-def read_page(answer: Answer) -> Page:
+def read_page(answer: FetchedAnswer) -> Page:
     """Read the body of an answer.
 
     Raises:
@@ -215,13 +223,13 @@ def read_page(answer: Answer) -> Page:
     name, apart = f"page{_ending(kind, data)}", is_pdf or len(data) > SMALL
     try:
         document = read_apart(Path(name), data, SECONDS) if apart else lay_out(read_document(name, data))
-    except Unreadable as error:
+    except UnreadableFile as error:
         raise ToolRejected(f"The page cannot be read: {error}.") from error
     stated = "" if is_pdf else published(data)
     return Page(title=clean_title(document.title), published=stated, text=document.text, fields=document.fields)
 
 
-def made_by_script(answer: Answer, text: str) -> bool:
+def made_by_script(answer: FetchedAnswer, text: str) -> bool:
     """Whether a page is HTML with scripts and next to no text: they may make it."""
     kind, _charset = _content_type(answer.headers.get("content-type", ""))
     few = len(text.split()) < SCRIPTED_WORDS and len(text) < 8 * SCRIPTED_WORDS

@@ -17,14 +17,14 @@ from fathom.errors import ToolError, ToolRejected, ToolTimeout, ToolUnavailable
 from fathom.text.plain import clean_line, counted, size
 from fathom.text.urls import host_of
 from fathom.tools.mcp.configuration import McpServer
-from fathom.tools.mcp.offer import Offer, OfferedTool, offer_of
+from fathom.tools.mcp.offer import OfferedTool, OfferedTools, offer_of
 from fathom.tools.mcp.transports import Meter
 
 if TYPE_CHECKING:
     from mcp import ClientSession
     from mcp.types import CallToolResult
 
-    from fathom.tools.mcp.transports import Address, Program
+    from fathom.tools.mcp.transports import Address, ServerProgram
 
 CLOSE_SECONDS = 6.0  # in which a server can say goodbye, and its program ends
 PAGES = 50  # of a list of tools
@@ -49,15 +49,15 @@ class Connection:
         self._variables = variables
         self._headers = headers
         self._expected = ""
-        self._offer: Offer | None = None
+        self._offer: OfferedTools | None = None
         self._calls = 0
         self._turn = asyncio.Lock()
         self._meter = Meter(server.max_bytes)
-        self._peer: Address | Program | None = None
+        self._peer: Address | ServerProgram | None = None
         self._waiting: asyncio.Queue[tuple[Work, asyncio.Future[Any]] | None] = asyncio.Queue()
         self._owner: asyncio.Task[None] | None = None
 
-    async def offer(self) -> Offer:
+    async def offer(self) -> OfferedTools:
         """Return what the server offers of the allowed tools, as it said when it was asked last.
 
         Raises:
@@ -69,7 +69,7 @@ class Connection:
             assert self._offer
             return self._offer
 
-    async def expect(self, offer: Offer) -> None:
+    async def expect(self, offer: OfferedTools) -> None:
         """Open the connection, and from now on refuse a server that offers something else.
 
         Raises:
@@ -169,12 +169,12 @@ class Connection:
 
             self._peer = Address(server.url, self._headers, server.seconds, self._meter)
         else:
-            from fathom.tools.mcp.transports import Program
+            from fathom.tools.mcp.transports import ServerProgram
 
-            self._peer = Program([server.command, *server.args], self._variables, self._meter)
+            self._peer = ServerProgram([server.command, *server.args], self._variables, self._meter)
         return self._peer.streams()
 
-    async def _listed(self, client: Any) -> Offer:
+    async def _listed(self, client: Any) -> OfferedTools:
         tools: list[OfferedTool] = []
         cursor: str | None = None
         for _ in range(PAGES):

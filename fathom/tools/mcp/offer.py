@@ -103,7 +103,7 @@ class OfferedTool(Model):
         return given
 
 
-class Offer(Model):
+class OfferedTools(Model):
     """The allowed tools of a server, or why nothing is known of them."""
 
     server: str
@@ -113,7 +113,7 @@ class Offer(Model):
     others: list[str] = []  # names of those that are not allowed
 
 
-def offer_of(server: str, tools: Sequence[OfferedTool], allowed: Sequence[str]) -> Offer:
+def offer_of(server: str, tools: Sequence[OfferedTool], allowed: Sequence[str]) -> OfferedTools:
     """Return what a server offers of the tools that the user allows.
 
     Raises:
@@ -126,7 +126,7 @@ def offer_of(server: str, tools: Sequence[OfferedTool], allowed: Sequence[str]) 
             raise ToolRejected(f"The input schema of {_quoted(tool.name, 64)} is too large.")
     text = json.dumps([tool.model_dump() for tool in chosen], sort_keys=True)
     others = [clean_line(name)[:64] for name in by_name if name not in allowed]
-    return Offer(server=server, tools=chosen, hash=hashlib.sha256(text.encode()).hexdigest(), others=others)
+    return OfferedTools(server=server, tools=chosen, hash=hashlib.sha256(text.encode()).hexdigest(), others=others)
 
 
 def _quoted(text: str, most: int) -> str:

@@ -19,7 +19,7 @@ from fathom.tools.base import Tool
 from fathom.tools.documents.configuration import read_configuration
 from fathom.tools.mcp.configuration import McpTools, read_servers, tool_name
 from fathom.tools.mcp.connection import Connection, ServerChanged
-from fathom.tools.mcp.offer import Offer, OfferedTool
+from fathom.tools.mcp.offer import OfferedTool, OfferedTools
 
 if TYPE_CHECKING:
     from mcp.types import CallToolResult
@@ -49,20 +49,20 @@ class McpServers:
         used = {server for name, (server, _) in file.names.items() if name in self.chosen}
         self._connections = {name: _connection(file, name) for name in sorted(file.servers if chosen is None else used)}
 
-    async def offers(self) -> list[Offer]:
+    async def offers(self) -> list[OfferedTools]:
         """Ask every server what it offers; of one that cannot be asked, the offer says why."""
 
-        async def ask(connection: Connection) -> Offer:
+        async def ask(connection: Connection) -> OfferedTools:
             try:
                 with self._scrubber.errors():
                     return await connection.offer()
             except ToolError as error:
-                return Offer(server=connection.name, failure=f"{error.code} {error.message}")
+                return OfferedTools(server=connection.name, failure=f"{error.code} {error.message}")
 
         found = await asyncio.gather(*map(ask, self._connections.values()))
         return [self._scrubber.model(offer) for offer in found]
 
-    async def check(self, offers: Iterable[Offer]) -> None:
+    async def check(self, offers: Iterable[OfferedTools]) -> None:
         """Compare the servers with what they offered when the run began; one that cannot be asked fails when called.
 
         Raises:
@@ -81,7 +81,7 @@ class McpServers:
             except ToolError:
                 continue
 
-    def tools(self, offers: Iterable[Offer]) -> list[McpTool]:
+    def tools(self, offers: Iterable[OfferedTools]) -> list[McpTool]:
         """Return the chosen tools that the servers offer."""
         return [
             McpTool(offer.server, tool, self._connections.get(offer.server))

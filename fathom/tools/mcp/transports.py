@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fathom.errors import ToolRejected
-from fathom.network import ENCODINGS, TooLarge, tls, unpacked, user_agent
+from fathom.network import ENCODINGS, BodyTooLarge, tls, unpacked, user_agent
 from fathom.text.plain import clean_line
 from fathom.tools.mcp import guard
 
@@ -90,9 +90,9 @@ class Address:
                 try:
                     async for piece in unpacked(stream, encoding, meter.most):
                         if meter.add(len(piece)):
-                            raise TooLarge(meter.most)
+                            raise BodyTooLarge(meter.most)
                         yield piece
-                except TooLarge as error:
+                except BodyTooLarge as error:
                     meter.add(meter.most)  # also of one that is too large before it is unpacked
                     raise httpx2.StreamError(str(error)) from None
 
@@ -107,7 +107,7 @@ PIECE = 2**16
 SAID = 500  # characters of the last words of a program that are shown
 
 
-class Program:
+class ServerProgram:
     """A program that serves MCP."""
 
     def __init__(self, command: Sequence[str], variables: Mapping[str, str], meter: Meter) -> None:

@@ -9,7 +9,7 @@ from fathom.errors import BudgetExceeded, FathomError, ToolError, ToolRejected
 from fathom.models import ToolFailure, ToolOutput
 from fathom.network import turn
 from fathom.text.urls import canonical_url
-from fathom.tools.base import PageReader, RunContext, Tool, Unreadable
+from fathom.tools.base import PageReader, RunContext, Tool, UnreadablePages
 from fathom.tools.pages import WebPage, is_page, output
 
 MAX_PAGES = 20  # Tavily takes no more in one request
@@ -23,9 +23,9 @@ class WebExtractTool(Tool):
     network = by_vendors = True
     follows = "web_search"
 
-    def __init__(self, readers: Sequence[PageReader], unreadable: Unreadable | None = None) -> None:
+    def __init__(self, readers: Sequence[PageReader], unreadable: UnreadablePages | None = None) -> None:
         self._readers = readers
-        self._unreadable = unreadable or Unreadable()
+        self._unreadable = unreadable or UnreadablePages()
 
     @classmethod
     def open(cls, run: RunContext) -> Self:
