@@ -159,16 +159,8 @@ async def compress(
         page_tokens=_page_tokens(texts, _engine),
     )
     spread = await _spread(request, narrow=narrow, engine=_engine) if texts else Shown([], 0)
-    requests = [
-        request.model_copy(update={"texts": some, "page_tokens": _page_tokens(some, _engine)})
-        for some in spread.requests
-    ]
-    # While the model is waited for, the texts are parsed: the check of the note, the scores and the report need it.
-    asking = asyncio.gather(*(ask(COMPRESSOR, one, _engine) for one in requests))
-    answers, _ = await asyncio.gather(asking, asyncio.to_thread(_parse, texts))
-    usage = sum((used for _, used in answers), Usage())
+    said_now, usage = await _asked(request, spread, _engine)
     said_before = _answers(taken, new)
-    said_now = [one for one, _ in answers]
     answer = merged([*said_before, *said_now])
     if spread.left_out_tokens and answer.is_useful:
         answer = answer.model_copy(update={"summary": f"{answer.summary} {NARROWED}"})
@@ -186,13 +178,28 @@ async def compress(
         reused=reused,
         useless=[] if spread.left_out_tokens or usage.fallbacks or not said_now else _unquoted(texts, merged(said_now)),
     )
-    if not answer.is_useful:
-        return compressed
+    return compressed.model_copy(update={"note": await _told(grounded, _engine)}) if answer.is_useful else compressed
+
+
+async def _asked(request: CompressRequest, spread: Shown, engine: Engine) -> tuple[list[CompressAnswer], Usage]:
+    """Return what the compressor answers to the requests over which the texts are spread."""
+    requests = [
+        request.model_copy(update={"texts": some, "page_tokens": _page_tokens(some, engine)})
+        for some in spread.requests
+    ]
+    # While the model is waited for, the texts are parsed: the check of the note, the scores and the report need it.
+    asking = asyncio.gather(*(ask(COMPRESSOR, one, engine) for one in requests))
+    answers, _ = await asyncio.gather(asking, asyncio.to_thread(_parse, request.texts))
+    return [answer for answer, _ in answers], sum((used for _, used in answers), Usage())
+
+
+async def _told(grounded: Grounded, engine: Engine) -> Note:
+    """Return a note with its size, and put on record what it says and what was left out of it."""
     if grounded.dropped:
         dropped, lines = counted(len(grounded.dropped), "line"), "".join(f"\n- {line}" for line in grounded.dropped)
         run_logger().warning("%s of the note left out, not found in the sources:%s", dropped, lines)
     note = grounded.note.model_copy(update={"tokens": message_tokens(grounded.note.message())})
-    await _engine.audit.record(
+    await engine.audit.record(
         AuditType.note_created,
         Role.compressor,
         note.summary_title,
@@ -204,7 +211,7 @@ async def compress(
         dropped_bullets=grounded.dropped,
         paraphrased_bullets=grounded.paraphrased,
     )
-    return compressed.model_copy(update={"note": note})
+    return note
 
 
 def _taken_over(before: NotedBefore, texts: Mapping[str, SourceText], steps: Sequence[PlanStep]) -> dict[str, Note]:
