@@ -13,7 +13,7 @@ from fathom.errors import InvalidInput, StoreError
 from fathom.evidence.provenance import PROVENANCE, Provenance, digest_of, read, to_bytes
 from fathom.evidence.trace import trace
 from fathom.evidence.verify import verify_run
-from fathom.models import Report, ReportSection
+from fathom.models import Metrics, Report, ReportSection
 from fathom.models.evidence import Corroboration, Verdict
 from fathom.storage.lease import LeaseFile
 from fathom.storage.store import ArtifactStore, json_bytes
@@ -193,7 +193,9 @@ def test_the_commands_need_only_the_folder(files: dict[str, bytes], tmp_path: Pa
     (folder / PROVENANCE).unlink()
     done = fathom("verify", "bridge")
     assert done.returncode == 3 and "has not finished" in done.stderr
-    (folder / "result.json").write_text('{"report": null}')
+    counts = {name: 0 for name, field in Metrics.model_fields.items() if field.is_required()}
+    ended = {"run_id": "1a2b3c4d", "status": "insufficient_evidence", "plan_title": "Bridge", "artifacts": "a"}
+    (folder / "result.json").write_text(json.dumps({**ended, "report": None, "sources": [], "metrics": counts}))
     for command in (["verify", "bridge"], ["trace", "bridge", "1"]):
         done = fathom(*command)
         assert done.returncode == 3 and "E5008 The run ended without a report" in done.stderr

@@ -243,6 +243,7 @@ class TemplatedSettings(FormModel):
         title="Template: name",
         description=f"Kind of research: {', '.join(shipped())}; or your own template: on the command line its file, "
         "elsewhere its text. It sets every setting that is left at its default here.",
+        examples=["literature-review"],
         exclude_if=lambda template: template is None,
     )
 

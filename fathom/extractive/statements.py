@@ -13,7 +13,15 @@ from typing import NamedTuple, Self
 from fathom.contradictions.succession import ReadStatement, differing, readings, replaces
 from fathom.extractive.questions import topic_terms
 from fathom.models import Answered, Contradiction, Note, SourceText
-from fathom.retrieval.asked import QuestionTerms, asks_for_newest, compares, preferences, read_asked, times_of
+from fathom.retrieval.asked import (
+    QuestionTerms,
+    asks_definition,
+    asks_for_newest,
+    compares,
+    preferences,
+    read_asked,
+    times_of,
+)
 from fathom.retrieval.ranking import Passage, titled
 from fathom.retrieval.relevance import Chosen, Found, RankedExcerpts
 from fathom.sources.signals import is_sensational_title
@@ -146,9 +154,10 @@ class Quotations:
     def answered_by(self, found: Iterable[Found], question: str) -> Answered:
         """Return whether one of the excerpts, the best first, passes for the answer, or may be it.
 
-        It passes if the best one holds nearly all that is asked for, and the question compares nothing. It may be the
-        answer if it has the kind of thing that is asked for. Doubtful pages answer nothing, and where nothing at all
-        has the attribute that is asked of something, nothing does.
+        It passes if the best one holds nearly all that is asked for and the question compares nothing, or if a
+        definition is asked for and the best one opens with it. It may be the answer if it has the kind of thing that is
+        asked for. Doubtful pages answer nothing, and where nothing at all has the attribute that is asked of something,
+        nothing does.
         """
         asked = asked_by(question)
         avoided = doubtful(question, self._pages)
@@ -157,7 +166,9 @@ class Quotations:
             return Answered.no
         best = max((each.share for each in trusted if self._evidence.answers(each, asked)), default=0.0)
         if best >= ANSWERED:
-            return Answered.yes if trusted[0].share >= SURE and not compares(question) else Answered.maybe
+            defined = asks_definition(question) and self._evidence.defines(trusted[0], asked)
+            sure = defined or (trusted[0].share >= SURE and not compares(question))
+            return Answered.yes if sure else Answered.maybe
         possible = trusted[0].share >= POSSIBLE and self._evidence.answers(trusted[0], asked)
         return Answered.maybe if possible else Answered.no
 

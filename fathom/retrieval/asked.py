@@ -103,7 +103,7 @@ def read_asked(
     measured = bool(_ASKS_QUANTITY.search(question)) or not _ASKS.search(question)
     wanted = {term: _instead(term, measured) for term in weights}
     pairs = frozenset(pair for pair in pairwise(terms(question)) if wanted.keys() >= set(pair))
-    only = _RELATION.search(question) or _ASKS_DEFINITION.match(question)
+    only = _RELATION.search(question) or asks_definition(question)
     defined = DEFINED_ONLY if only else 1.0 if _ASKS_ELSE.match(question) else DEFINITION
     kind = kind_of(question)
     attribute = "" if kind else _attribute(question, wanted)
@@ -142,6 +142,11 @@ def _names(question: str) -> list[frozenset[str]]:
 def compares(question: str) -> bool:
     """Whether a question asks which of several things is more, or is the most: no single quotation tells."""
     return bool(_COMPARES.search(re.sub(r"\bat (?:most|least)\b", "", question)))
+
+
+def asks_definition(question: str) -> bool:
+    """Whether a question asks what something is, and nothing else."""
+    return bool(_ASKS_DEFINITION.match(question))
 
 
 def defines(text: str, asked: QuestionTerms) -> bool:

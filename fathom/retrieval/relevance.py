@@ -129,6 +129,10 @@ class RankedExcerpts:
         said = self._with_families(asked).terms[term]
         return any(read.has(said) for read in self._read)
 
+    def defines(self, found: Found, asked: QuestionTerms) -> bool:
+        """Whether an excerpt opens with a definition of what is asked for."""
+        return defines(self._read[found.text].says(found.excerpt), asked)
+
     def answers(self, found: Found, asked: QuestionTerms) -> bool:
         """Whether an excerpt has what an answer must hold: a number, a date or a name, where one is asked for."""
         if not (asked.kind and asked.kind.needed):
