@@ -164,9 +164,14 @@ class Reviewer:
     def _shown(self, statement: Statement, said: Settled, cited: Sequence[str]) -> list[Passage]:
         """Return the passages to correct a sentence by: those that decided, or else those that bear most on it.
 
+        Behind them stand those that come nearest to what the judge did not find.
         These are of the sources that its section cites, or of all that the notes quote where it cites none.
         """
-        return said.shown or bearing_on(statement, [*statement.checked_against, *cited] or self._noted, self._bearing)
+        ids = [*statement.checked_against, *cited] or self._noted
+        shown = said.shown or bearing_on(statement, ids, self._bearing)
+        missed = bearing_on(statement, ids, self._bearing, said.look_for) if said.look_for else []
+        known = " ".join(passage.text for _, passage in shown)
+        return [*shown, *((source_id, passage) for source_id, passage in missed if passage.text not in known)]
 
     def _elsewhere(self, statement: Statement, shown: Sequence[Passage]) -> list[Passage]:
         """Return what the run's other sources say on a sentence, for which its own may be the wrong ones.

@@ -118,7 +118,7 @@ async def compress(
     fresh: list[str],
     *,
     also: list[PlanStep],
-    known: dict[str, Note],
+    known: dict[str, list[Note]],
     before: NotedBefore,
     useless: list[Useless],
     narrow: bool,
@@ -216,11 +216,7 @@ async def _told(grounded: Grounded, engine: Engine) -> Note:
 
 def _taken_over(before: NotedBefore, texts: Mapping[str, SourceText], steps: Sequence[PlanStep]) -> dict[str, Note]:
     """Return the notes of an earlier run, by the keys of their texts, that say what these texts have for some steps."""
-    return {
-        key: note
-        for key, note in before.notes.items()
-        if key in texts and all(before.bears_on(texts[key], step) for step in steps)
-    }
+    return {key: note for key, text in texts.items() if (note := before.bearing(text, steps))}
 
 
 def _answers(taken: Mapping[str, Note], texts: Mapping[str, SourceText]) -> list[CompressAnswer]:
@@ -252,7 +248,9 @@ def _page_tokens(texts: Sequence[SourceText], engine: Engine) -> int:
     return min(engine.settings.compression.summary_tokens, max(1, most // max(1, len(sources))))
 
 
-async def serving(result: ToolResult, noted: Mapping[str, Note], step: PlanStep, engine: Engine) -> list[Note]:
+async def serving(
+    result: ToolResult, noted: Mapping[str, Sequence[Note]], step: PlanStep, engine: Engine
+) -> list[Note]:
     """Return the notes, given by the keys of their texts, that say what a call found for a step."""
     if not any(source.key in noted for source in result.sources):
         return []
@@ -261,13 +259,20 @@ async def serving(result: ToolResult, noted: Mapping[str, Note], step: PlanStep,
     return list((await asyncio.to_thread(_bearing, noted, texts, [step])).values())
 
 
-def _bearing(known: Mapping[str, Note], texts: Mapping[str, SourceText], steps: Sequence[PlanStep]) -> dict[str, Note]:
-    """Return the notes, by the keys of their texts, that say what these texts have for some steps."""
+def _bearing(
+    known: Mapping[str, Sequence[Note]], texts: Mapping[str, SourceText], steps: Sequence[PlanStep]
+) -> dict[str, Note]:
+    """Return for each text, by its key, the first of its notes that says what it has for some steps."""
     return {
         key: note
-        for key, note in known.items()
-        if key in texts and all(bears_on(note, texts[key].source_id, texts[key].text, step) for step in steps)
+        for key, notes in known.items()
+        if (text := texts.get(key))
+        and (note := next((one for one in notes if all(_says(one, text, step) for step in steps)), None))
     }
+
+
+def _says(note: Note, text: SourceText, step: PlanStep) -> bool:
+    return bears_on(note, text.source_id, text.text, step)
 
 
 def _parse(texts: list[SourceText]) -> None:

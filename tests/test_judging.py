@@ -327,6 +327,20 @@ def test_what_is_not_found_is_searched_for_in_the_words_of_the_judge() -> None:
     assert (found.judgement.verdict, found.judgement.searches) == (Verdict.supported, 2)
 
 
+def test_a_second_look_still_names_each_cited_source_with_its_header() -> None:
+    other = "".join(f"Paragraph {n} is about barley and rye.\n\n" for n in range(60))
+    lamps = "".join(f"Paragraph {n} is about lamps, replaced by less bright ones.\n\n" for n in range(60))
+    sources = [
+        TEXTS[0].source.model_copy(update={"source_id": f"S0000b{n}", "url": f"https://b{n}.example"}) for n in (1, 2)
+    ]
+    texts = [StoredText(one, text, f"{one.source_id}.txt") for one, text in zip(sources, (lamps, other), strict=True)]
+    missing = Opinion(claim=0, verdict=Verdict.not_stated, look_for="lamps replaced by less bright ones")
+    ask, requests = answering(lambda _sentence, _request: missing)
+    asyncio.run(judge(statements("Lamps are dimmed [S0000b1][S0000b2]."), Bearing(texts), ask))
+    (again,) = (request for request in requests if request.again)
+    assert [(one.source_id, bool(one.passages)) for one in again.sources] == [("S0000b1", True), ("S0000b2", False)]
+
+
 def test_a_first_not_stated_is_no_verdict_unless_the_sources_were_shown_whole() -> None:
     missing = Opinion(claim=0, verdict=Verdict.not_stated, look_for="brass")
     only_once = judged("Its lamps are of brass [S00000b].", lambda _s, r: None if r.again else missing)
@@ -377,6 +391,8 @@ def test_what_was_objected_to_without_a_passage_is_corrected_by_what_bears_on_it
     found = bearing_on(bare, ["S00000a", "S00000b"], Bearing(TEXTS))
     assert "Tomas Arkwell drew the plans" in "\n".join(passage.text for _, passage in found)
     assert {source_id for source_id, _ in found} <= SOURCES.keys()
+    missed = bearing_on(bare, ["S00000b"], Bearing(TEXTS), "lamps replaced by less bright ones")
+    assert "The lamps may be replaced" in "\n".join(passage.text for _, passage in missed)
     (foreign,) = statements("Xylophone quartets zigzag 4711.")
     assert not bearing_on(foreign, list(SOURCES), Bearing(TEXTS)), "then there is nothing to correct it by"
 

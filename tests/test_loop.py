@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fathom.models import Brief, Note, PlanStep, RunResult
+from fathom.models import Brief, Note, PlanStep, RunResult, SourceText
 from fathom.retrieval.narrowing import Memory
-from fathom.run.reading import Reading, bears_on
+from fathom.run.reading import NotedBefore, Reading, bears_on
 from tests.inprocess import investigated
 from tests.stubs import FACT, Record, Stubs
 
@@ -243,6 +243,21 @@ def test_a_note_bears_on_another_step_if_it_has_what_the_page_has_for_it() -> No
     assert not bears_on(noted, source("a"), page, step(2, "Lifetime of the methane cycle"))
     assert not bears_on(noted, source("b"), page, step(2, "Height of tides on Titan")), "it does not quote that source"
     assert not bears_on(noted, source("a"), "Something else.", step(2, "Height of tides on Titan"))
+
+
+def test_any_note_of_a_page_may_be_taken_over_by_a_later_run_not_the_last_alone() -> None:
+    page = SourceText(
+        source_id=source("a"),
+        url="https://a.example",
+        title="Tides",
+        kind="web",
+        full=True,
+        text="Tides of Titan reach nine metres. The lifetime of the methane cycle is unknown.",
+    )
+    height = note(1, "a", "Tides of Titan reach nine metres.")
+    before = NotedBefore(notes={page.source().key: [height, note(2, "a", "It is unknown.")]}, steps=[])
+    assert before.bearing(page, [step(3, "Height of tides on Titan")]) == height
+    assert before.bearing(page, [step(3, "Lifetime of the methane cycle")]) is None
 
 
 def test_a_brief_goes_with_a_note_that_has_changed() -> None:

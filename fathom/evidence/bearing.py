@@ -26,6 +26,7 @@ from typing import NamedTuple
 from fathom.evidence.stored import StoredText
 from fathom.evidence.support import claim_weights, places
 from fathom.facts.forms import other_forms
+from fathom.models import Source
 from fathom.roles.judge import ShownPassage
 from fathom.text.parsed import ParsedText, Unit, parse, units_of
 from fathom.text.terms import query_terms
@@ -122,6 +123,10 @@ class Bearing:
                 break
             taken.add(spans)
         return taken.spans()
+
+    def sources(self, source_ids: Iterable[str]) -> list[Source]:
+        """Return sources by their ids, each once; those of which nothing was read are left out."""
+        return [self._read[one][0].text.source for one in dict.fromkeys(source_ids) if self._read.get(one)]
 
     def is_whole(self, source_id: str, spans: Iterable[BearingSpan]) -> bool:
         """Whether some passages are all that was read of a source."""

@@ -61,10 +61,11 @@ class Known(NamedTuple):
 
 
 class Settled(NamedTuple):
-    """What the judge said of a claim, and the passages that decided, each with the id of its source."""
+    """What the judge said of a claim; the passages that decided, each with the id of its source; what it missed."""
 
     judgement: Judgement
     shown: list[tuple[str, ShownPassage]]
+    look_for: str = ""  # the words that the missing part would have in a source
 
 
 def key_of(statement: Statement) -> Key:
@@ -139,7 +140,7 @@ def settled(asked: Iterable[Exchange]) -> dict[Key, Settled]:
                 verdict=verdict, model=one.model, reason=opinion.reason, searches=1 + one.request.again
             )
             decided = [(source.source_id, passage) for source, passage in map(shown.__getitem__, opinion.passages)]
-            found[claim.key] = Settled(judgement, decided)
+            found[claim.key] = Settled(judgement, decided, opinion.look_for)
     return found
 
 
@@ -170,10 +171,12 @@ def supporting(sentence: str, source_ids: Collection[str], asked: Iterable[Excha
     return found
 
 
-def bearing_on(statement: Statement, source_ids: Iterable[str], bearing: Bearing) -> list[tuple[str, ShownPassage]]:
-    """Return the passages of some sources that bear most on a claim, each with the id of its source."""
+def bearing_on(
+    statement: Statement, source_ids: Iterable[str], bearing: Bearing, look_for: str = ""
+) -> list[tuple[str, ShownPassage]]:
+    """Return the passages of some sources that bear most on a claim, or on what is missing of it, with their ids."""
     ids = list(dict.fromkeys(source_ids))
-    wanted = SoughtClaim(statement.sentence, "", ids, cited=())
+    wanted = SoughtClaim(statement.sentence, "", ids, cited=(), look_for=look_for)
     spans = bearing.chosen([wanted], round(ROOM_A_CLAIM_AGAIN * share_of(statement.sentence)))
     return [(span.text.source.source_id, _shown(span, n, bearing)) for n, span in enumerate(spans, 1)]
 
@@ -199,6 +202,9 @@ def _request(
     by_source: dict[str, list[BearingSpan]] = {}
     for span in bearing.chosen(wanted, room):
         by_source.setdefault(span.text.source.source_id, []).append(span)
+    # A second look brings what is missing; the fields of a source's header still count where nothing of its text does.
+    cited = (source_id for statement in statements for source_id in statement.source_ids) if again else ()
+    listed = [(one, by_source.get(one.source_id, [])) for one in bearing.sources([*by_source, *cited])]
     return JudgeRequest(
         claims=[
             JudgedClaim(
@@ -213,15 +219,15 @@ def _request(
         ],
         sources=[
             ShownSource(
-                source_id=source_id,
-                title=spans[0].text.source.title,
-                address=spans[0].text.source.url,
-                published=spans[0].text.source.published,
-                fields=spans[0].text.source.fields,
-                whole=bearing.is_whole(source_id, spans),
+                source_id=source.source_id,
+                title=source.title,
+                address=source.url,
+                published=source.published,
+                fields=source.fields,
+                whole=bearing.is_whole(source.source_id, spans),
                 passages=[_shown(span, next(numbers), bearing) for span in spans],
             )
-            for source_id, spans in by_source.items()
+            for source, spans in listed
         ],
         again=again,
     )

@@ -107,16 +107,17 @@ def _asked(step: PlanStep) -> set[str]:
     return set(query_terms(" ".join([step.title, *step.queries])))
 
 
-def noted_whole(made: Iterable[Call], notes: Iterable[Note]) -> dict[str, Note]:
-    """Return the notes by the keys of the texts that were shown whole for them."""
+def noted_whole(made: Iterable[Call], notes: Iterable[Note]) -> dict[str, list[Note]]:
+    """Return the notes by the keys of the texts that were shown whole for them, in the order of the calls."""
     by_file = {note.artifact_file: note for note in notes}
-    return {
-        source.key: note
-        for call in made
-        if not call.narrowed_tokens and (note := by_file.get(call.result.artifact_file))
-        for source in call.result.sources
-        if source.source_id in note.source_ids
-    }
+    found: dict[str, list[Note]] = {}
+    for call in made:
+        note = by_file.get(call.result.artifact_file)
+        if note and not call.narrowed_tokens:
+            for source in call.result.sources:
+                if source.source_id in note.source_ids:
+                    found.setdefault(source.key, []).append(note)
+    return found
 
 
 def about(note: Note, ids: Collection[str]) -> Note:
@@ -151,15 +152,20 @@ def _has_most(note: Note, wanted: Collection[str]) -> bool:
 class NotedBefore(Model):
     """What an earlier run has noted, by the keys of the texts that it read whole, and the steps for which it did."""
 
-    notes: dict[str, Note] = {}
+    notes: dict[str, list[Note]] = {}
     steps: list[PlanStep] = []
 
-    def bears_on(self, text: SourceText, step: PlanStep) -> bool:
-        """Whether the note of a text says what the text has for a step of a later run.
+    def bearing(self, text: SourceText, steps: Iterable[PlanStep]) -> Note | None:
+        """Return the first note of a text that says what the text has for some steps of a later run."""
+        wanted = list(steps)
+        notes = self.notes.get(text.source().key, [])
+        return next((note for note in notes if all(self._bears_on(note, text, step) for step in wanted)), None)
+
+    def _bears_on(self, note: Note, text: SourceText, step: PlanStep) -> bool:
+        """Whether a note says what a text has for a step.
 
         A follow-up asks for something else about the same thing, so the words that are new in it count by themselves.
         """
-        note = self.notes[text.source().key]
         own = ground(about(note, [text.source_id]), [text]).note
         before = set[str]().union(*(_asked(other) for other in self.steps if str(other.step_id) in note.steps))
         new = (_asked(step) - before) & set(terms(text.text))

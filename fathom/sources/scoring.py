@@ -247,7 +247,7 @@ def score_sources(
             "corroboration": sum(1 - 0.5**others for others in shared) / (len(shared) or 1),
         }
         flags: dict[SourceFlag, bool] = {
-            "outdated": old and ((asks_for_newest(query) and not holds) or _has_newer(text, merged, dates)),
+            "outdated": old and not holds and (asks_for_newest(query) or _has_newer(text, merged, dates)),
             "single_source": bool(shared) and not any(shared),
             "low_authority": rating.authority <= UNKNOWN_AUTHORITY,
             "paywalled": signals.paywalled and text.kind == "web",

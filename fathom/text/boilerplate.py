@@ -29,16 +29,19 @@ _ORDER = re.compile(
     r"|\b(?:notes?|instructions?|messages?|attention|important)\b[^.?!]{0,30}? (?:to|for) (?:all )?(?:ai|llms?|"
     r"(?:large )?language models?|chatbots?|(?:ai )?(?:agents?|assistants?))\b(?=[^.?!]{0,20}[:,])"
     r"|\b(?:print|reveal|show|repeat|output) (?:your|the) system prompt\b"
+    r"|\b(?:the )?user (?:has|have|had) changed (?:the|their|its|your) (?:task|question|request|instructions?)\b"
+    r"|<!--\s*(?:assistant|system|user) ?:\s"
     r"|\Ayou are now (?:in \w+ mode|an? (?:\w+ )?(?:ai|assistant|model))\b"
     r"|\[\[/?\w+\]\]|<\|\w+\|>",
     re.IGNORECASE,
 )
 _ORDERING = frozenset(terms("instruction prompt ai llm model chatbot agent assistant mode tool_result im_start"))
+_NEAR_ORDERS = _ORDERING.union(terms("user system"))
 
 
 def orders(parsed: ParsedText) -> set[int]:
     """Return the numbers of the paragraphs that hold an order to a language model."""
-    near = {number for term in _ORDERING for number in parsed.occurrences.get(term, ())}
+    near = {number for term in _NEAR_ORDERS for number in parsed.occurrences.get(term, ())}
     return {parsed.paragraphs[number] for number in near if _ORDER.search(parsed.sentence(number).text)}
 
 
