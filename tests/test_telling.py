@@ -200,3 +200,15 @@ def test_the_answer_is_the_line_that_answers_not_the_short_document_around_it() 
     _, told = answered("Who keeps the lamp of Skarn?", page(text))
     assert told.startswith("- Ida Holm keeps the lamp of Skarn from now on.")
     assert "Minutes" not in told
+
+
+def test_the_line_of_a_later_document_stands_first_without_the_document_around_it() -> None:
+    def minutes(number: int, day: str, *lines: str) -> SourceText:
+        text = "\n".join([f"# Harbour meeting, {day}", "", "Present: Ada, Chidi", "", *(f"- {line}" for line in lines)])
+        return page(text, number, f"Harbour meeting, {day}", day).model_copy(update={"kind": "document"})
+
+    old = minutes(1, "2026-03-02", "The quay of Skarn costs 29 crowns a day.", "Ida writes to the fishers.")
+    new = minutes(2, "2026-06-08", "The quay of Skarn costs 35 crowns a day instead of 29.", "Chidi paints the crane.")
+    _, told = answered("What does the quay of Skarn cost?", old, new)
+    assert told.startswith("- The quay of Skarn costs 35 crowns a day instead of 29. [S000002]\n")
+    assert "Present" not in told

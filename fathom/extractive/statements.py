@@ -223,7 +223,8 @@ class Succession:
             moved = [each for quoted in order for each in best[quoted]]
             scores = [each.score for each in self.found]
             self.found = [
-                each._replace(score=s) for each, s in zip([*moved, *self.found[COMPARED:]], scores, strict=True)
+                each._replace(score=s, before=each.score)
+                for each, s in zip([*moved, *self.found[COMPARED:]], scores, strict=True)
             ]
             self._compared = order
 

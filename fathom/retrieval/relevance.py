@@ -48,6 +48,12 @@ class Found(NamedTuple):
     excerpt: Excerpt
     score: float
     share: float  # of the question's terms, by worth, that it or its surroundings hold
+    before: float | None = None  # its score before it was moved, as what replaces others is
+
+    @property
+    def own(self) -> float:
+        """Its score by what it says, wherever it was moved."""
+        return self.score if self.before is None else self.before
 
 
 class Chosen(NamedTuple):
@@ -154,8 +160,8 @@ class RankedExcerpts:
         """Return the best excerpts that fit together, the best first, when each takes `overhead` tokens more.
 
         One that is part of a chosen one is passed over, and so is one whose sentences on the question others have said;
-        one that contains chosen ones takes the place of the first, if its
-        score is at least `around` of theirs.
+        one that contains chosen ones takes the place of the first. With `around`, a share of their scores, it does so
+        only if it is nearly as good, and below a heading only if it holds more of the question.
         """
         chosen: list[tuple[Found, str, int]] = []
         said: set[str] = set()
@@ -163,7 +169,7 @@ class RankedExcerpts:
         for each in found[:MOST_RANKED]:
             over = [other for other in chosen if _overlap(other[0], each)]
             inside = [other for other in over if _contains(each, other[0])]
-            if len(inside) < len(over) or any(each.score < around * other[0].score for other in inside):
+            if len(inside) < len(over) or (around and any(not self._around(each, one[0], around) for one in inside)):
                 continue
             markdown = self.markdown(each, asked)
             cost = count_tokens(markdown) + overhead
@@ -179,6 +185,11 @@ class RankedExcerpts:
             if room < LEAST_ROOM:
                 break
         return [Chosen(each.text, each.excerpt.kind, markdown, each.share) for each, markdown, _ in chosen]
+
+    def _around(self, longer: Found, inside: Found, least: float) -> bool:
+        """Whether an excerpt may take the place of one in it: nearly as good, and below a heading only if it adds."""
+        headed = self._read[longer.text].text.units[longer.excerpt.units.start].kind == "heading"
+        return longer.own >= least * inside.own and (not headed or longer.share > inside.share)
 
     def markdown(self, found: Found, asked: QuestionTerms) -> str:
         """Return an excerpt as Markdown, below its heading where that says what it does not."""
