@@ -21,6 +21,8 @@ from fathom.text.terms import terms
 if TYPE_CHECKING:
     from markdown_it.token import Token
 
+OF_QUOTATIONS = "the quotations "
+"""How a doubt about quotations begins."""
 KEY_POINTS, MORE = "Key points", "More on the answer"
 MOST_BESIDE_TABLE = 2
 """Sentences below a table that belong to the answer; the section's prompt allows as many."""
@@ -133,9 +135,9 @@ def _quoted(report: Report, answer: str, claims: Sequence[Claim]) -> tuple[str, 
     why = [f"quoted from {counted(len(sources), 'source')}"]
     if missing and claims:
         named_words = joined([f"“{word}”" for word in missing[:MOST_MISSING]], "and")
-        why.append(f"the quotations do not mention {named_words}")
+        why.append(f"{OF_QUOTATIONS}do not mention {named_words}")
     if report.answered is Answered.maybe and compares(report.query):
-        why.append("the quotations were not compared with each other")
+        why.append(f"{OF_QUOTATIONS}were not compared with each other")
     return "not rated", [*_insufficiency(report), *why, *_against(claims)]
 
 

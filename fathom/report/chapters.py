@@ -17,7 +17,7 @@ from fathom.models import (
     StepCoverage,
     UnreadFile,
 )
-from fathom.report.answer import AnswerBox, answer_of, making_parts
+from fathom.report.answer import OF_QUOTATIONS, AnswerBox, answer_of, making_parts
 from fathom.report.figures import ClaimCell, ClaimTable, figures_of
 from fathom.report.quotations import escaped, quoted_markdown, with_names
 from fathom.sources.corroboration import site
@@ -33,6 +33,7 @@ NAMED_AUTHORS = 3
 MOST_REASONS = 2  # why an answer is sure or not
 CLOSE = 0.1  # credibilities that differ by less are alike
 CLOSEST = "What comes closest:"
+POSSIBLE = "Read these quotations before you rely on them:"
 
 
 def language_of(report: Report) -> str:
@@ -168,16 +169,26 @@ def _weighed(ids: Sequence[str], sources: Mapping[str, Source], qualities: Mappi
 
 
 def _answer(report: Report, found: AnswerBox, *, making: bool) -> str:
-    closest = [CLOSEST] if is_closest(found) else []
-    sure = f"**How sure:** {found.sure}. {escaped(in_short(found.why))}"
+    before = [escaped(said)] if (said := said_before(found)) else []
+    sure = f"**How sure:** {found.sure}. {escaped(why_of(found))}"
     made = making_parts(report.made, timed=False) if making else []
     notice = [EXTRACTIVE_NOTICE] if report.extractive else []
-    return "\n\n".join([*closest, _safe(found.section), sure, *([escaped(" · ".join(made))] if made else []), *notice])
+    return "\n\n".join([*before, _safe(found.section), sure, *([escaped(" · ".join(made))] if made else []), *notice])
 
 
-def is_closest(found: AnswerBox) -> bool:
-    """Whether the answer consists of quotations that only come closest."""
-    return found.answered is Answered.no and found.section.quoted
+def said_before(found: AnswerBox) -> str:
+    """Return what is said before quotations that may not answer the question: what they lack, if that is known."""
+    if found.answered is Answered.no and found.section.quoted:
+        return CLOSEST
+    if found.answered is not Answered.maybe or not found.section.quoted:
+        return ""
+    return f"{in_short([clause for clause in found.why if clause.startswith(OF_QUOTATIONS)])} {POSSIBLE}".strip()
+
+
+def why_of(found: AnswerBox) -> str:
+    """Return why an answer is as sure as it is, without what is said before it."""
+    said = found.answered is Answered.maybe and found.section.quoted
+    return in_short([clause for clause in found.why if not (said and clause.startswith(OF_QUOTATIONS))])
 
 
 def in_short(clauses: Sequence[str]) -> str:

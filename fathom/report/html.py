@@ -25,18 +25,17 @@ from fathom.evidence.trace import others
 from fathom.models import Claim, Phase, Report
 from fathom.report.answer import AnswerBox, answer_of, making_parts
 from fathom.report.chapters import (
-    CLOSEST,
     EXTRACTIVE_NOTICE,
     better_side,
     cited_sources,
     credit_of,
-    in_short,
-    is_closest,
     language_of,
     question_of,
+    said_before,
     sides_of,
     title_of,
     unread_lines,
+    why_of,
 )
 from fathom.report.document import evidence_of, is_quotation
 from fathom.report.figures import ClaimTable, figures_of, phase_charts, report_charts, series_of
@@ -73,8 +72,8 @@ def render_html(report: Report, phases: Sequence[Phase] = ()) -> str:
         notice=EXTRACTIVE_NOTICE,
         answer=answer,
         answer_html=section_html(report.sections[0], _claims(report, 0), numbers, (0, answer.end)) if answer else "",
-        closest=CLOSEST if answer and is_closest(answer) else "",
-        why=in_short(answer.why) if answer else "",
+        before=said_before(answer) if answer else "",
+        why=why_of(answer) if answer else "",
         disagreement=[
             (sides_of(found, sources, qualities), better_side(found, sources, qualities))
             for found in report.contradictions
