@@ -221,6 +221,13 @@ def test_quotations_are_not_rated_and_say_which_words_they_lack() -> None:
     assert found.sure == "not rated"
     assert found.why == ["quoted from 1 source", "the quotations do not mention “harbour”"]
     assert in_short([*found.why, "and more."]) == "Quoted from 1 source. The quotations do not mention “harbour”."
+    doubted = report.model_copy(update={"answered": Answered.maybe})
+    said = "The quotations do not mention “harbour”. Read these quotations before you rely on them:"
+    assert (
+        f"## May answer this\n\n{said}\n\nThe gate is old. [1]\n\n**How sure:** not rated. Quoted from 1 source.\n"
+        in (render_markdown(doubted))
+    )
+    assert said in render_html(doubted)
 
 
 def test_what_made_a_report_is_said_without_the_time_in_markdown() -> None:
