@@ -27,9 +27,9 @@ from pathlib import Path
 from fathom.tools.documents import pool
 from fathom.tools.documents.files import find_files
 from fathom.models import Report, UnreadFile
-from fathom.tools.documents.readers import Unreadable
+from fathom.tools.documents.readers import UnreadableFile
 pool.MAX_WORKERS = 1
-found = {file.url: f"{type(read).__name__}: {read}" if isinstance(read, Unreadable) else read.title
+found = {file.url: f"{type(read).__name__}: {read}" if isinstance(read, UnreadableFile) else read.title
          for file, read in pool.read_files(list(find_files(sys.argv[1:])))}
 print(json.dumps({"found": found, "peak": resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024}))
 """
@@ -85,8 +85,8 @@ def test_a_bomb_costs_only_itself(tmp_path: Path) -> None:
     root = f"docs:{tmp_path.name}"
     assert answer["found"] == {
         f"{root}/a elements.docx": "Unfinished: reading it takes more than 576 MB of memory",
-        f"{root}/b zeros.docx": "Unreadable: it unpacks to more than 200 MB",
-        f"{root}/c false.docx": "Unreadable: it unpacks to more than 200 MB",
+        f"{root}/b zeros.docx": "UnreadableFile: it unpacks to more than 200 MB",
+        f"{root}/c false.docx": "UnreadableFile: it unpacks to more than 200 MB",
         f"{root}/d.html": "A page",
         f"{root}/e.docx": "e",
     }

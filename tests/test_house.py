@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import re
+import subprocess
 import sys
 import tomllib
 from collections import Counter
@@ -161,6 +162,27 @@ def test_a_class_name_means_one_thing() -> None:
     classes = (node for path in MODULES for node in parsed(path).body if isinstance(node, ast.ClassDef))
     names = Counter(node.name for node in classes if not node.name.startswith("_"))
     assert {name for name, count in names.items() if count > 1} <= sent
+
+
+def test_what_only_an_extra_brings_is_imported_late() -> None:
+    """Whoever installs no extra can import all but the two modules that are nothing without MCP's package."""
+    script = """
+import importlib, sys
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name.startswith(tuple(EXTRAS)) and name.partition(".")[0] != "opentelemetry" or name in EXTRAS:
+            raise ModuleNotFoundError(name)
+EXTRAS = ("mcp", "typst", "playwright", "sentence_transformers", "opentelemetry.sdk", "opentelemetry.exporter")
+sys.meta_path.insert(0, Missing())
+for name in sys.argv[1:]:
+    try:
+        importlib.import_module(name)
+    except ModuleNotFoundError:
+        print(name)
+"""
+    names = [name for name in map(dotted, MODULES) if not name.endswith("__main__")]
+    done = subprocess.run([sys.executable, "-c", script, *names], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert done.stdout.split() == ["fathom.serve.mcp.server", "fathom.serve.mcp.stdio"]
 
 
 def test_one_place_reads_the_environment() -> None:

@@ -176,7 +176,7 @@ def test_a_section_can_be_read_while_it_is_written(
     sentences = " ".join(f"Sentence {number} of the draft [ID]." for number in range(6))
     providers.settings.section = f"See [**here**](http://evil.example/x). {sentences} [a link](x)"
     providers.settings.token_seconds = 0.25  # a section takes some 15 seconds
-    providers.settings.faults = {"section": ["slow*"]}
+    providers.settings.faults = {"section": ["slow*"], "judge": ["slow*"]}
     with served_with(Options(str(tmp_path), port=quiet_port())) as server, opened(browser, server) as page:
         asked = {"question": QUESTION, "profile": "quick", "model": "openai/stub"}
         started = httpx.post(f"{server.url}/", data=asked, headers={"Accept": "text/html"}, timeout=60)
@@ -188,7 +188,6 @@ def test_a_section_can_be_read_while_it_is_written(
         expect(being_written).to_contain_text("Sentence 3 of the draft", timeout=PATIENCE)
         assert being_written.inner_text().count("Sentence 1 of the draft") == 1
         assert being_written.locator("a").count() == 0
-        providers.settings.token_seconds = 0.0
         expect(written).to_contain_text("Sentence 5 of the draft [S", timeout=PATIENCE)
         assert written.locator("a").count() == 0
         expect(written).to_contain_text("draft, not checked yet", timeout=PATIENCE)
@@ -268,7 +267,7 @@ def test_whoever_signed_in_uses_the_forms(prefect_server: PrefectServer, tmp_pat
         adding = Tokens(ArtifactStore(str(tmp_path))).add("ann", Role.asker, Limits())
         _, token = thread.submit(asyncio.run, adding).result()
     with (
-        served_with(Options(str(tmp_path), sign_in=True), limit=0) as server,
+        served_with(Options(str(tmp_path), port=quiet_port(), sign_in=True), limit=0) as server,
         httpx.Client(base_url=server.url, headers={"Accept": "text/html"}, follow_redirects=True) as client,
     ):
         assert client.get("/runs").url.path == "/sign-in"

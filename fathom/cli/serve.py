@@ -181,7 +181,7 @@ def mcp(
         ) from None
     be_patient()
     ensure_api()
-    from fathom.serve.mcp.mount import serve
+    from fathom.serve.mcp.stdio import serve
     from fathom.serve.options import Options
 
     asyncio.run(serve(Options(artifact_root(artifacts), pool=pool, at_once=at_once)))

@@ -1,4 +1,4 @@
-"""The MCP server below `/mcp`, over streamable HTTP, and over the input and output of a process.
+"""The MCP server below `/mcp`, over streamable HTTP, for clients that passed the guard.
 
 It is made when the first request comes: the package takes half a second to load, and may not be installed.
 """
@@ -6,7 +6,6 @@ It is made when the first request comes: the package takes half a second to load
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from http import HTTPStatus
@@ -17,13 +16,8 @@ from starlette.types import Receive, Scope, Send
 
 from fathom.client.shapes import Problem
 from fathom.serve import problems
-from fathom.serve.access.gate import LOCAL
 from fathom.serve.caller import Caller
-from fathom.serve.mcp.server import create_server
-from fathom.serve.options import Options
-from fathom.serve.outages import asking_briefly
 from fathom.serve.runs.desk import Desk
-from fathom.serve.runs.workers import Workers
 
 PATH = "/mcp"
 
@@ -86,6 +80,7 @@ class Mounted:
             await self._ending.wait()
 
     def _create(self) -> Any:
+        from fathom.serve.mcp.server import create_server
 
         return create_server(self._desk, _caller_of)
 
@@ -95,22 +90,3 @@ def _caller_of(context: Any) -> Caller:
     caller = context.request_context.request.state.caller
     assert isinstance(caller, Caller)
     return caller
-
-
-async def serve(options: Options) -> None:
-    """Serve until the input ends. Runs that are then under way go on: their workers end once nothing is left to do."""
-    workers = None if options.pool else Workers(options, _say)
-    desk = Desk(options, workers.wake if workers else lambda: None)
-    async with asking_briefly():
-        await desk.open()
-        keeping = asyncio.create_task(workers.keep()) if workers else None
-        try:
-            await create_server(desk, lambda _: LOCAL).run_stdio_async()
-        finally:
-            if keeping:
-                keeping.cancel()
-                await asyncio.wait({keeping})
-
-
-def _say(line: str) -> None:
-    sys.stderr.write(f"{line}\n")  # the protocol has the other stream
