@@ -21,8 +21,6 @@ from fathom.text.terms import terms
 if TYPE_CHECKING:
     from markdown_it.token import Token
 
-OF_QUOTATIONS = "the quotations "
-"""How a doubt about quotations begins."""
 KEY_POINTS, MORE = "Key points", "More on the answer"
 MOST_BESIDE_TABLE = 2
 """Sentences below a table that belong to the answer; the section's prompt allows as many."""
@@ -51,6 +49,7 @@ class AnswerBox(NamedTuple):
     end: int  # of the answer in the section's Markdown
     sure: str  # "high", "medium", "low"; "not rated" where no model judged the answer
     why: list[str]  # clauses in plain text, the most important first
+    doubts: list[str]  # clauses on what quotations lack that only may answer, to be said before them
 
 
 def answer_of(report: Report) -> AnswerBox | None:
@@ -61,14 +60,20 @@ def answer_of(report: Report) -> AnswerBox | None:
     end = len(first.markdown) if first.quoted else _end(first.markdown)
     section = first.model_copy(update={"markdown": first.markdown[:end].strip()})
     claims = [claim for claim in report.claims if claim.section == 0][: len(claims_of([section]))]
-    sure, why = _quoted(report, section.markdown, claims) if first.quoted else _judged(report, claims)
-    if report.confidence is not None:
-        why.insert(1, f"probability that it is right: {report.confidence:.0%}")
-    rest = _rest(first.markdown[end:].strip())
     answered = report.answered
     if report.made is None and first.heading == CLOSEST:  # as reports before 0.2 said it
         answered = Answered.no
-    return AnswerBox(answered, _HEADINGS[answered], section, rest, end, sure, why)
+    doubts: list[str] = []
+    if first.quoted:
+        lacking = _lacking_in(report, section.markdown, claims)
+        doubts, lacking = (lacking, []) if answered is Answered.maybe else ([], lacking)
+        sure, why = "not rated", _quoted(report, claims, lacking)
+    else:
+        sure, why = _judged(report, claims)
+    if report.confidence is not None:
+        why.insert(1, f"probability that it is right: {report.confidence:.0%}")
+    rest = _rest(first.markdown[end:].strip())
+    return AnswerBox(answered, _HEADINGS[answered], section, rest, end, sure, why, doubts)
 
 
 def making_parts(made: Making | None, *, timed: bool) -> list[str]:
@@ -126,19 +131,25 @@ def _blocks(markdown: str) -> list[Token]:
     return [token for token in new_parser().parse(markdown) if token.level == 0 and token.map]
 
 
-def _quoted(report: Report, answer: str, claims: Sequence[Claim]) -> tuple[str, list[str]]:
+def _lacking_in(report: Report, answer: str, claims: Sequence[Claim]) -> list[str]:
+    """Return what quotations lack of an answer."""
     shown = "\n".join(line for line in answer.split("\n") if not line.startswith(NOT_FOUND))
     held = set(terms(shown.replace("_", " "))) | set(terms(shown))
     named = (word for word in dict.fromkeys(keywords(report.query)) if not is_verb(word))
     missing = [word for word in named if not set(terms(word)) & held]
-    sources = {source_id for claim in claims for source_id in claim.source_ids}
-    why = [f"quoted from {counted(len(sources), 'source')}"]
+    lacking: list[str] = []
     if missing and claims:
         named_words = joined([f"“{word}”" for word in missing[:MOST_MISSING]], "and")
-        why.append(f"{OF_QUOTATIONS}do not mention {named_words}")
+        lacking.append(f"the quotations do not mention {named_words}")
     if report.answered is Answered.maybe and compares(report.query):
-        why.append(f"{OF_QUOTATIONS}were not compared with each other")
-    return "not rated", [*_insufficiency(report), *why, *_against(claims)]
+        lacking.append("the quotations were not compared with each other")
+    return lacking
+
+
+def _quoted(report: Report, claims: Sequence[Claim], lacking: Sequence[str]) -> list[str]:
+    """Return why quotations are as sure as they are; they are not rated."""
+    sources = {source_id for claim in claims for source_id in claim.source_ids}
+    return [*_insufficiency(report), f"quoted from {counted(len(sources), 'source')}", *lacking, *_against(claims)]
 
 
 def _judged(report: Report, claims: Sequence[Claim]) -> tuple[str, list[str]]:

@@ -17,7 +17,7 @@ from fathom.models import (
     StepCoverage,
     UnreadFile,
 )
-from fathom.report.answer import OF_QUOTATIONS, AnswerBox, answer_of, making_parts
+from fathom.report.answer import AnswerBox, answer_of, making_parts
 from fathom.report.figures import ClaimCell, ClaimTable, figures_of
 from fathom.report.quotations import escaped, quoted_markdown, with_names
 from fathom.sources.corroboration import site
@@ -170,7 +170,7 @@ def _weighed(ids: Sequence[str], sources: Mapping[str, Source], qualities: Mappi
 
 def _answer(report: Report, found: AnswerBox, *, making: bool) -> str:
     before = [escaped(said)] if (said := said_before(found)) else []
-    sure = f"**How sure:** {found.sure}. {escaped(why_of(found))}"
+    sure = f"**How sure:** {found.sure}. {escaped(in_short(found.why))}"
     made = making_parts(report.made, timed=False) if making else []
     notice = [EXTRACTIVE_NOTICE] if report.extractive else []
     return "\n\n".join([*before, _safe(found.section), sure, *([escaped(" · ".join(made))] if made else []), *notice])
@@ -180,15 +180,9 @@ def said_before(found: AnswerBox) -> str:
     """Return what is said before quotations that may not answer the question: what they lack, if that is known."""
     if found.answered is Answered.no and found.section.quoted:
         return CLOSEST
-    if found.answered is not Answered.maybe or not found.section.quoted:
-        return ""
-    return f"{in_short([clause for clause in found.why if clause.startswith(OF_QUOTATIONS)])} {POSSIBLE}".strip()
-
-
-def why_of(found: AnswerBox) -> str:
-    """Return why an answer is as sure as it is, without what is said before it."""
-    said = found.answered is Answered.maybe and found.section.quoted
-    return in_short([clause for clause in found.why if not (said and clause.startswith(OF_QUOTATIONS))])
+    if found.answered is Answered.maybe and found.section.quoted:
+        return f"{in_short(found.doubts)} {POSSIBLE}".strip()
+    return ""
 
 
 def in_short(clauses: Sequence[str]) -> str:

@@ -29,13 +29,13 @@ from fathom.report.chapters import (
     better_side,
     cited_sources,
     credit_of,
+    in_short,
     language_of,
     question_of,
     said_before,
     sides_of,
     title_of,
     unread_lines,
-    why_of,
 )
 from fathom.report.document import evidence_of, is_quotation
 from fathom.report.figures import ClaimTable, figures_of, phase_charts, report_charts, series_of
@@ -73,7 +73,7 @@ def render_html(report: Report, phases: Sequence[Phase] = ()) -> str:
         answer=answer,
         answer_html=section_html(report.sections[0], _claims(report, 0), numbers, (0, answer.end)) if answer else "",
         before=said_before(answer) if answer else "",
-        why=why_of(answer) if answer else "",
+        why=in_short(answer.why) if answer else "",
         disagreement=[
             (sides_of(found, sources, qualities), better_side(found, sources, qualities))
             for found in report.contradictions
