@@ -60,6 +60,21 @@ class StoredRun:
             whole=PARTIAL not in manifest,
         )
 
+    @classmethod
+    def of_parameters(
+        cls,
+        store: ArtifactStore,
+        run_id: str,
+        run_key: str,
+        given: Mapping[str, Any],
+        *,
+        started: str = "",
+        layout: int = 1,
+    ) -> StoredRun:
+        """Return a run that has no folder yet, by the parameters of its flow run."""
+        query, watch, parent = (str(given.get(name) or "") for name in ("query", "watch", "parent"))
+        return cls(store, "", run_id, run_key, query, started, layout=layout, watch=watch, parent=parent)
+
     @property
     def files(self) -> RunFolder:
         """Where its files are; before its plan has a title, only its results are stored."""

@@ -55,10 +55,8 @@ class KnownRun:
     def of_flow_run(cls, store: ArtifactStore, flow_run: FlowRun) -> KnownRun:
         """Return a run by what Prefect alone knows of it."""
         run_id, given = str(flow_run.id), flow_run.parameters
-        query, parent, watch = (str(given.get(name) or "") for name in ("query", "parent", "watch"))
-        key = result_key(run_id, given.get("run_key"))
         return cls(
-            StoredRun(store, "", run_id, key, query, watch=watch, parent=parent),
+            StoredRun.of_parameters(store, run_id, result_key(run_id, given.get("run_key")), given),
             flow_run,
             created=stamp(flow_run.created or datetime.now(UTC)),
             ended=flow_run.end_time.isoformat() if flow_run.end_time else None,

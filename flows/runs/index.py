@@ -14,7 +14,6 @@ import gzip
 import zlib
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from datetime import UTC, datetime
 from time import time
 from typing import Literal, NamedTuple
@@ -164,11 +163,10 @@ class RunIndex:
             return StoredRun(self._store, "", run_key=key, damaged=str(error))
         if lease is None or lease.held:
             return None
-        query, watch, parent = (str(lease.parameters.get(name) or "") for name in ("query", "watch", "parent"))
-        if not query:
-            return None  # it is a batch's
-        of_lease = StoredRun(self._store, "", lease.run_id, key, query, lease.started, layout=lease.layout)
-        return replace(of_lease, watch=watch, parent=parent)
+        found = StoredRun.of_parameters(
+            self._store, lease.run_id, key, lease.parameters, started=lease.started, layout=lease.layout
+        )
+        return found if found.query else None  # else it is a batch's
 
     async def _save(self, notes: Sequence[tuple[str, float]], taken: set[str]) -> None:
         rows = [_row(place, at, self._runs.get(place)) for place, at in self._read.items() if place not in taken]

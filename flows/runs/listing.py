@@ -13,7 +13,7 @@ from fathom.flows.runs.states import FlowRunRow, recent, state_of
 from fathom.flows.server import find_api
 from fathom.models import RunState
 from fathom.storage.atomic import READERS
-from fathom.storage.lease import RESULTS
+from fathom.storage.lease import RESULTS, result_key
 from fathom.storage.runs import StoredRun
 from fathom.storage.store import ArtifactStore
 
@@ -69,9 +69,8 @@ async def _of_prefect(store: ArtifactStore, limit: int, stored: dict[str, _Line]
             continue
         began = flow_run.start_time or flow_run.expected_start_time or flow_run.created
         started = began.astimezone(UTC).isoformat(timespec="seconds") if began else ""
-        query, parent = (str(flow_run.parameters.get(name) or "") for name in ("query", "parent"))
-        run = stored[run_id].run if run_id in stored else StoredRun(store, "", run_id, query=query, parent=parent)
-        found[run_id] = _Line(started, run, flow_run)
+        asked = StoredRun.of_parameters(store, run_id, result_key(flow_run.id, key), flow_run.parameters)
+        found[run_id] = _Line(started, stored[run_id].run if run_id in stored else asked, flow_run)
     return found
 
 
