@@ -170,8 +170,7 @@ class Reviewer:
         ids = [*statement.checked_against, *cited] or self._noted
         shown = said.shown or bearing_on(statement, ids, self._bearing)
         missed = bearing_on(statement, ids, self._bearing, said.look_for) if said.look_for else []
-        known = " ".join(passage.text for _, passage in shown)
-        return [*shown, *((source_id, passage) for source_id, passage in missed if passage.text not in known)]
+        return _with_more(shown, missed)
 
     def _elsewhere(self, statement: Statement, shown: Sequence[Passage]) -> list[Passage]:
         """Return what the run's other sources say on a sentence, for which its own may be the wrong ones.
@@ -185,9 +184,7 @@ class Reviewer:
             for passage in supporting(statement.sentence, others, self.asked)
             if (span := self._bearing.span(passage))
         ]
-        said = " ".join(passage.text for _, passage in found)
-        more = bearing_on(statement, sorted(others), self._bearing)
-        return [*found, *((source_id, passage) for source_id, passage in more if passage.text not in said)]
+        return _with_more(found, bearing_on(statement, sorted(others), self._bearing))
 
     def _left(self, section: ReportSection, found: Mapping[Statement, Settled]) -> ReportSection:
         """Return a section with what the judge still objects to marked, or removed if the settings say so."""
@@ -209,6 +206,12 @@ def _taken_out(markdown: str, sentences: Collection[str]) -> tuple[str, list[str
     if not sentences or not claims_of([ReportSection(heading="", markdown=shorter)]):
         return markdown, []
     return shorter, sorted(sentences)
+
+
+def _with_more(passages: Sequence[Passage], more: Iterable[Passage]) -> list[Passage]:
+    """Return passages, and behind them those of others whose words none of them has."""
+    said = " ".join(passage.text for _, passage in passages)
+    return [*passages, *((source_id, passage) for source_id, passage in more if passage.text not in said)]
 
 
 def _objection(

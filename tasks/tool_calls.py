@@ -22,7 +22,7 @@ from fathom.retrieval.ranking import titled
 from fathom.roles import COMPRESSOR, CompressAnswer, CompressRequest
 from fathom.roles.compressor import merged
 from fathom.run.engine import Engine
-from fathom.run.reading import NotedBefore, Useless, about, bears_on, worth_reading
+from fathom.run.reading import NotedBefore, Useless, about, bearing, worth_reading
 from fathom.storage.names import artifact_name
 from fathom.tasks.durable import computed_task, recorded_task, run_logger
 from fathom.tasks.model_calls import answer_without_model, ask, find_window
@@ -141,9 +141,9 @@ async def compress(
         return Compressed(note=None, usage=Usage())
     stored = await _engine.run_folder.read(result.artifact_file, result.sources)
     by_key = {key: text for text in stored.results if (key := text.source().key) in fresh}
-    bearing = await asyncio.to_thread(_bearing, known, by_key, [step, *also])
-    reused = [note.artifact_file for note in bearing.values()]
-    new = {key: text for key, text in by_key.items() if key not in bearing}
+    bears = await asyncio.to_thread(_bearing, known, by_key, [step, *also])
+    reused = [note.artifact_file for note in bears.values()]
+    new = {key: text for key, text in by_key.items() if key not in bears}
     taken = await asyncio.to_thread(_taken_over, before, new, [step, *also])
     unread = [text for key, text in new.items() if key not in taken]
     texts = await asyncio.to_thread(_worth_reading, unread, useless, [step, *also])
@@ -263,16 +263,7 @@ def _bearing(
     known: Mapping[str, Sequence[Note]], texts: Mapping[str, SourceText], steps: Sequence[PlanStep]
 ) -> dict[str, Note]:
     """Return for each text, by its key, the first of its notes that says what it has for some steps."""
-    return {
-        key: note
-        for key, notes in known.items()
-        if (text := texts.get(key))
-        and (note := next((one for one in notes if all(_says(one, text, step) for step in steps)), None))
-    }
-
-
-def _says(note: Note, text: SourceText, step: PlanStep) -> bool:
-    return bears_on(note, text.source_id, text.text, step)
+    return {key: note for key, notes in known.items() if key in texts and (note := bearing(notes, texts[key], steps))}
 
 
 def _parse(texts: list[SourceText]) -> None:

@@ -144,6 +144,12 @@ def bears_on(note: Note, source_id: str, text: str, step: PlanStep) -> bool:
     return bool(wanted) and _has_most(note, wanted)
 
 
+def bearing(notes: Iterable[Note], text: SourceText, steps: Sequence[PlanStep]) -> Note | None:
+    """Return the first of the notes on a text that says what the text has for some steps."""
+    bears = (note for note in notes if all(bears_on(note, text.source_id, text.text, step) for step in steps))
+    return next(bears, None)
+
+
 def _has_most(note: Note, wanted: Collection[str]) -> bool:
     held = set(terms(" ".join([note.summary_title, note.summary, *note.extraction])))
     return len(held.intersection(wanted)) >= BEARS * len(wanted)
@@ -155,11 +161,10 @@ class NotedBefore(Model):
     notes: dict[str, list[Note]] = {}
     steps: list[PlanStep] = []
 
-    def bearing(self, text: SourceText, steps: Iterable[PlanStep]) -> Note | None:
-        """Return the first note of a text that says what the text has for some steps of a later run."""
-        wanted = list(steps)
+    def bearing(self, text: SourceText, steps: Sequence[PlanStep]) -> Note | None:
+        """Return the first note on a text that says what the text has for some steps of a later run."""
         notes = self.notes.get(text.source().key, [])
-        return next((note for note in notes if all(self._bears_on(note, text, step) for step in wanted)), None)
+        return next((note for note in notes if all(self._bears_on(note, text, step) for step in steps)), None)
 
     def _bears_on(self, note: Note, text: SourceText, step: PlanStep) -> bool:
         """Whether a note says what a text has for a step.
