@@ -3,7 +3,7 @@
 It keeps the run's lease, and stops the work when the run is cancelled, another process takes it over, the server is
 gone, or the process is terminated. Requests in flight are dropped; everything that has finished is stored already.
 
-Asks the Prefect server whether runs of this process were cancelled: one thread and one request for all of them. A run
+The Prefect server is asked whether runs of this process were cancelled: by one thread, in one request for all. A run
 that asked by itself, three times a second, would cost the server 11 ms each time.
 """
 

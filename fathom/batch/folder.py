@@ -17,7 +17,7 @@ from pydantic import ValidationError
 import fathom.report
 from fathom.budget.ledger import Cost
 from fathom.errors import StoreError
-from fathom.models import Model
+from fathom.models import Answered, Model
 from fathom.models.run import BatchQuestion, BatchResult, BatchRow, RowStatus
 from fathom.report.html import policy
 from fathom.storage.atomic import READERS
@@ -173,15 +173,15 @@ def _counts(rows: Sequence[BatchRow]) -> dict[RowStatus, int]:
     return {status: found[status] for status in RowStatus if found[status]}
 
 
+_SAID = {Answered.partly: ", partly answered", Answered.maybe: ", may be answered", Answered.no: ", not answered"}
+
+
 def _cells(row: BatchRow) -> dict[str, Any]:
     return {
         "number": row.number,
         "question": clean_text(row.question),
         "status": RowStatus.degraded.value if row.answered == "no" else row.status.value,
-        "said": words(row.status)
-        + (", partly answered" if row.answered == "partly" else "")
-        + (", may be answered" if row.answered == "maybe" else "")
-        + (", not answered" if row.answered == "no" else ""),
+        "said": words(row.status) + (_SAID.get(row.answered, "") if row.answered else ""),
         "detail": clean_text(row.answer or row.reason),
         # Relative, so that the index can be opened from a copy of the store.
         "report": f"../../{row.report[row.report.index('research_artifacts/') :].removesuffix('md')}html"

@@ -79,7 +79,7 @@ class _Option(NamedTuple):
 class SettingsCommand(TyperCommand):
     """A command with an option for every setting that declares one, and `--set` for all; its own options go first.
 
-    What they were given is `Given.of` its context.
+    What they were given is `GivenOptions.of` its context.
     """
 
     def get_params(self, ctx: Any) -> list[Any]:

@@ -13,6 +13,10 @@ from fathom.cli.exits import logged
 from fathom.cli.options import Root
 
 _NO_NAMES: list[str] = []
+_Pool = Annotated[
+    str, typer.Option(metavar="NAME", help="Work pool whose workers do the research (default: local processes).")
+]
+_AtOnce = Annotated[int, typer.Option(metavar="N", min=1, max=64, help="Maximum concurrent runs without --pool.")]
 
 
 def serve(
@@ -23,12 +27,8 @@ def serve(
     port: Annotated[
         int, typer.Option(metavar="N", min=0, max=65_535, help="Port to listen on; 0 for any free port.")
     ] = 8700,
-    pool: Annotated[
-        str, typer.Option(metavar="NAME", help="Work pool whose workers do the research (default: local processes).")
-    ] = "",
-    at_once: Annotated[
-        int, typer.Option(metavar="N", min=1, max=64, help="Maximum concurrent runs without --pool.")
-    ] = 2,
+    pool: _Pool = "",
+    at_once: _AtOnce = 2,
     sign_in: Annotated[bool, typer.Option("--sign-in", help="Require a token on this machine, too.")] = False,
     host_name: Annotated[
         list[str], typer.Option(metavar="NAME", help="Host name under which others reach this server; repeatable.")
@@ -150,12 +150,8 @@ def _say_of_worker(line: str) -> None:
 
 def mcp(
     *,
-    pool: Annotated[
-        str, typer.Option(metavar="NAME", help="Work pool whose workers do the research (default: local processes).")
-    ] = "",
-    at_once: Annotated[
-        int, typer.Option(metavar="N", min=1, max=64, help="Maximum concurrent runs without --pool.")
-    ] = 2,
+    pool: _Pool = "",
+    at_once: _AtOnce = 2,
     artifacts: Root = None,
 ) -> None:
     """Serve tools to an MCP client over standard input and output.

@@ -38,14 +38,15 @@ def layered(given: Sequence[Layer], environment: Environment) -> list[Layer]:
     """
     file = environment.file
     own = [Layer(str(file), defaults_in(file))] if file else []
+    template = _template_of(given)
     variables = {setting_of(field).variable: path for path, field in SETTINGS.items()}
     known = [(name, path, environment.variables.get(name)) for name, path in variables.items() if name]
     found = [
         *given,
-        *_template_of(given),
+        *template,
         *(Layer(f"environment variable {name}", placed({path: value}), False) for name, path, value in known if value),
         *own,
-        *(() if _template_of(given) else _template_of(own)),
+        *(() if template else _template_of(own)),
     ]
     profile = next((layer.values["profile"] for layer in found if "profile" in layer.values), None)
     implied = [Layer(f"profile {one}", values, False) for one, values in PROFILES.items() if one == profile]
