@@ -48,8 +48,16 @@ PROBE_CALLS = ModelCallSettings(seconds=120, backoff_seconds=0.5)
 def examine(model: str | None = None, given: Sequence[Layer] = (), registry: Registry = REGISTRY) -> Iterator[Finding]:
     """Check everything that a run with given settings needs, and ask a model one question if it is named.
 
-    The findings hold no secrets.
+    A problem that breaks several parts is said once. The findings hold no secrets.
     """
+    said: set[str] = set()
+    for finding in _findings_of(model, given, registry):
+        if finding.state != "broken" or finding.detail not in said:
+            yield finding
+            said.add(finding.detail)
+
+
+def _findings_of(model: str | None, given: Sequence[Layer], registry: Registry) -> Iterator[Finding]:
     environment = Environment.read()
     yield from examine_settings(given, environment)
     yield Finding("python", "ok", platform.python_version())

@@ -101,6 +101,15 @@ def test_what_the_sources_say_counts_and_not_what_a_report_mentions() -> None:
     assert summary_of(found) == "nothing changed, 2 unchanged"
 
 
+def test_runs_that_read_other_sources_are_not_called_the_same() -> None:
+    found = compare(
+        side({PLANT: PAGE}, [("Norden produces 412 MW.", PLANT)]),
+        side({"https://other.example/": "Bees sleep."}, [("Bees sleep.", "https://other.example/")]),
+    )
+    assert found.unread
+    assert "nothing changed" not in summary_of(found)
+
+
 def test_a_changed_page_is_told_once_with_both_values_and_sources() -> None:
     later = PAGE.replace("412", "430").replace("Visitors are welcome on Mondays.", "A second turbine was ordered.")
     first = [("Norden produces 412 MW.", PLANT), ("The plant's output is 412 MW.", PLANT), ("About 120 people.", PLANT)]

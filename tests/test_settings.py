@@ -150,6 +150,7 @@ def test_the_file_of_an_empty_folder_is_used_by_the_real_command(
         ('template = "nope"\n', "template: There is no template 'nope'", "Fathom has due-diligence"),
         ('template = "nope.toml"\n', "template: There is no file", ""),
         ('tavily_api_key = "tvly-x"\n', "tavily_api_key holds a secret", "set TAVILY_API_KEY in the environment"),
+        ('tavily_key = "x"\n', "tavily_key holds a secret", "set TAVILY_API_KEY in the environment"),
         ('[openai]\napi_key = "x"\n', "openai.api_key holds a secret", "set OPENAI_API_KEY in the environment"),
         ('api_key = "planted"\n', "api_key holds a secret", "such as OPENAI_API_KEY"),
         (f'model = "sk-{"planted1" * 4}"\n', "model holds a secret", "set OPENAI_API_KEY in the environment"),

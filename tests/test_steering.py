@@ -34,11 +34,13 @@ def slow(providers: Stubs) -> Stubs:
 
 
 async def told(providers: Stubs, root: Path, kind: Steer, text: str = "", **settings: Any) -> RunResult:
-    """Research, and say something to the run after its first note."""
+    """Research, and say something to the run while its first note is written."""
+    providers.settings.held = "compressor"
     run = asyncio.create_task(investigated(root, **settings))
-    await asyncio.to_thread(providers.wait_for, 1, "compressor")
+    await asyncio.to_thread(lambda: providers.wait_for(1, "compressor", ended=False))
     (folder,) = (root / "research_artifacts").iterdir()
     await asyncio.to_thread(say, folder.name, kind, text, "ann", str(root))
+    providers.settings.held = ""
     return await run
 
 
@@ -161,6 +163,7 @@ async def test_remarks_of_another_run_with_the_same_key_are_not_heard(tmp_path: 
         (["tell", "nobody", "more", "--as", ""], "--as takes"),
         (["stop", "nobody", "--as", "x" * 101], "--as takes"),
         (["stop", "nobody"], "E5001"),
+        (["stop", "abc"], "an id needs at least 4 digits"),
     ],
 )
 def test_what_cannot_be_said_is_refused(fathom_cli: FathomCLI, tmp_path: Path, args: list[str], said: str) -> None:
@@ -194,11 +197,13 @@ def test_after_a_kill_and_in_a_replay_a_run_has_heard_the_same(
 ) -> None:
     root = ["--artifacts", str(tmp_path)]
     options = ["--model", "openai/stub", "--profile", "quick", "--fresh", "--quiet"]
+    stubs.settings.held = "compressor"
     process = forked(env, "research", QUERY, *options, *root)
     kills = Kills(stubs)
-    stubs.wait_for(1, "compressor")
+    stubs.wait_for(1, "compressor", ended=False)
     run_id = flow_runs(prefect_server.api_url)[0]["id"]
     done = fathom_cli(["tell", run_id[:8], REMARK, "--as", "ann", "--json", *root])
+    stubs.settings.held = ""
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["running"] is True
     stubs.wait_for(1, "critic")
@@ -219,3 +224,5 @@ def test_after_a_kill_and_in_a_replay_a_run_has_heard_the_same(
     over = fathom_cli(["stop", run_id[:8], *root])
     assert over.returncode == 2
     assert "has finished" in over.stderr
+    from_elsewhere = forked(env, "stop", run_id[:8], "--artifacts", str(tmp_path / "other"))
+    assert "has finished" in from_elsewhere.communicate()[1]

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 
 def answer(
-    run: Annotated[str, typer.Argument(help="The run's id or its first digits.", autocompletion=known_runs)],
+    run: Annotated[
+        str, typer.Argument(help="The run's id or its first digits (at least 4).", autocompletion=known_runs)
+    ],
     *,
     accept: Annotated[
         bool, typer.Option("--accept", help="Accept the assumptions, the plan or the draft as shown.")

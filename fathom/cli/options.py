@@ -59,7 +59,7 @@ Mcp = Annotated[
 ]
 Run = Annotated[
     str,
-    typer.Argument(help="Run: id or its first digits, folder, or plan title.", autocompletion=known_runs),
+    typer.Argument(help="Run: id or its first digits (at least 4), folder, or plan title.", autocompletion=known_runs),
 ]
 Root = Annotated[
     str | None,

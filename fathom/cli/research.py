@@ -153,6 +153,8 @@ def follow(
         return
     if quiet and not as_json:
         typer.echo(result.answer or result.report or result.reason, err=not result.report)
+        if result.unanswered:
+            typer.echo(f"fathom: what comes closest: fathom show {reference(result, artifact_root())}", err=True)
     else:
         shown = reference(result, artifact_root())
         output(result, lambda result: show_summary(result, address, shown), as_json=as_json)

@@ -168,7 +168,7 @@ def _show_audit(found: Audit) -> None:
         line((f"{len(found.events)} events, none changed, moved or removed{end}", "green"))
 
 
-_RUN = "id or its first digits, folder, or plan title."
+_RUN = "id or its first digits (at least 4), folder, or plan title."
 _STYLES = {"changed": "yellow", "disputed": "red", "settled": "green", "new": "green", "gone": "red"}
 
 

@@ -174,7 +174,7 @@ RunOrReport = Annotated[
     str,
     typer.Argument(
         metavar="RUN|FILE",
-        help="Run: id or its first digits, folder, or plan title. Or a report: its file.",
+        help="Run: id or its first digits (at least 4), folder, or plan title. Or a report: its file.",
         autocompletion=known_runs,
     ),
 ]

@@ -128,7 +128,8 @@ def _check_public(file: SettingsFile, key: str, value: object) -> None:
         return
     known = next((name for start, name in _VARIABLES.items() if isinstance(value, str) and value.startswith(start)), "")
     named = re.sub(r"\W+", "_", key).upper() if is_named and SECRET.sub("", key).strip("._-") not in ("", "api") else ""
-    variable = named or known or "the variable of its service, such as OPENAI_API_KEY or TAVILY_API_KEY,"
+    named = re.sub(r"^([A-Z]+)_KEY$", r"\1_API_KEY", named)
+    variable = known or named or "the variable of its service, such as OPENAI_API_KEY or TAVILY_API_KEY,"
     raise InvalidInput(
         f"{file}: {key} holds a secret, which has no place in a file of settings.",
         next_step=f"delete it there, and set {variable} in the environment",

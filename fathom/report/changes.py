@@ -50,7 +50,9 @@ def summary_of(changes: Changes) -> str:
     if changes.lost:
         return f"no report this time; the one before had {counted(changes.before.claims, 'claim')}"
     counts = [(len(changes.of(kind)), heading.lower()) for kind, heading in HEADINGS.items()]
-    parts = [f"{number} {heading}" for number, heading in counts if number] or ["nothing changed"]
+    parts = [f"{number} {heading}" for number, heading in counts if number]
+    if not parts:
+        parts = ["nothing changed" if changes.unchanged or not changes.unread else "no claim could be compared"]
     if changes.regained:
         parts.insert(0, "a report again")
     return ", ".join([*parts, f"{changes.unchanged} unchanged"])

@@ -68,7 +68,7 @@ def _disputed(claims: Sequence[Claim], sources: Mapping[str, Source]) -> Iterato
     if those and those[0].contradicting:
         against = sources.get(those[0].contradicting[0].source_id)
         who = f"Another source, {_named(against)}," if against else "Another source that was read"
-        more = f" Disputed as well: {_more(map(_sentence, those[1:]), 'sentence')}." if those[1:] else ""
+        more = f" Sources also disagree about {_more(map(_sentence, those[1:]), 'sentence')}." if those[1:] else ""
         yield f"{who} says otherwise about this: {_sentence(those[0])}{more}"
 
 

@@ -139,5 +139,7 @@ async def _found(name: str, artifacts: str | None) -> StoredRun:
         for run in await recent(LATEST) if find_api() else ():
             if is_prefix(folder, run.id):
                 own, run_key = place(run.id, run.parameters)
+                with suppress(RunNotFound):
+                    return await find(own, run.id)
                 return StoredRun(own, "", run.id, run_key)
         raise

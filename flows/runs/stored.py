@@ -127,7 +127,8 @@ async def find(store: ArtifactStore, name: str, say: Callable[[str], object] = l
     """
     found = await find_all(store, name, say)
     if not found:
-        raise RunNotFound(f"No run {name!r} in {store.address()}.", next_step="fathom runs lists them")
+        short = f"; an id needs at least {ID_DIGITS} digits" if len(name) < ID_DIGITS else ""
+        raise RunNotFound(f"No run {name!r} in {store.address()}.", next_step=f"fathom runs lists them{short}")
     if len(found) > 1:
         ids = ", ".join(run.run_id for run in found)
         raise InvalidInput(f"{name!r} matches {len(found)} runs.", next_step=f"choose one by its id: {ids}")

@@ -14,6 +14,7 @@ class Settings:
 
     Attributes:
         llm_delay, search_delay: seconds before an answer; extract takes as long as search.
+        held: role, or kind of request, that is not answered until this is set back.
         token_seconds: seconds before each token of a `slow` answer.
         one_at_a_time: the model's server answers one request at a time, and lets the others wait without a word.
         page_bytes: size of a page's raw text.
@@ -56,6 +57,7 @@ class Settings:
 
     llm_delay: float = 0.0
     search_delay: float = 0.0
+    held: str = ""
     token_seconds: float = 0.5
     one_at_a_time: bool = False
     page_bytes: int = 4_000
