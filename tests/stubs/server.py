@@ -149,7 +149,7 @@ class Stubs:
         asked = {"path": request.path, **request.query} if request.method == "GET" else await request.json()
         record = self._begin(kind, asked)
         await asyncio.sleep(self.settings.llm_delay if kind == "llm" else self.settings.search_delay)
-        while self.settings.held and self.settings.held in (record.kind, record.role):
+        while self.settings.held and self.settings.held in (record.kind, record.role):  # noqa: ASYNC110 - a thread sets it
             await asyncio.sleep(0.02)
         if record.behaviour == "hang":
             await asyncio.sleep(3_600)
