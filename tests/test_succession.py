@@ -132,6 +132,12 @@ async def test_sources_are_listed_with_the_dates_that_they_state(folder: Path, t
         ("The retention of logs is 30 days.", "Retention of logs was raised from 30 to 90 days.", True),
         ("The launch is planned for 3 May 2024.", "The launch is postponed to 17 May 2024.", True),
         (TABLE + "| Free | $0 | 2 GB |", TABLE + "| Team | $10 | 50 GB |", False),
+        (
+            "We decided that the basic plan costs 49 euros a month from April.",
+            "The earlier decision is revised: the basic plan costs 59 euros a month from July.",
+            True,
+        ),
+        ("The basic plan costs 49 euros a month.", "The board agreed that the family plan costs 59 euros.", False),
         ("Ada owns the billing service.", "Ben owns the search service.", False),
         ("Ada leads the team.", "Ben leads the web team.", False),
         ("Decision: approve travel for Ada.", "Decision: approve travel for Ben.", False),

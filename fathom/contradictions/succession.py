@@ -27,7 +27,8 @@ _CHANGE = re.compile(
     r"replac(?:es?|ed|ing)|supersed(?:es?|ed|ing)|takes? over|took over|taking over|hand(?:s|ed) over|"
     r"(?:moved?s?|change[sd]?|switch(?:es|ed)?|raised|reduced|goes|went|lowered|increased|decreased|rises|rose|drops|"
     r"dropped|cut|postponed|delayed|rescheduled|brought forward|pushed back) (?:from|to)|"
-    r"revers(?:es?|ed)|revok(?:es?|ed)|overturn(?:s|ed)|new (?:owner|lead|price|date|deadline|limit))\b",
+    r"revers(?:es?|ed)|revok(?:es?|ed)|revis(?:es?|ed)|amend(?:s|ed)|overturn(?:s|ed)|"
+    r"new (?:owner|lead|price|date|deadline|limit))\b",
     re.IGNORECASE,
 )
 _OLD = re.compile(
@@ -46,8 +47,13 @@ _MOVED = re.compile(
 _SINCE = re.compile(
     r",?\s*\b(?:as of|from|since|starting|effective(?: from)?|with effect from)\s+(?:the )?\Z", re.IGNORECASE
 )
-_NOT_TOLD = re.compile(
-    r"\b(?:now|currently|new)\b ?|\A(?:decision|decided|agreed|resolved|resolution): +", re.IGNORECASE
+_NOW = re.compile(r"\b(?:now|currently|new)\b ?", re.IGNORECASE)
+# Who said it, and that it was said: "We decided that", "The earlier decision is revised:".
+_TOLD = re.compile(
+    r"\A(?:[^,;:.]{1,40}\b(?:decided|agreed|resolved|confirmed|announced)(?: [^,;:.]{1,20})? that +"
+    r"|[^,;:.]{0,40}\b(?:decision|decided|agreed|resolved|resolution|revised|revision|amended|amendment|corrected|"
+    r"correction|update|updated)\b[^,;:.]{0,30}: +)",
+    re.IGNORECASE,
 )
 _PERMITS = re.compile(r"(?<=[a-z] )may(?= [a-z])")
 _OPEN = re.compile(
@@ -147,10 +153,9 @@ def _sentence(sentence: Sentence, title: frozenset[str], above: str) -> ReadStat
         return None
     if sentence.kind == "code" or text.endswith((":", "?")) or not 2 <= len(text.split()) <= MOST_WORDS:
         return None
-    decided = field and _DECISION.search(field["key"])
-    return _reading(
-        text, frozenset(content_terms(f"{above} {field['key']}")) if field and not decided else frozenset(), title
-    )
+    named = field and not _TOLD.match(text)
+    key = content_terms(f"{above} {field['key']}") if field and named else ()
+    return _reading(text, frozenset(key), title)
 
 
 def _reading(text: str, key: frozenset[str], title: frozenset[str]) -> ReadStatement:
@@ -192,7 +197,7 @@ def _undated(facts: Facts) -> str:
         before = _SINCE.sub("", text[: found.start])
         if before != text[: found.start]:
             text = before + (text[found.end :] if before else text[found.end :].lstrip(", "))
-    text = _PERMITS.sub("can", _NOT_TOLD.sub("", text)).strip()
+    text = _PERMITS.sub("can", _NOW.sub("", _TOLD.sub("", text))).strip()
     return text[:1].upper() + text[1:]
 
 

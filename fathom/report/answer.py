@@ -13,7 +13,7 @@ from fathom.extractive.questions import is_verb, keywords
 from fathom.extractive.reporter import CLOSEST, NOT_FOUND
 from fathom.models import Answered, Claim, Corroboration, Making, Report, ReportSection, Verdict, insufficiency
 from fathom.report.prose import new_parser
-from fathom.retrieval.asked import compares
+from fathom.retrieval.asked import compares, read_asked
 from fathom.text.plain import counted, joined
 from fathom.text.sentences import first_sentence, split_markdown
 from fathom.text.terms import terms
@@ -135,8 +135,10 @@ def _lacking_in(report: Report, answer: str, claims: Sequence[Claim]) -> list[st
     """Return what quotations lack of an answer."""
     shown = "\n".join(line for line in answer.split("\n") if not line.startswith(NOT_FOUND))
     held = set(terms(shown.replace("_", " "))) | set(terms(shown))
+    weights = read_asked(report.query).weights
     named = (word for word in dict.fromkeys(keywords(report.query)) if not is_verb(word))
-    missing = [word for word in named if not set(terms(word)) & held]
+    telling = (word for word in named if any(weights.get(term, 0) == 1 for term in terms(word)))
+    missing = [word for word in telling if not set(terms(word)) & held]
     lacking: list[str] = []
     if missing and claims:
         named_words = joined([f"“{word}”" for word in missing[:MOST_MISSING]], "and")
