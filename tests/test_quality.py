@@ -9,7 +9,7 @@ from importlib.resources import files
 from typing import get_args
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
@@ -407,6 +407,28 @@ def test_rows_count_as_sentences_do_and_what_amends_a_source_does_not() -> None:
     assert score(own, other.model_copy(update={"fields": {"Amends": "14"}}), facts=[fact])[0].corroboration == 0
     dated = other.model_copy(update={"fields": {"Updated": "14 March 2020"}})
     assert score(own, dated, facts=[fact])[0].corroboration == 0.5
+
+
+_WORDS = ["pump", "valve", "motor", "filter", "river", "north", "40", "7", "1,200"]
+_PHRASES = st.lists(st.sampled_from(_WORDS), min_size=3, max_size=9)
+
+
+@given(st.lists(_PHRASES, min_size=1, max_size=9), _PHRASES)
+@example([_WORDS[:3], _WORDS[1:7]], ["north", "40", "valve", "filter", "pump"])
+@example([_WORDS[:6]], ["north", "40", "valve", "filter", "pump"])
+@settings(deadline=None)
+def test_a_source_has_a_fact_if_one_sentence_has_most_of_its_words_and_all_of_its_numbers(
+    said: list[list[str]], fact: list[str]
+) -> None:
+    def numbers(words: list[str]) -> set[str]:
+        return {word for word in words if word[0].isdigit()}
+
+    wanted = set(fact)
+    held = any(len(wanted & set(words)) >= 0.75 * len(wanted) and numbers(fact) <= numbers(words) for words in said)
+    own = web("https://a.example/", f"The report says {' '.join(fact)}.")
+    other = web("https://b.example/", " ".join(f"The {' '.join(words)}." for words in said), 2)
+    found = score(own, other, facts=[Said(" ".join(fact), (own.source_id,))])[0].corroboration
+    assert (found > 0) == (held and len(wanted) >= 4)
 
 
 def test_a_copied_text_corroborates_nothing() -> None:

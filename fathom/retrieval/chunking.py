@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import groupby, pairwise
 from typing import NamedTuple
 
 from fathom.text.blocks import Block, open_fence, split_blocks
-from fathom.text.parsed import introduces
+from fathom.text.parsed import ParsedText, introduces
 from fathom.text.sentences import Sentence
 
 OMISSION = "[...]"
@@ -27,6 +28,7 @@ _HEADINGS = 3  # in a row, of one unit at most: menus have many
 _OPENING = 60  # sentences of front matter at most
 _TAG = re.compile(r"<h([1-6])\b", re.IGNORECASE)
 _MARKS = re.compile(r"(#{1,6})\s")
+KEPT = 16  # texts whose chunks are kept: those of a tool's output, which is cut until it fits
 _PLAIN = 7  # level of a heading that nothing marks: below all others
 _FIELD = re.compile(r":?[^\W\d_][\w -]{0,40}:(?:\s|\Z)")  # `Name: value` or `:Name: value`
 
@@ -188,6 +190,12 @@ class _Reading:
         self.parts.append(
             ChunkPart(start, stop, group + (not in_group), unit + (not in_unit), blocks, needs, opening, closing)
         )
+
+
+@lru_cache(maxsize=KEPT)
+def chunks_of(parsed: ParsedText) -> Chunks:
+    """Return the chunks of a text; of one that was cut lately, the same object."""
+    return Chunks(parsed.text, parsed.sentences)
 
 
 class Chunks:

@@ -11,7 +11,7 @@ from statistics import fmean
 from typing import NamedTuple
 
 from fathom.models import Brief, Model, Note, NoteMessage, SourceText, untold
-from fathom.retrieval.chunking import GAP, MAX_INDENT, Chunks, headings_above, opening_of
+from fathom.retrieval.chunking import GAP, MAX_INDENT, chunks_of, headings_above, opening_of
 from fathom.retrieval.ranking import TITLE_WEIGHT, Passage, bm25, rank_passages
 from fathom.text.blocks import open_fence
 from fathom.text.parsed import ParsedText, parse
@@ -75,7 +75,7 @@ def _pieces(number: int, text: str, parsed: ParsedText, room: int) -> Iterator[P
     What takes more than a fourth of the room, in tokens of four bytes, or is longer than `LONGEST` is cut at its lines.
     """
     sentences = parsed.sentences
-    chunks = Chunks(text, sentences)
+    chunks = chunks_of(parsed)
     companions = chunks.companions()
     opening = opening_of(sentences)
     above = headings_above(sentences)

@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from fathom.models import SourceText
-from fathom.retrieval.chunking import Chunks, headings_above
+from fathom.retrieval.chunking import Chunks, chunks_of, headings_above
 from fathom.retrieval.narrowing import GAP_TOKENS, Piece, assemble, line_start, narrow
 from fathom.text.parsed import parse
 from fathom.text.sentences import Sentence
@@ -95,7 +95,7 @@ def portions(text: SourceText, max_tokens: int) -> list[SourceText]:
     sentences = parsed.sentences
     if not sentences:
         return [text]
-    chunks = Chunks(text.text, sentences)
+    chunks = chunks_of(parsed)
     context = _Context(chunks, sentences)
     ends = [0, *(sentence.end for sentence in sentences)]
     costs = [count_tokens(text.text[start:end]) + 1 for start, end in pairwise(ends)]

@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from fathom.contradictions.finding import Said
@@ -34,6 +34,8 @@ LEAST_OF_ROW = 2  # of a row with a number, which says no more than what the num
 COPIED = 0.5  # share of the shorter text's sentences from which two texts are one
 _SILENT = ("heading", "rule", "code")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+_CITATION = re.compile(r"\[[^\]]{1,80}\]")
+_THOUSANDS = re.compile(r",(?=\d{3})")
 
 
 def site(source: Source) -> str:
@@ -70,47 +72,86 @@ def party(source: Source) -> Party:
 
 
 class _Texts:
-    """The texts of some sources, one of each, and which of them have a word of some facts."""
+    """The texts of some sources, one of each, and which of them have some facts."""
 
-    def __init__(self, texts: Iterable[SourceText], facts: Iterable[str]) -> None:
-        self._parsed = {text.source_id: parse(text.text) for text in texts}
-        wanted = {term for fact in facts for term in query_terms(fact)}
-        self._said: dict[str, frozenset[int]] = {}
-        self._having: dict[str, list[str]] = {}  # the sources with each term
-        for source_id, text in self._parsed.items():
-            for term in wanted & text.occurrences.keys():
-                self._having.setdefault(term, []).append(source_id)
+    def __init__(self, texts: Iterable[SourceText], facts: Sequence[str]) -> None:
+        numbers = frozenset[str]().union(*map(_numbers, facts))
+        self._texts = {text.source_id: _FactText(parse(text.text), numbers) for text in texts}
+        self._repeating: dict[frozenset[str], bool] = {}
 
     def having(self, fact: str) -> set[str]:
         """Return the sources in which one sentence has the fact."""
         wanted, numbers = query_terms(fact), _numbers(fact)
         if len(wanted) < (LEAST_OF_ROW if numbers and "|" in fact else LEAST_TERMS):
             return set()
-        # A sentence with three quarters of the words has one of the rarest quarter and one.
-        rare = sorted(wanted, key=lambda term: len(self._having.get(term, ())))
-        rare = rare[: len(wanted) - math.ceil(HELD * len(wanted)) + 1]
-        near = {source_id: self._parsed[source_id] for term in rare for source_id in self._having.get(term, ())}
-        return {
-            source_id
-            for source_id, text in near.items()
-            if any(_has(text, i, wanted, numbers) for term in rare for i in text.occurrences.get(term, ()))
-        }
+        return {source_id for source_id, text in self._texts.items() if text.has(wanted, numbers)}
 
-    def said(self, source_id: str) -> frozenset[int]:
-        """Return the hashes of a source's sentences."""
-        if source_id not in self._said:
-            self._said[source_id] = frozenset(map(hash, _long_sentences(self._parsed[source_id])))
-        return self._said[source_id]
+    def repeat(self, mine: str, yours: str) -> bool:
+        """Whether one of two texts repeats the other, by their sentences."""
+        pair = frozenset((mine, yours))
+        if pair not in self._repeating:
+            said, also = self._texts[mine].said, self._texts[yours].said
+            self._repeating[pair] = len(said & also) >= COPIED * (min(len(said), len(also)) or 1)
+        return self._repeating[pair]
 
 
-def _has(text: ParsedText, number: int, wanted: Sequence[str], numbers: frozenset[str]) -> bool:
-    """Whether a sentence has enough of a fact's words, and all of its numbers."""
-    held = text.terms(number)
-    return (
-        text.kinds[number] not in _SILENT
-        and sum(term in held for term in wanted) >= HELD * len(wanted)
-        and numbers <= _numbers(text.sentence(number).text)
-    )
+class _FactText:
+    """A text in which facts are looked for.
+
+    Sets of its sentences are kept as the bits of a number, so that the time for a fact does not depend on how many
+    sentences share its words: where the vocabulary is small, nearly all do.
+    """
+
+    def __init__(self, parsed: ParsedText, numbers: frozenset[str]) -> None:
+        self._parsed = parsed
+        self._numbers = numbers  # those of the facts
+        self._having: dict[str, int] = {}  # the sentences with each term that was looked for
+
+    def has(self, wanted: Sequence[str], numbers: frozenset[str]) -> bool:
+        """Whether a sentence has enough of a fact's words, and all of its numbers."""
+        least = math.ceil(HELD * len(wanted))
+        if sum(term in self._parsed.occurrences for term in wanted) < least:
+            return False
+        found = self._speaking
+        for number in numbers:
+            found &= self._with_number.get(number, 0)
+        # The sentences with at least so many of the terms seen so far, by that number.
+        reached = [found, *[0] * least]
+        for term in wanted:
+            having = self._with_term(term)
+            for held in range(least, 0, -1):
+                reached[held] |= reached[held - 1] & having
+        return bool(reached[least])
+
+    @cached_property
+    def said(self) -> frozenset[int]:
+        """The hashes of its sentences."""
+        return frozenset(map(hash, _long_sentences(self._parsed)))
+
+    @cached_property
+    def _speaking(self) -> int:
+        """The sentences that say something, no headings, rules or code."""
+        return self._bits(number for number, kind in enumerate(self._parsed.kinds) if kind not in _SILENT)
+
+    @cached_property
+    def _with_number(self) -> dict[str, int]:
+        """The sentences with each number of the facts."""
+        found: dict[str, list[int]] = {}
+        for at in range(len(self._parsed)):
+            for number in _numbers(self._parsed.sentence(at).text) & self._numbers:
+                found.setdefault(number, []).append(at)
+        return {number: self._bits(places) for number, places in found.items()}
+
+    def _with_term(self, term: str) -> int:
+        if term not in self._having:
+            self._having[term] = self._bits(self._parsed.occurrences.get(term, ()))
+        return self._having[term]
+
+    def _bits(self, sentences: Iterable[int]) -> int:
+        bits = bytearray(len(self._parsed) // 8 + 1)
+        for number in sentences:
+            bits[number >> 3] |= 1 << (number & 7)
+        return int.from_bytes(bits, "little")
 
 
 def _long_sentences(text: ParsedText) -> Iterator[str]:
@@ -121,14 +162,14 @@ def _long_sentences(text: ParsedText) -> Iterator[str]:
 
 def _numbers(text: str) -> frozenset[str]:
     """Return the numbers of a text without the commas of thousands; a citation such as [1] is not one."""
-    found = _NUMBER.findall(re.sub(r"\[[^\]]{1,80}\]", " ", text))
-    return frozenset(re.sub(r",(?=\d{3})", "", number) for number in found)
+    found = _NUMBER.findall(_CITATION.sub(" ", text) if "[" in text else text)
+    return frozenset(_THOUSANDS.sub("", number) if "," in number else number for number in found)
 
 
 def corroborate(texts: Sequence[SourceText], facts: Iterable[Said]) -> dict[str, list[int]]:
     """Count for each source and each of its facts the independent sources that have it too."""
     facts = list(facts)
-    read = _Texts(texts, (fact.text for fact in facts))
+    read = _Texts(texts, [fact.text for fact in facts])
     standings = {text.source_id: standing_of(text, text.text) for text in texts}
     parties = {text.source_id: party(text) for text in texts}
     found: dict[str, list[int]] = {}
@@ -138,14 +179,9 @@ def corroborate(texts: Sequence[SourceText], facts: Iterable[Said]) -> dict[str,
             if own := parties.get(source_id):
                 others = [other for other in having if not own.related(parties[other])]
                 others = [other for other in others if not standings[source_id].related(standings[other])]
-                sites = {parties[o].site for o in others if not _repeats(read.said(source_id), read.said(o))}
+                sites = {parties[other].site for other in others if not read.repeat(source_id, other)}
                 found.setdefault(source_id, []).append(len(sites))
     return found
-
-
-def _repeats(mine: frozenset[int], yours: frozenset[int]) -> bool:
-    """Whether one of two texts repeats the other, by their sentences."""
-    return len(mine & yours) >= COPIED * (min(len(mine), len(yours)) or 1)
 
 
 OPENING_CHARS = 4_000

@@ -33,7 +33,7 @@ class ParsedText:
     """The sentences of a text, numbered from 0, and the terms of each."""
 
     def __init__(self, text: str, sentences: Sequence[Sentence], language: Language) -> None:
-        self._text = text
+        self.text = text
         self.kinds: Sequence[Kind] = [s.kind for s in sentences]
         self.paragraphs: Sequence[int] = array("I", (s.paragraph for s in sentences))
         self._places = array("I", (place for s in sentences for place in (s.start, s.end)))
@@ -49,7 +49,7 @@ class ParsedText:
     def sentence(self, number: int) -> Sentence:
         """Return a sentence."""
         start, end = self._places[2 * number], self._places[2 * number + 1]
-        return Sentence(self._text[start:end], start, end, self.kinds[number], self.paragraphs[number])
+        return Sentence(self.text[start:end], start, end, self.kinds[number], self.paragraphs[number])
 
     def holding(self, start: int, end: int) -> range:
         """Return the numbers of the sentences that a stretch of the text, as character offsets, stands in."""
