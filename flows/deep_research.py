@@ -13,19 +13,19 @@ from prefect.client.schemas.objects import State
 from prefect.runtime import flow_run
 from pydantic import WithJsonSchema
 
+from fathom.budget.caps import store_budget_of
 from fathom.budget.ledger import Ledger
-from fathom.budget.purse import purse_of
 from fathom.config.environment import Environment
 from fathom.config.inputs import check_query
 from fathom.config.secrets import Scrubber, guard_logs
 from fathom.config.settings import Mode, ResearchSettings
 from fathom.errors import StoreError
-from fathom.flows.agreeing import agree, write_accepted
+from fathom.flows.approval import agree, write_accepted
+from fathom.flows.changes import compare_with_last
 from fathom.flows.rounds import research_rounds
 from fathom.flows.runs import following
 from fathom.flows.runs.endings import ended, page, tell_failure, whereabouts
 from fathom.flows.runs.states import FLOW
-from fathom.flows.since_last import compare_with_last
 from fathom.flows.writing import save_explanation, save_provenance, save_report
 from fathom.llm.model_checks import check_models, models_of
 from fathom.models import Report, RunResult
@@ -95,10 +95,10 @@ async def deep_research(
             asked = settings.model_copy(update={"artifacts": None})  # a store that has moved is the same store
             start = await _begin(query, asked, store, environment, parent=parent or "", watch=watch or "")
             check_models(start.settings, environment)  # at each attempt: a key may be missing where the run is resumed
-            purse = purse_of(store, environment, datetime.now(UTC))
+            store_budget = store_budget_of(store, environment, datetime.now(UTC))
             if models_of(start.settings):
-                await purse.check()
-            ledger = await Ledger.open(start.settings.budget, store, f"{RESULTS}/{start.run_key}/ledger", purse)
+                await store_budget.check()
+            ledger = await Ledger.open(start.settings.budget, store, f"{RESULTS}/{start.run_key}/ledger", store_budget)
             audit = AuditLog(store, f"{RESULTS}/{start.run_key}/{PENDING_FILE}", log_event)
             engine = Engine(start, store, environment, ledger, audit)
             if problem := start_tracing(environment):

@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from uuid import uuid4
 
+from fathom.budget.caps import store_budget_of
 from fathom.budget.ledger import Ledger
-from fathom.budget.purse import purse_of
 from fathom.config.environment import Environment
 from fathom.config.given import settings_from
 from fathom.config.groups import EXTRACTIVE, Role
@@ -168,10 +168,10 @@ class _Judging:
             return {}
         phase(f"judging {counted(len(statements), 'claim')} by {self.model}")
         store = ArtifactStore(f"memory://verify-{uuid4()}")
-        purse = purse_of(ArtifactStore(artifact_root()), self.environment, datetime.now(UTC))
-        await purse.check()
+        store_budget = store_budget_of(ArtifactStore(artifact_root()), self.environment, datetime.now(UTC))
+        await store_budget.check()
         budget = settled_budget(self.settings).model_copy(update={"research_share": 1.0})
-        ledger = Ledger(budget, store, "ledger", purse=purse)
+        ledger = Ledger(budget, store, "ledger", store_budget=store_budget)
         backend = ModelBackend(self.environment, ledger, self.settings.model_calls, self.settings.prices)
         async with aclosing(ledger), aclosing(backend):
             fits = fitting(JUDGE, self._chosen, await backend.window(self._chosen))

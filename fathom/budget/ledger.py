@@ -17,7 +17,7 @@ from math import ceil
 from typing import NamedTuple, Self
 from uuid import uuid4
 
-from fathom.budget.purse import Purse
+from fathom.budget.caps import StoreBudget
 from fathom.config.groups import Budget
 from fathom.errors import BudgetExceeded, CircuitOpen, StoreError
 from fathom.models import Account
@@ -85,7 +85,7 @@ class Ledger:
         earlier: tuple[Cost, float] = (Cost(), 0.0),
         *,
         clock: Callable[[], float] = time.monotonic,
-        purse: Purse | None = None,
+        store_budget: StoreBudget | None = None,
     ) -> None:
         self.budget = budget
         self._store = store
@@ -93,7 +93,7 @@ class Ledger:
         self._earlier, self._earlier_seconds = earlier
         self._spent = self._held = Cost()
         self._open = 0  # reservations
-        self._purse = purse or Purse()
+        self._store_budget = store_budget or StoreBudget()
         self._clock = clock
         self._began = clock()
         self.rested = 0.0
@@ -105,8 +105,10 @@ class Ledger:
         """Whether the budget kept a research role from calling its model; set by the caller."""
 
     @classmethod
-    async def open(cls, budget: Budget, store: ArtifactStore, folder: str, purse: Purse | None = None) -> Self:
-        """Return the ledger of a run, with what earlier processes spent on it; the purse is of this process.
+    async def open(
+        cls, budget: Budget, store: ArtifactStore, folder: str, store_budget: StoreBudget | None = None
+    ) -> Self:
+        """Return the ledger of a run, with what earlier processes spent on it; the store budget is of this process.
 
         Raises:
             StoreError: an account cannot be read.
@@ -122,11 +124,11 @@ class Ledger:
                     f"{store.address(f'{folder}/{name}')} is not a valid account of the budget: {error!r}.",
                     next_step="restore the file; without it the budget cannot be kept",
                 ) from error
-        return cls(budget, store, folder, (spent, seconds), purse=purse)
+        return cls(budget, store, folder, (spent, seconds), store_budget=store_budget)
 
     async def aclose(self) -> None:
         """Give back what this process took from the caps of all runs and did not use."""
-        await self._purse.close()
+        await self._store_budget.close()
 
     @property
     def total(self) -> Cost:
@@ -201,7 +203,7 @@ class Ledger:
         attempt = Attempt(reserved)
         broken_off = covered = False
         try:
-            await self._purse.cover(reserved.usd)
+            await self._store_budget.cover(reserved.usd)
             covered = True
             await self._save()
             yield attempt
@@ -218,7 +220,7 @@ class Ledger:
             self._version += 1
             self._settled.set()
             if covered:
-                self._purse.give_back(reserved.usd - attempt.cost.usd)
+                self._store_budget.give_back(reserved.usd - attempt.cost.usd)
             if not broken_off:
                 await self._save()
 

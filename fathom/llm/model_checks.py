@@ -6,9 +6,9 @@ from contextlib import aclosing
 
 from pydantic import Field, ValidationError
 
+from fathom.budget.caps import CAPS
 from fathom.budget.ledger import Ledger
 from fathom.budget.prices import Pricing
-from fathom.budget.purse import CAPS
 from fathom.config.environment import Environment
 from fathom.config.groups import DEFAULT_USD, EXTRACTIVE, Budget, ModelCallSettings, Role, RoleModel, StructuredOutput
 from fathom.config.settings import ResolvedSettings

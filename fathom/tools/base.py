@@ -32,7 +32,7 @@ from fathom.text.urls import canonical_url
 from fathom.tools.earlier import EarlierRun
 from fathom.tools.fetch.allow import AllowList
 from fathom.tools.pages import WebPage
-from fathom.tools.paying import Till
+from fathom.tools.payment import SearchBudget
 
 if TYPE_CHECKING:
     from fathom.tools.documents.corpus import UploadedCorpora
@@ -212,7 +212,7 @@ class RunContext:
     query: str  # the run's question
     configured_vendors: Sequence[type[SearchVendor]]  # in the order in which they are asked
     fetchable: Sequence[str]  # names of the tools whose results may be fetched
-    till: Till = field(default_factory=Till)  # that pays for searches and pages
+    search_budget: SearchBudget = field(default_factory=SearchBudget)  # that pays for searches and pages
     earlier: EarlierRun | None = None  # the run that it follows up on
     corpora: UploadedCorpora | None = None  # in the editions that it reads
     unreadable: UnreadablePages = field(default_factory=UnreadablePages)

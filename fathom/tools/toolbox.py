@@ -30,7 +30,7 @@ from fathom.tools.earlier import EarlierRun
 from fathom.tools.mcp.configuration import PREFIX
 from fathom.tools.mcp.offer import OfferedTools
 from fathom.tools.mcp.servers import McpServers
-from fathom.tools.paying import Till, receipt
+from fathom.tools.payment import SearchBudget, receipt
 from fathom.tools.redact import redact, redacted
 from fathom.tools.registry import REGISTRY, Registry
 
@@ -178,7 +178,7 @@ def open_toolbox(
         query,
         configured_vendors=[vendor for vendor in registry.wanted(search) if vendor.is_configured(environment)],
         fetchable=[tool.name for tool in registry.tools.values() if tool.fetchable],
-        till=Till(ledger, settings.search_prices),
+        search_budget=SearchBudget(ledger, settings.search_prices),
         earlier=earlier,
         corpora=corpora,
     )

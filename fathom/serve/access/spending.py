@@ -26,8 +26,8 @@ from prefect.client.orchestration import get_client
 from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId
 from prefect.client.schemas.objects import FlowRun
 
+from fathom.budget.caps import SharedAccount
 from fathom.budget.ledger import Ledger
-from fathom.budget.purse import SharedAccount
 from fathom.config.environment import Environment
 from fathom.config.form import SetBy, setting_of
 from fathom.config.groups import DEFAULT_USD, EXTRACTIVE, Budget

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fathom.budget.purse import CAPS
+from fathom.budget.caps import CAPS
 from fathom.config.environment import Environment
 from fathom.config.settings import ResearchSettings
 from fathom.errors import InvalidInput, MissingCredential
 from fathom.tools.base import SearchVendor
-from fathom.tools.paying import Price, Till
+from fathom.tools.payment import Price, SearchBudget
 from fathom.tools.search.over_litellm import PREFIX, PROVIDERS, vendor_of
 
 
@@ -62,8 +62,8 @@ def prices_of(
 ) -> dict[str, Price]:
     """Return what a search by each vendor costs that a run asks, in their order."""
     asked = named(settings.search or (), vendors)
-    till = Till(prices=settings.search_prices)
+    search_budget = SearchBudget(prices=settings.search_prices)
     return {
-        vendor.key(): till.price(vendor.key(), vendor.price(settings.max_results))
+        vendor.key(): search_budget.price(vendor.key(), vendor.price(settings.max_results))
         for vendor in asked or [one for one in vendors if one.is_configured(environment) and not one.only_named]
     }

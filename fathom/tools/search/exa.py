@@ -7,7 +7,7 @@ from decimal import Decimal
 from pydantic import BaseModel
 
 from fathom.tools.pages import Score, WebPage
-from fathom.tools.paying import Price
+from fathom.tools.payment import Price
 from fathom.tools.search.keyed import KeyedVendor, Text
 
 # https://exa.ai/docs/reference/pricing: ten results with their texts, and each one beyond these.

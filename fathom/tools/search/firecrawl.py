@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import BaseModel
 
 from fathom.tools.pages import WebPage
-from fathom.tools.paying import Price
+from fathom.tools.payment import Price
 from fathom.tools.search.keyed import KeyedVendor, Plain, Text
 
 # https://docs.firecrawl.dev/billing: two credits for each ten results begun, one for a page, one for a page of a PDF.

@@ -85,13 +85,13 @@ class Jina(KeyedVendor):
         return await read_each(urls, self._page, _AT_ONCE)
 
     async def _page(self, url: str) -> WebPage:
-        till, headers = self._run.till, {"X-Token-Budget": str(_PAGE_TOKENS)}
+        search_budget, headers = self._run.search_budget, {"X-Token-Budget": str(_PAGE_TOKENS)}
 
         async def ask() -> list[WebPage]:
             answer = await retrying(
-                lambda: till.pay(
+                lambda: search_budget.pay(
                     "read:jina",
-                    till.price("jina", _PAGE_TOKENS * _TOKEN, search=False),
+                    search_budget.price("jina", _PAGE_TOKENS * _TOKEN, search=False),
                     lambda: self.ask(_Read, "/", body={"url": url}, address=self._reader, headers=headers),
                     lambda answer: (answer.data.usage or _Usage()).tokens * _TOKEN,
                 )

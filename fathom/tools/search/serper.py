@@ -7,7 +7,7 @@ from decimal import Decimal
 from pydantic import BaseModel
 
 from fathom.tools.pages import WebPage
-from fathom.tools.paying import Price
+from fathom.tools.payment import Price
 from fathom.tools.search.keyed import KeyedVendor, Plain, Text
 
 _CREDIT = Decimal("0.001")  # of the smallest package, https://serper.dev

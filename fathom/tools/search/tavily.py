@@ -16,7 +16,7 @@ from fathom.text.urls import canonical_url
 from fathom.tools.base import RunContext, SearchVendor
 from fathom.tools.http import limited_client, raise_status, retrying, service_errors
 from fathom.tools.pages import Score, WebPage, is_page
-from fathom.tools.paying import Till
+from fathom.tools.payment import SearchBudget
 from fathom.tools.search.keyed import shortened
 
 if TYPE_CHECKING:
@@ -62,16 +62,16 @@ class Tavily(SearchVendor):
     setup = "TAVILY_API_KEY (keys: https://tavily.com)"
     usd = _CREDIT
 
-    def __init__(self, key: str, address: str, pages: TimedCache, till: Till | None = None) -> None:
+    def __init__(self, key: str, address: str, pages: TimedCache, search_budget: SearchBudget | None = None) -> None:
         self._key = key
         self.address = address
         self._pages = pages
-        self._till = till or Till()
+        self._search_budget = search_budget or SearchBudget()
 
     @classmethod
     def open(cls, run: RunContext) -> Self:
         """Use the user's key, at the public service unless TAVILY_BASE_URL names another."""
-        return cls(run.variable("TAVILY_API_KEY"), run.variable("TAVILY_BASE_URL") or API, run.pages, run.till)
+        return cls(run.variable("TAVILY_API_KEY"), run.variable("TAVILY_BASE_URL") or API, run.pages, run.search_budget)
 
     async def search(self, query: str, limit: int) -> list[WebPage]:
         """Return the pages it finds, with their whole text where it has that; a long query is cut at a word."""
@@ -93,9 +93,11 @@ class Tavily(SearchVendor):
             async with self._client() as client:
                 return _Answer.model_validate(await client.extract(wanted, format="markdown"))
 
-        price = self._till.price("tavily", _CREDIT / _PAGES_A_CREDIT, search=False) or Decimal(0)
+        price = self._search_budget.price("tavily", _CREDIT / _PAGES_A_CREDIT, search=False) or Decimal(0)
         answer = await retrying(
-            lambda: self._till.pay("read:tavily", price * len(wanted), ask, lambda answer: price * len(answer.results))
+            lambda: self._search_budget.pay(
+                "read:tavily", price * len(wanted), ask, lambda answer: price * len(answer.results)
+            )
         )
         read = {canonical_url(page.url): page for page in map(_web_page, answer.results) if is_page(page.url)}
         reasons = {

@@ -23,7 +23,7 @@ from fathom.text.urls import canonical_url
 from fathom.tools.base import RunContext, SearchVendor, Tool
 from fathom.tools.http import retrying
 from fathom.tools.pages import WebPage, is_page, output, remembered
-from fathom.tools.paying import Till
+from fathom.tools.payment import SearchBudget
 
 
 class _Answer(NamedTuple):
@@ -53,7 +53,7 @@ class WebSearchTool(Tool):
         rules: SourceRules | None = None,
         *,
         mode: SearchMode = SearchMode.first,
-        till: Till | None = None,
+        search_budget: SearchBudget | None = None,
     ) -> None:
         self._vendors = vendors
         self._searches = searches
@@ -61,14 +61,19 @@ class WebSearchTool(Tool):
         self._rules = rules or SourceRules()
         self._wanted = max_results * (2 if self._rules.allow or self._rules.block else 1)
         self._together = mode is SearchMode.all
-        self._till = till or Till()
+        self._search_budget = search_budget or SearchBudget()
 
     @classmethod
     def open(cls, run: RunContext) -> Self:
         """Search with the vendors that are configured."""
         wanted = run.settings
         return cls(
-            run.vendors, run.searches, wanted.max_results, wanted.sources, mode=wanted.search_mode, till=run.till
+            run.vendors,
+            run.searches,
+            wanted.max_results,
+            wanted.sources,
+            mode=wanted.search_mode,
+            search_budget=run.search_budget,
         )
 
     async def run(self, tool_input: str) -> ToolOutput:
@@ -107,10 +112,12 @@ class WebSearchTool(Tool):
         return answers
 
     async def _ask(self, vendor: SearchVendor, query: str) -> _Answer:
-        price = self._till.price(vendor.key(), vendor.price(self._wanted))
+        price = self._search_budget.price(vendor.key(), vendor.price(self._wanted))
 
         async def attempt() -> list[WebPage]:
-            return await self._till.pay(f"search:{vendor.key()}", price, lambda: vendor.search(query, self._wanted))
+            return await self._search_budget.pay(
+                f"search:{vendor.key()}", price, lambda: vendor.search(query, self._wanted)
+            )
 
         key = f"search {vendor.name} {vendor.address} {self._wanted} {query}"
         try:

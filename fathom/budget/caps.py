@@ -90,7 +90,7 @@ class SharedAccount:
         return f"{self._folder}/{number:0{_DIGITS}}.json"
 
 
-class Purse:
+class StoreBudget:
     """What one process of a run has taken from the accounts of the day and the month.
 
     Both are those of the time at which it began.
@@ -157,11 +157,11 @@ class Purse:
         raise _exceeded(account)
 
 
-def purse_of(store: ArtifactStore, environment: Environment, now: datetime) -> Purse:
-    """Return the purse of a run that begins now (UTC), with the caps of the environment."""
+def store_budget_of(store: ArtifactStore, environment: Environment, now: datetime) -> StoreBudget:
+    """Return the budget of a run in its store that begins now (UTC), with the caps of the environment."""
     day, month = now.date().isoformat(), f"{now:%Y-%m}"
     caps = [(period, environment.cap(name), name) for period, name in zip((day, month), CAPS, strict=True)]
-    return Purse([SharedAccount(store, period, cap, name) for period, cap, name in caps if cap is not None])
+    return StoreBudget([SharedAccount(store, period, cap, name) for period, cap, name in caps if cap is not None])
 
 
 def _exceeded(account: SharedAccount) -> BudgetExceeded:

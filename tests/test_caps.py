@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fathom.budget.caps import SharedAccount, StoreBudget, store_budget_of
 from fathom.budget.ledger import Cost, Ledger
-from fathom.budget.purse import Purse, SharedAccount, purse_of
 from fathom.config.environment import Environment
 from fathom.config.groups import Budget
 from fathom.errors import BudgetExceeded, InvalidInput
@@ -42,8 +42,8 @@ async def test_no_number_of_processes_passes_the_cap(cap: int, runs: list[list[t
 
     async def run(requests: list[tuple[int, int]]) -> None:
         nonlocal spent
-        purse = Purse([account(store, cap)])
-        ledger = Ledger(Budget(), store, f"ledger-{uuid4()}", purse=purse)
+        store_budget = StoreBudget([account(store, cap)])
+        ledger = Ledger(Budget(), store, f"ledger-{uuid4()}", store_budget=store_budget)
         for worst, percent in requests:
             most = Cost(Decimal(worst) / 100, 1, 1)
             try:
@@ -63,15 +63,15 @@ async def test_no_number_of_processes_passes_the_cap(cap: int, runs: list[list[t
 
 async def test_what_a_killed_process_had_taken_counts_as_spent(tmp_path: Path) -> None:
     store = ArtifactStore(str(tmp_path))
-    await Purse([account(store, 100)]).cover(Decimal("0.80"))
+    await StoreBudget([account(store, 100)]).cover(Decimal("0.80"))
     with pytest.raises(BudgetExceeded, match="FATHOM_DAILY_USD"):
-        await Purse([account(store, 100)]).cover(Decimal("0.30"))
+        await StoreBudget([account(store, 100)]).cover(Decimal("0.30"))
 
 
 def test_an_amount_that_is_none_is_refused() -> None:
     for text in ("ten", "-1", "0", "inf"):
         with pytest.raises(InvalidInput, match="FATHOM_DAILY_USD"):
-            purse_of(ArtifactStore("memory://caps"), Environment.read({"FATHOM_DAILY_USD": text}), NOW)
+            store_budget_of(ArtifactStore("memory://caps"), Environment.read({"FATHOM_DAILY_USD": text}), NOW)
 
 
 @pytest.mark.usefixtures("prefect_server")

@@ -34,7 +34,7 @@ def receipt() -> Iterator[list[Charge]]:
         _receipt.reset(token)
 
 
-class Till:
+class SearchBudget:
     """Pays from the budget of a run, if there is one; `prices` are the user's, in dollars a search by vendor."""
 
     def __init__(self, ledger: Ledger | None = None, prices: Mapping[str, float] | None = None) -> None:
