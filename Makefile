@@ -22,7 +22,7 @@ MAKEFLAGS += --no-print-directory
 	bench-guard bench-compare bench-record lock clean
 
 help:
-	@echo 'make research Q="How does ...?"   research a question; prints where the report is kept'
+	@echo 'make research Q="How does ...?"   research a question; prints the answer, and where the report is'
 	@echo '              DOCS=path           your own files instead of the embedded ones (txt md rst html pdf docx yaml json toml csv)'
 	@echo '              MODEL=provider/name a language model; without one the report is made of quotations'
 	@echo '              ARGS="--profile deep"   any other option of `fathom research --help`'

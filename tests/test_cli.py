@@ -325,7 +325,9 @@ def test_a_question_without_any_key(fathom_cli: FathomCLI, prefect_server: Prefe
     assert [row["run_id"] for row in json.loads(fathom_cli(["runs", "--json"]).stdout)] == [result.run_id]
 
     again = fathom_cli(["resume", result.run_id[:8], "--quiet"], prefect_server.env)
-    assert (again.returncode, again.stdout.strip()) == (0, result.report)
+    assert again.returncode == 0
+    assert again.stdout.startswith("## Answer\n")
+    assert again.stdout.split("## Answer\n")[1].split("**How sure:**")[0] in report
     unknown = fathom_cli(["resume", "0000-0000"], prefect_server.env)
     assert unknown.returncode == 2
     assert "E5001" in unknown.stderr
@@ -348,7 +350,10 @@ def test_own_documents_from_another_folder(
     assert "only your documents are searched" in done.stderr
     assert "warning" not in done.stderr
     (report,) = (tmp_path / "artifacts").rglob("report.md")
-    assert done.stdout.startswith(f"  report   {report.with_suffix('.html')}\n")
+    assert done.stdout.startswith("## Answer\n")
+    assert "three times" in done.stdout.split("**How sure:**")[0]
+    assert "1. Retries, `docs:notes/retries.md`" in done.stdout
+    assert f"\n\n  report   {report.with_suffix('.html')}\n" in done.stdout
     assert f"{prefect_server.api_url.removesuffix('/api')}/runs/flow-run/" in done.stdout
     assert "three times" in report.read_text()
     manifest = json.loads((report.parent / "run.json").read_text())

@@ -15,7 +15,7 @@ from rich.text import Text
 from fathom.text.plain import counted
 
 if TYPE_CHECKING:
-    from fathom.models import Metrics, RunResult, Unanswered
+    from fathom.models import Metrics, Report, RunResult, Unanswered
 
 T = TypeVar("T")
 
@@ -89,12 +89,23 @@ def dollars(cost_usd: float | None) -> str:
     return "price unknown" if cost_usd is None else f"${cost_usd:.4f}"
 
 
+def show_answer(report: Report) -> None:
+    """Print what answers the question, how sure it is, and the sources that it cites."""
+    from rich.markdown import Markdown
+
+    from fathom.report.markdown import render_answer
+
+    console, answer = Console(highlight=False), printable(render_answer(report))
+    if console.is_terminal:
+        console.print(Markdown(answer))
+    else:
+        console.file.write(answer)
+
+
 def show_summary(result: RunResult, address: str = "", reference: str = "") -> None:
     """Print the outcome of a run, with its page in the Prefect UI and what `fathom show` accepts for it."""
     ending = result.status.value.replace("_", " ")
     rows = [
-        ("answer", result.answer or ""),
-        ("", "" if result.confidence is None else f"probability that it is right: {result.confidence:.0%}"),
         ("report", _from_here(page_of(result))),
         ("", "report.md beside it has the same as text" if result.report else ""),
         ("ended", f"{ending}: {result.reason}" if result.reason else ending),

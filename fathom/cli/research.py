@@ -12,13 +12,13 @@ import typer
 from rich.table import Table
 
 from fathom.cli.options import GivenOptions, Json, Mcp, Open, Quiet, Root, Run
-from fathom.cli.printing import line, one_line, open_page, output, show_summary
+from fathom.cli.printing import line, one_line, open_page, output, show_answer, show_summary
 
 if TYPE_CHECKING:
     from prefect.client.schemas.objects import FlowRun
 
     from fathom.cli.watch import RunWatcher
-    from fathom.models import RunResult
+    from fathom.models import Report, RunResult
     from fathom.run.engine import Parent
     from fathom.run.estimate import Bounds, PhaseEstimate
     from fathom.storage.runs import StoredRun
@@ -39,9 +39,9 @@ def research(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Research a question and write a cited report.
+    """Research a question, print the answer and write a cited report.
 
-    Without a model, the report consists of quotations. Without --docs or a key for web search, the only source is
+    With --quiet, the command prints only the answer with its sources. Without a model, the report consists of quotations. Without --docs or a key for web search, the only source is
     the Python language reference.
 
     Example: fathom research "What did we decide about retries?" --docs notes/ --model openai/gpt-5-mini
@@ -116,14 +116,15 @@ def follow(
     from fathom.cli.watch import RunWatcher
     from fathom.errors import UserError
     from fathom.flows.preflight import artifact_root
-    from fathom.flows.runs.stored import reference
+    from fathom.flows.runs.stored import reference, report_of
     from fathom.flows.server import ensure_api
     from fathom.telemetry.progress import listen
 
     run_id = address = ""
+    report: Report | None = None
 
     async def work(watch: RunWatcher) -> RunResult | None:
-        nonlocal run_id, address
+        nonlocal run_id, address, report
         from fathom.cli.dialogue import Dialogue
         from fathom.flows.asking import in_terminal
         from fathom.flows.runs import local
@@ -133,7 +134,9 @@ def follow(
         watch.say(f"Run {run_id[:8]}  {address}")
         terminal = Dialogue(watch.aside) if is_terminal(quiet=quiet, as_json=as_json) else None
         with listen(watch), in_terminal(terminal):
-            return await finish(flow_run, watch)
+            result = await finish(flow_run, watch)
+        report = await report_of(result) if result and not as_json else None
+        return result
 
     logging.raiseExceptions = False  # the user need not know of a log line that cannot be sent
     try:
@@ -151,12 +154,16 @@ def follow(
         queued = json.dumps({"run_id": run_id, "status": "queued"})
         typer.echo(queued if as_json else f"Queued for a worker: {address}")
         return
+    shown = reference(result, artifact_root())
+    if report:
+        show_answer(report)
+        if not quiet:
+            line("")
     if quiet and not as_json:
-        typer.echo(result.answer or result.report or result.reason, err=not result.report)
-        if result.unanswered:
-            typer.echo(f"fathom: what comes closest: fathom show {reference(result, artifact_root())}", err=True)
+        if not report:
+            said = f"; what comes closest: fathom show {shown}" if result.unanswered else ""
+            typer.echo(f"fathom: {result.reason}{said}", err=True)
     else:
-        shown = reference(result, artifact_root())
         output(result, lambda result: show_summary(result, address, shown), as_json=as_json)
     if open_it:
         open_page(result)

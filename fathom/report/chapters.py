@@ -76,6 +76,12 @@ def chapters(report: Report, *, making: bool = True, appendix: bool = True) -> l
     return [*_present(added_first), *written, *_present(added_last)]
 
 
+def answer_chapter(report: Report) -> ReportSection | None:
+    """Return the answer with what says how sure it is, as Markdown that cites by source id; None if there is none."""
+    found = answer_of(report)
+    return ReportSection(heading=found.heading, markdown=_sure_answer(found)) if found else None
+
+
 def cited_sources(report: Report) -> list[Source]:
     """Return the sources that a report cites, in the order of their numbers, from 1."""
     by_id = {source.source_id: source for source in report.sources}
@@ -169,11 +175,15 @@ def _weighed(ids: Sequence[str], sources: Mapping[str, Source], qualities: Mappi
 
 
 def _answer(report: Report, found: AnswerBox, *, making: bool) -> str:
-    before = [escaped(said)] if (said := said_before(found)) else []
-    sure = f"**How sure:** {found.sure}. {escaped(in_short(found.why))}"
     made = making_parts(report.made, timed=False) if making else []
     notice = [EXTRACTIVE_NOTICE] if report.extractive else []
-    return "\n\n".join([*before, _safe(found.section), sure, *([escaped(" · ".join(made))] if made else []), *notice])
+    return "\n\n".join([_sure_answer(found), *([escaped(" · ".join(made))] if made else []), *notice])
+
+
+def _sure_answer(found: AnswerBox) -> str:
+    before = [escaped(said)] if (said := said_before(found)) else []
+    sure = f"**How sure:** {found.sure}. {escaped(in_short(found.why))}"
+    return "\n\n".join([*before, _safe(found.section), sure])
 
 
 def said_before(found: AnswerBox) -> str:

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from fathom.models import Report, Source
-from fathom.report.chapters import chapters, place_in, question_of, title_of
+from fathom.report.chapters import answer_chapter, chapters, place_in, question_of, title_of
 from fathom.report.quotations import escaped, escaped_quotation
 from fathom.text.citations import number_citations
 from fathom.text.plain import clean_line
@@ -59,6 +59,16 @@ def render_cited(report: Report, *, linked: bool = False) -> tuple[str, list[Cit
         citations.append(Citation(len(text), len(text) + len(written), number, source))
         text += written + rest
     return text, citations
+
+
+def render_answer(report: Report) -> str:
+    """Render what answers the question, with the sources that it cites; empty if the report has no answer."""
+    if not (answer := answer_chapter(report)):
+        return ""
+    by_id = {source.source_id: source for source in report.sources}
+    (body,), order = number_citations([answer.markdown])
+    lines = [f"{number}. {_reference(by_id[one])}" for number, one in enumerate(order, 1) if one in by_id]
+    return "\n\n".join([f"## {_heading(answer.heading)}", body, "\n".join(lines)]).strip() + "\n"
 
 
 def _heading(text: str) -> str:

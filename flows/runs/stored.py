@@ -15,11 +15,11 @@ from fathom.flows.preflight import artifact_root
 from fathom.flows.runs.index import RunIndex
 from fathom.flows.runs.states import place, recent
 from fathom.flows.server import find_api
-from fathom.models import AuditHead, Model, ParentRun, Plan, RunResult
+from fathom.models import AuditHead, Model, ParentRun, Plan, Report, RunResult
 from fathom.storage.atomic import READERS
 from fathom.storage.pruning import PRUNED, PrunedEvidence
 from fathom.storage.runs import StoredRun
-from fathom.storage.store import ArtifactStore, RunFolder
+from fathom.storage.store import RUNS, ArtifactStore, RunFolder
 from fathom.telemetry.audit_events import Break, ChainedEvent, check, events_in
 from fathom.telemetry.audit_log import AUDIT_FILE
 
@@ -145,6 +145,14 @@ async def find_all(
         if found := [now for run in named[:MOST_NAMED] if (now := await index.now(run))]:
             return found
     return []
+
+
+async def report_of(result: RunResult) -> Report | None:
+    """Return the report of a run that has ended, as data; None if it has none."""
+    if not result.report:
+        return None
+    root, folder = locate(result.artifacts, "")
+    return await RunFolder(ArtifactStore(root), f"{RUNS}/{folder}").report()
 
 
 async def load(run: StoredRun) -> RunDetails:
