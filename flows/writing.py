@@ -142,7 +142,7 @@ async def _draft(
 ) -> Report:
     """Return the report before its claims are checked."""
     authority = {quality.source_id: trust(quality) for quality in scored.qualities}
-    questions, steps, answered, confidence = list[str](), list[StepCoverage](), Answered.yes, None
+    questions, steps, answered, unanswered_part, confidence = list[str](), list[StepCoverage](), Answered.yes, "", None
     if engine.settings.mode is Mode.answer:  # how it was researched is in the plan and the notes
         phase("writing the answer")
         written = await write_answer(run.memory, authority, texts, _engine=engine)
@@ -158,7 +158,8 @@ async def _draft(
             run.plan, run.memory, questions, scored.contradictions, authority, texts, _engine=engine
         )
         run.spend(OUTLINE.name, outlined.usage)
-        title, answered = outlined.outline.title, outlined.outline.answered
+        outline = outlined.outline
+        title, answered, unanswered_part = outline.title, outline.answered, outline.unanswered_part
         sections = await _sections(engine, run, outlined, authority, texts, reviewer=reviewer)
     return assemble(
         query=engine.start.query,
@@ -173,6 +174,7 @@ async def _draft(
         contradictions=scored.contradictions,
         qualities=scored.qualities,
         answered=answered,
+        unanswered_part=unanswered_part,
         confidence=confidence,
         judged=run.judged,
         sufficiency=run.sufficiency,

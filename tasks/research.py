@@ -148,7 +148,7 @@ class _StepResearch:
         await reading.found(step, itertools.chain.from_iterable(fresh))
         own = [reading.reads(step, keys) for keys in fresh]
         known = {} if self._reads_for_nothing else noted_whole(self._made, self._memory.notes)
-        useless_before = [] if self._reads_for_nothing else self._useless
+        useless_before = [] if self._reads_for_nothing else [*self._useless, *self._before.useless]
         compressed: list[Compressed] = await asyncio.gather(
             *(
                 compress(
@@ -212,8 +212,7 @@ async def noted_before(_engine: Engine) -> NotedBefore:
     """Return what the earlier run has noted: it may be gone when the follow-up is replayed."""
     if not _engine.earlier:
         return NotedBefore()
-    steps, calls, notes = await _engine.earlier.noted()
-    return NotedBefore(notes=noted_whole(calls, notes), steps=steps)
+    return NotedBefore.of(*await _engine.earlier.noted())
 
 
 @recorded_task(name="budget", run_name="check the budget", shown=False)

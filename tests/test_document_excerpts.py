@@ -84,6 +84,17 @@ async def test_a_heading_goes_with_what_follows_it_or_not_at_all(tmp_path: Path)
     assert "See also" not in "".join(shown)
 
 
+async def test_what_a_query_names_by_its_identifier_is_shown_from_however_long_a_document(tmp_path: Path) -> None:
+    named = "## `lid.knob`\n\nRound, and of wood."
+    usual = "\n\n".join(
+        f"## Key {n}\n\nThe lid of kettle {n}, its knob and key, defined by example. {FILLER}" for n in range(200)
+    )
+    shown = await excerpts(
+        tmp_path, f"{usual}\n\n{named}\n\n{usual}", "definition of the key lid.knob of a kettle, example"
+    )
+    assert any(named in part for part in shown)
+
+
 def test_a_section_needs_what_announces_it_above() -> None:
     text = "# Spouts\n\nText.\n\nOne kind:\n\n## Copper\n\nGreen.\n\n## Tin\n\n### Bent\n\nOld.\n\n## Lids\n\nFlat."
     spans = lay_out(read_document("a.md", text.encode())).spans

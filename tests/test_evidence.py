@@ -314,6 +314,8 @@ def test_what_amends_or_replaces_a_source_neither_verifies_nor_contradicts_it() 
 
     assert found(GUIDE) is Corroboration.verified
     assert found(f"Updates: 14\n\n{GUIDE}") is Corroboration.single_source
+    assert found(f"A guide\n\nStatus: Draft\nUpdates: 14\n\n{GUIDE}") is Corroboration.single_source
+    assert found(f"{GUIDE}\n\nA header has such lines:\n\n    Updates: 14") is Corroboration.verified
     assert found(GUIDE, "Supplement to BR-14") is Corroboration.single_source
     newer = in_memory(f"This guide is superseded by BR-14.\n\n{OTHER}", "BR-9", "https://b.example.com/br-9")
     for one, corroboration in ((newer, Corroboration.single_source), (in_memory(OTHER), Corroboration.contradicted)):

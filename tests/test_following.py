@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from fathom.config.environment import Environment
-from fathom.config.groups import CompressionSettings
+from fathom.config.groups import CompressionSettings, SourceRules
 from fathom.config.settings import ResearchSettings, resolve
 from fathom.errors import InvalidInput, NoReport
 from fathom.evidence.followed import FollowUp, with_follow_ups, without_follow_ups
@@ -29,6 +29,7 @@ from fathom.report.html import unsafe
 from fathom.storage.bundles import pack, unpack
 from fathom.storage.store import ArtifactStore, RunFolder
 from fathom.tools.earlier import EarlierRun
+from fathom.tools.earlier_run import EarlierRunTool
 from fathom.tools.registry import configured_tools
 from fathom.tools.toolbox import open_toolbox
 from tests.conftest import FathomCLI, PrefectServer
@@ -268,6 +269,32 @@ def test_limits_that_an_older_run_stored_are_read_as_they_are_now() -> None:
     assert CompressionSettings.model_validate(old) == CompressionSettings(summary_tokens=300)
     chosen = {"max_input_tokens": 20_000, "max_note_tokens": 1_500}
     assert CompressionSettings.model_validate(chosen) == CompressionSettings(max_input_tokens=20_000)
+
+
+async def test_of_what_was_read_only_what_is_close_is_looked_at_again(
+    providers: Stubs, tmp_path: Path, home: Path
+) -> None:
+    providers.settings.steps, providers.settings.breadth, providers.settings.results = 1, 1, 3
+    providers.settings.planted = {
+        "https://a.example/lakes": "<p>FACT-0a1b2c3d: the lakes of Titan evaporate in summer, and refill later.</p>",
+        "https://b.example/tides": "<p>FACT-1a1b2c3d: tides form on moons with liquid methane seas, in summer too.</p>",
+    }
+    result = await investigated(tmp_path, profile="quick")
+    folder = RunFolder(ArtifactStore(str(tmp_path)), f"research_artifacts/{Path(result.artifacts).name}")
+    await folder.save_json("provenance.json", await _provenance(folder))
+    found = await EarlierRunTool(EarlierRun(folder), 5, SourceRules()).run("how the lakes of Titan evaporate in summer")
+    assert [text.url for text in found.results] == ["https://a.example/lakes"]
+
+
+@pytest.mark.usefixtures("home", "prefect_server")
+async def test_a_page_that_had_nothing_is_not_read_again_for_a_follow_up(providers: Stubs, tmp_path: Path) -> None:
+    providers.settings.steps, providers.settings.breadth, providers.settings.page_bytes = 1, 2, 1_500
+    providers.settings.planted = {"https://shared.example/page": "<p>NOISE. Tides on moons and planets, listed.</p>"}
+    first = await research(tmp_path, profile="quick")
+    assert any("shared.example" in said(record, "user") for record in providers.calls("compressor"))
+    providers.requests.clear()
+    await ask(tmp_path, first, "Which causes of tides on moons are known?")
+    assert not any("shared.example" in said(record, "user") for record in providers.calls("compressor"))
 
 
 @pytest.mark.usefixtures("home", "prefect_server")

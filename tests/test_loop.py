@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fathom.models import Brief, Note, PlanStep, RunResult, SourceText
+from fathom.models import Brief, Call, Note, PlanStep, RunResult, SourceText, ToolCall, ToolResult
 from fathom.retrieval.narrowing import Memory
-from fathom.run.reading import NotedBefore, Reading, bears_on
+from fathom.run.reading import NotedBefore, Reading, bears_on, worth_reading
 from tests.inprocess import investigated
 from tests.stubs import FACT, Record, Stubs
 
@@ -258,6 +258,28 @@ def test_any_note_of_a_page_may_be_taken_over_by_a_later_run_not_the_last_alone(
     before = NotedBefore(notes={page.source().key: [height, note(2, "a", "It is unknown.")]}, steps=[])
     assert before.bearing(page, [step(3, "Height of tides on Titan")]) == height
     assert before.bearing(page, [step(3, "Lifetime of the methane cycle")]) is None
+
+
+def test_what_had_nothing_in_an_earlier_run_is_read_for_a_follow_up_only_if_it_has_more_for_it() -> None:
+    page = SourceText(
+        source_id=source("a"),
+        url="https://a.example",
+        title="Moons",
+        kind="web",
+        text="Titan is a moon. We use cookies. The methane cycle has a lifetime. Each cycle of our bikes has a brake.",
+    )
+    result = ToolResult(call=ToolCall(tool="web_search", input="tides"), sources=[page.source()])
+    made = Call(result=result, useful=False, useless=[page.source().key])
+    before = NotedBefore.of([step(1, "Tides on Titan")], {"1": [made]}, [])
+    before = NotedBefore.model_validate_json(before.model_dump_json())
+
+    def read(title: str) -> bool:
+        return worth_reading(page.source(), page.text, step(1, title), before.useless)
+
+    assert not read("Tides on Titan"), "its step has the number of another one, and asks the same"
+    assert not read("Use of tides"), "one common word says nothing"
+    assert not read("Brakes of tidal power plants")
+    assert read("Lifetime of the methane cycle")
 
 
 def test_a_brief_goes_with_a_note_that_has_changed() -> None:

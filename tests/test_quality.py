@@ -611,11 +611,21 @@ def test_warnings_stay_few_and_a_sound_report_has_none() -> None:
     ]
     many = [claim(n, f"S{n:06x}", corroboration=Corroboration.single_source) for n in range(1, 9)]
     warnings = report_warnings(many, [quality(n, 0.2) for n in range(1, 9)], sources, TODAY)
-    title = "“A title that is far too long to be repeated in a warning, so it is…”"
+    alone = "For 8 of 8 claims, no two independent sources that count as credible were found."
     assert warnings == [
+        "No source that is cited counts as credible: look for better ones before you rely on what matters.",
+        alone,
+    ]
+    title = "“A title that is far too long to be repeated in a warning, so it is…”"
+    assert report_warnings(many, [quality(n, 0.2) for n in range(1, 8)], sources, TODAY) == [
         f"1 claim cites {title}, an unknown site without a date. "
-        f"Check also what rests on {title}, {title} and 5 more sources.",
-        "For 8 of 8 claims, no two independent sources that count as credible were found.",
+        f"Check also what rests on {title}, {title} and 4 more sources.",
+        alone,
+    ]
+    old = [quality(n, published="2019-07-01", flags=["outdated", "paywalled"]) for n in range(1, 9)]
+    assert report_warnings(many, old, sources, TODAY)[:2] == [
+        "All sources that are cited may be outdated: look for newer ones.",
+        "Each source that is cited is behind a paywall: only a part of it was read.",
     ]
     half = [*many[:4], *(claim(n, f"S{n:06x}") for n in range(5, 9))]
     assert report_warnings(half, [quality(n) for n in range(1, 9)], sources, TODAY) == []

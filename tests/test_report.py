@@ -184,6 +184,11 @@ def test_how_sure_an_answer_is_follows_from_its_claims(
     assert said in "; ".join(found.why)
 
 
+def test_an_answer_in_part_says_which_part_is_missing() -> None:
+    report = report_of("It is old [S00000a].", answered=Answered.partly, unanswered_part="what it cost.")
+    assert "A part of the question is not answered: what it cost. " in render_markdown(report)
+
+
 @pytest.mark.parametrize(("sufficiency", "sure", "said"), [(8, "high", False), (7, "low", True), (0, "high", False)])
 def test_evidence_that_the_critic_found_too_thin_makes_an_answer_less_sure(
     sufficiency: int, sure: str, said: bool

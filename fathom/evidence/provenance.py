@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
+from operator import not_
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from fathom.errors import StoreError
 from fathom.evidence.stored import StoredText, stored_texts
@@ -60,6 +61,7 @@ class CallRecord(Model):
     retrieved: str  # ISO 8601, UTC
     useful: bool  # a note was made of it
     narrowed_tokens: int = 0  # of it that no note was made from, because the compressor was not shown them
+    useless: list[str] = Field([], exclude_if=not_)  # keys of its texts that were read whole and had nothing
     source_ids: list[str]
     failures: list[ToolFailure] = []
 
@@ -130,6 +132,7 @@ def build(
                 bytes=call.result.raw_bytes,
                 useful=call.useful,
                 narrowed_tokens=call.narrowed_tokens,
+                useless=call.useless,
                 source_ids=list(dict.fromkeys(source.source_id for source in call.result.sources)),
                 failures=call.result.failures,
             )

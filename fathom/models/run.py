@@ -150,6 +150,7 @@ class Report(Model):
     limitations: list[str] = []  # what the research could not do, and what was not checked
     next_steps: list[str] = []  # queries that could fill the gaps
     answered: Answered = Answered.yes
+    unanswered_part: str = Field("", exclude_if=not_)  # the part of the question that the sources do not answer
     # The critic's score of all evidence, 1 to 10, and from which one it suffices; 0 where no model judged it.
     sufficiency: int = Field(0, exclude_if=not_)
     wanted_sufficiency: int = Field(0, exclude_if=not_)

@@ -188,7 +188,7 @@ def _judged(report: Report, claims: Sequence[Claim]) -> tuple[str, list[str]]:
 def _unanswered(report: Report) -> Iterator[str]:
     """Yield what speaks against the answer as a whole."""
     if said := _LACKING.get(report.answered):
-        yield said
+        yield f"{said}: {report.unanswered_part.rstrip('.')}" if report.unanswered_part else said
     if report.contradictions:
         yield "sources disagree on the question"
 

@@ -53,6 +53,11 @@ class OutlineAnswer(OverviewAnswer):
 
     title: str = Field(min_length=1, description="Title of the report.", json_schema_extra=bounds(120))
     answered: Answered = Field(Answered.yes, description="Whether the notes answer the question.")
+    unanswered_part: str = Field(
+        "",
+        description="The part of the question that the notes do not answer, in a few words; else empty.",
+        json_schema_extra=bounds(150),
+    )
     sections: list[OutlinedSection] = Field(
         min_length=1,
         description="Three to seven sections, each different; the first answers the question.",

@@ -6,15 +6,18 @@ What was read whole for a step and had nothing for it is not read for it again.
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from fathom.evidence.grounding import ground
 from fathom.models import Call, Model, Note, PlanStep, Source, SourceText
 from fathom.text.citations import cited_ids
+from fathom.text.parsed import ParsedText, parse
 from fathom.text.sentences import split_sentences
 from fathom.text.terms import query_terms, terms
 
+TOGETHER = 2  # words of a step in one sentence by which a text may have something for it after all
 BEARS = 0.6  # of what a page has of a step's words, the share that a note of the page must have to serve the step
 
 
@@ -89,18 +92,37 @@ class Useless(NamedTuple):
         return source.key == self.source.key or (self.source.full and source.source_id == self.source.source_id)
 
 
+def useless_of(steps: Iterable[PlanStep], calls: Mapping[str, Iterable[Call]]) -> list[Useless]:
+    """Return the texts that had nothing for the steps for which they were read; `calls` are by step id."""
+    return [
+        Useless(source, step)
+        for step in steps
+        for call in calls.get(str(step.step_id), ())
+        for source in call.result.sources
+        if source.key in call.useless
+    ]
+
+
 def worth_reading(source: Source, text: str, step: PlanStep, useless: Iterable[Useless]) -> bool:
     """Whether a text may have something for a step, whatever is known to be useless.
 
     For a step that tries again what the text had nothing for, it has nothing. For another step it may, if it has a word
-    that this step asks for and no step before it did.
+    that this step asks for and no step before it did, and, in that sentence or beside it, another word that it asks
+    for: any long text has some of the words by themselves.
     """
     before = [each.step for each in useless if each.has(source)]
-    same = {str(step.step_id), str(step.retries)}
-    if any(str(other.step_id) in same for other in before):
-        return False
-    new = _asked(step).difference(*map(_asked, before))
-    return not before or not new.isdisjoint(terms(text))
+    same = {str(step.step_id), str(step.retries)} - {""}
+    if not before or any(str(other.step_id) in same for other in before):
+        return not before
+    asked, read = _asked(step), parse(text)
+    together = min(len(asked), TOGETHER)
+    new = asked.difference(*map(_asked, before))
+    return any(len(asked & _beside(read, n)) >= together for term in new for n in read.occurrences.get(term, ()))
+
+
+def _beside(read: ParsedText, number: int) -> set[str]:
+    """Return the terms of a sentence and those beside it."""
+    return {term for n in range(max(0, number - 1), min(number + 2, len(read))) for term in read.terms(n)}
 
 
 def _asked(step: PlanStep) -> set[str]:
@@ -156,10 +178,24 @@ def _has_most(note: Note, wanted: Collection[str]) -> bool:
 
 
 class NotedBefore(Model):
-    """What an earlier run has noted, by the keys of the texts that it read whole, and the steps for which it did."""
+    """What an earlier run has noted, by the keys of the texts that it read whole, and the steps for which it did.
+
+    `useless` are texts that had nothing for some of its steps, which have no id here: it could be the id of a step of
+    the later run.
+    """
 
     notes: dict[str, list[Note]] = {}
     steps: list[PlanStep] = []
+    useless: list[Useless] = []
+
+    @classmethod
+    def of(cls, steps: list[PlanStep], calls: Mapping[str, Sequence[Call]], notes: Iterable[Note]) -> NotedBefore:
+        """Return what a run has noted, given its steps, their calls by step id, and its notes."""
+        made = itertools.chain.from_iterable(calls.values())
+        useless = [
+            Useless(source, step.model_copy(update={"step_id": ""})) for source, step in useless_of(steps, calls)
+        ]
+        return cls(notes=noted_whole(made, notes), steps=steps, useless=useless)
 
     def bearing(self, text: SourceText, steps: Sequence[PlanStep]) -> Note | None:
         """Return the first note on a text that says what the text has for some steps of a later run."""

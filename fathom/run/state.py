@@ -34,7 +34,7 @@ from fathom.models import (
 )
 from fathom.retrieval.narrowing import Memory
 from fathom.run.checklist import Reason
-from fathom.run.reading import Useless
+from fathom.run.reading import Useless, useless_of
 from fathom.text.plain import counted
 from fathom.text.urls import canonical_url
 
@@ -107,13 +107,7 @@ class ResearchState:
     @property
     def useless(self) -> list[Useless]:
         """The texts that had nothing for the steps for which they were read."""
-        return [
-            Useless(source, step)
-            for step in self.plan.steps
-            for call in self.calls.get(str(step.step_id), [])
-            for source in call.result.sources
-            if source.key in call.useless
-        ]
+        return useless_of(self.plan.steps, self.calls)
 
     @property
     def sources(self) -> dict[str, Source]:

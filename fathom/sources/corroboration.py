@@ -6,10 +6,10 @@ wherever they stand. A fact is a quotation in the notes; a source has it when on
 words and all of its numbers.
 
 Which source changes another: it says that it amends, supplements or replaces it, or that the other does so. Two such
-sources are not independent, and where the newer one says otherwise, they do not disagree. Read are header fields
-(`Replaces: 12`, `Superseded-By: ...`), the title ("Supplement to ...") and the opening ("this standard updates ...").
-A source is named by an identifier in its title or address, a bare number meaning one of the own series, or by all
-words of its title.
+sources are not independent, and where the newer one says otherwise, they do not disagree. Read are fields of the header
+at the top (`Replaces: 12`, `Superseded-By: ...`), the title ("Supplement to ...") and the opening ("this standard
+updates ..."). A source is named by an identifier in its title or address, a bare number meaning one of the own series,
+or by all words of its title.
 """
 
 from __future__ import annotations
@@ -234,7 +234,7 @@ def standing_of(source: Source, text: str) -> Standing:
 
 @lru_cache(maxsize=1_024)  # the sources of a run, asked for each claim
 def _standing(title: str, url: str, fields: str, opening: str) -> Standing:
-    said = list(_said(title, f"{fields}\n{opening}"))
+    said = list(_said(title, f"{fields}\n{_top(opening)}", opening))
     own = "" if _TITLE.match(title) else title  # else it names what it changes
     return Standing(
         names=frozenset(one.name for one in (*identifiers_of(own), *identifiers_of_file(url))),
@@ -244,11 +244,17 @@ def _standing(title: str, url: str, fields: str, opening: str) -> Standing:
     )
 
 
-def _said(title: str, text: str) -> Iterator[tuple[str, bool]]:
+def _top(text: str) -> str:
+    """Return the block that a text begins with, and that below a title; such lines further down are examples."""
+    blocks = text.strip().split("\n\n", 2)
+    return "\n".join(blocks[: 1 if "\n" in blocks[0] else 2])
+
+
+def _said(title: str, header: str, text: str) -> Iterator[tuple[str, bool]]:
     """Yield the texts that name other sources, and whether the source changes these, or else is changed by them."""
     if found := _TITLE.match(title):
         yield found["what"], True
-    for line in text.splitlines():
+    for line in header.splitlines():
         if found := _FIELD.match(line):
             yield found["what"], bool(found["later"])
     for found in _SAYS.finditer(text):

@@ -74,7 +74,9 @@ def _disputed(claims: Sequence[Claim], sources: Mapping[str, Source]) -> Iterato
 
 def _doubtful(used: Sequence[Source], scored: Mapping[str, SourceQuality], uses: Mapping[str, int]) -> Iterator[str]:
     low = [s for s in used if s.source_id in scored and scored[s.source_id].credibility < CREDIBLE]
-    if low:
+    if _is_all(low, used):
+        yield "No source that is cited counts as credible: look for better ones before you rely on what matters."
+    elif low:
         quality = scored[low[0].source_id]
         kind = _KINDS.get(quality.type, "an unknown site")
         dated = "" if quality.published or low[0].published else " without a date"
@@ -86,7 +88,9 @@ def _doubtful(used: Sequence[Source], scored: Mapping[str, SourceQuality], uses:
 
 def _outdated(used: Sequence[Source], scored: Mapping[str, SourceQuality], today: date) -> Iterator[str]:
     old = [s for s in used if s.source_id in scored and "outdated" in scored[s.source_id].flags]
-    if old:
+    if _is_all(old, used):
+        yield "All sources that are cited may be outdated: look for newer ones."
+    elif old:
         published = parse_date(scored[old[0].source_id].published or old[0].published, today)
         when = f"is from {published.year}" if published else "is over two years old"
         others = f" So may be {_more(map(_named, old[1:]), 'source')}." if old[1:] else ""
@@ -96,8 +100,9 @@ def _outdated(used: Sequence[Source], scored: Mapping[str, SourceQuality], today
 def _flagged(used: Sequence[Source], scored: Mapping[str, SourceQuality]) -> Iterator[str]:
     for flag, reason in _REASONS.items():
         if those := [s for s in used if s.source_id in scored and flag in scored[s.source_id].flags]:
-            others = f" So it is with {_more(map(_named, those[1:]), 'source')}." if those[1:] else ""
-            yield f"{_named(those[0])} {reason}.{others}"
+            every = _is_all(those, used)
+            others = f" So it is with {_more(map(_named, those[1:]), 'source')}." if those[1:] and not every else ""
+            yield f"{'Each source that is cited' if every else _named(those[0])} {reason}.{others}"
 
 
 def _alone(claims: Sequence[Claim], used: Sequence[Source]) -> Iterator[str]:
@@ -111,6 +116,11 @@ def _alone(claims: Sequence[Claim], used: Sequence[Source]) -> Iterator[str]:
         yield f"All claims come from one site, {sites.pop()}."
     elif len(alone) > MOST_ALONE * len(citing):
         yield f"For {len(alone)} of {len(citing)} claims, no two independent sources that count as credible were found."
+
+
+def _is_all(those: Sequence[Source], used: Sequence[Source]) -> bool:
+    """Whether some sources are all that are cited, and several, so that naming them tells none from the others."""
+    return 1 < len(those) == len(used)
 
 
 def _more(named: Iterable[str], noun: str) -> str:

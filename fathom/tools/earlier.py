@@ -57,23 +57,24 @@ class EarlierRun:
             self._texts = [text for text in found if text.source.full or text.source.source_id not in whole]
         return self._texts
 
-    async def noted(self) -> tuple[list[PlanStep], list[Call], list[Note]]:
-        """Return its steps, their calls, and the notes that a model made of them; none if files are gone or damaged."""
+    async def noted(self) -> tuple[list[PlanStep], dict[str, list[Call]], list[Note]]:
+        """Return its steps, their calls by step id, and the notes of a model; none if files are gone or damaged."""
+        calls: dict[str, list[Call]] = {}
         try:
             record, notes, outputs = await self._read()
             if record.run.models.get(Role.compressor.value) == EXTRACTIVE:
-                return [], [], []
-            calls = [
-                Call(
-                    result=result.model_copy(update={"sources": [text.source() for text, _ in found]}),
-                    useful=made.useful,
-                    narrowed_tokens=made.narrowed_tokens,
-                )
-                for made, result in zip(record.calls, results_of(record), strict=True)
-                if (name := result.artifact_file) and (found := locate(name, outputs[name], result.sources))
-            ]
+                return [], {}, []
+            for made, result in zip(record.calls, results_of(record), strict=True):
+                if (name := result.artifact_file) and (found := locate(name, outputs[name], result.sources)):
+                    call = Call(
+                        result=result.model_copy(update={"sources": [text.source() for text, _ in found]}),
+                        useful=made.useful,
+                        narrowed_tokens=made.narrowed_tokens,
+                        useless=made.useless,
+                    )
+                    calls.setdefault(made.step_id, []).append(call)
         except (ToolRejected, StoreError):  # what it noted is then noted again
-            return [], [], []
+            return [], {}, []
         return record.plan.steps, calls, notes
 
     async def _read(self) -> _Files:

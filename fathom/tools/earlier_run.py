@@ -17,6 +17,8 @@ from fathom.sources.domains import admitted
 from fathom.tools.base import RunContext, Tool
 from fathom.tools.earlier import EarlierRun
 
+NEAR = 0.4  # of the score of the closest text, which another must have: a model reads each again for what is new
+
 
 class EarlierRunTool(Tool):
     """Searches what the run that this one follows up on has read."""
@@ -55,9 +57,12 @@ def _closest(query: str, texts: Sequence[StoredText], most: int) -> ToolOutput:
         for number, source in enumerate(sources)
         if number in places or source.source_id in named
     }
+    least = NEAR * max((score for _, score in worth.values()), default=0.0)
     best: dict[str, StoredText] = {}
     for number in sorted(worth, key=lambda number: worth[number], reverse=True):
-        best.setdefault(texts[number].source.source_id, texts[number])
+        by_name, score = worth[number]
+        if by_name or score >= least:
+            best.setdefault(texts[number].source.source_id, texts[number])
     chosen = list(best.values())[:most]
     oldest = min((text.retrieved for text in chosen if text.retrieved), default="")
     return ToolOutput(results=[text.source_text() for text in chosen], retrieved=oldest)

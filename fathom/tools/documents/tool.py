@@ -18,6 +18,7 @@ from fathom.config.settings import ResearchSettings
 from fathom.models import AbsentWord, Document, Holdings, SourceText, Survey, ToolOutput, UnreadFile
 from fathom.retrieval.chunking import GAP, headings_above
 from fathom.retrieval.expansion import meant_by
+from fathom.retrieval.identifiers import borne_by, naming
 from fathom.retrieval.ranking import Passage, path_words
 from fathom.retrieval.relevance import ExcerptPlace, best_places
 from fathom.text.languages import language_tag
@@ -115,7 +116,8 @@ class DocumentsTool(Tool):
         results = []
         for number, room in zip(chosen, rooms([documents[number].text for number in chosen]), strict=True):
             passages = index.passages(matches[number].document)
-            results.append(_source_text(documents[number], passages, places.get(number, []), ids, room))
+            shown = _with_named(query, passages, places.get(number, []))
+            results.append(_source_text(documents[number], passages, shown, ids, room))
         return ToolOutput(results=results)
 
     def _survey(self, uploaded: Sequence[File], query: str, limit: int) -> Survey:
@@ -140,6 +142,17 @@ class DocumentsTool(Tool):
             language=language_tag(index.beginnings()),
             absent=[AbsentWord(word=word, nearby=meant_by(word, known)) for word in absent],
         )
+
+
+def _with_named(query: str, passages: Sequence[StoredPassage], places: Sequence[ExcerptPlace]) -> list[ExcerptPlace]:
+    """Return the places of a document that bear on a query, and before them what it names by an identifier.
+
+    That stands below a heading with the identifier, and may have no other word of the query.
+    """
+    named = naming(query, ((n, borne) for n, passage in enumerate(passages) for borne in borne_by(passage.heading, "")))
+    score = places[0].score if places else 0.0
+    first = sorted(named, key=named.__getitem__, reverse=True)
+    return [*(ExcerptPlace(passages[number].start, score) for number in first), *places]
 
 
 def _source_text(
