@@ -41,8 +41,8 @@ def research(
 ) -> None:
     """Research a question, print the answer and write a cited report.
 
-    With --quiet, the command prints only the answer with its sources. Without a model, the report consists of quotations. Without --docs or a key for web search, the only source is
-    the Python language reference.
+    With --quiet, the command prints only the answer with its sources. Without a model, the report consists of
+    quotations. Without --docs or a key for web search, the only source is the Python language reference.
 
     Example: fathom research "What did we decide about retries?" --docs notes/ --model openai/gpt-5-mini
     """
