@@ -6,8 +6,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from fathom.cli.exits import exits, show_where
 from fathom.errors import InvalidInput
+from fathom.interfaces.cli.exits import exits, show_where
 
 
 @contextmanager

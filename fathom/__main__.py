@@ -1,5 +1,5 @@
 """`python -m fathom` is the command `fathom`."""
 
-from fathom.cli.main import main
+from fathom.interfaces.cli.main import main
 
 main()

@@ -199,7 +199,7 @@ def prefect_server(new_database: Path, tmp_path_factory: pytest.TempPathFactory)
 @pytest.fixture(scope="session")
 def served(prefect_server: PrefectServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A Fathom server without sign-in and a worker, for the session; runs of other tests may be in its store."""
-    from fathom.serve.options import Options
+    from fathom.service.options import Options
     from tests.server import served_with
 
     root = tmp_path_factory.mktemp("served")

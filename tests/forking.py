@@ -31,8 +31,8 @@ ROOT = Path(__file__).parent.parent
 __all__ = ["COMMANDS", "RUNS", "Fork", "Forks", "forking"]
 
 COMMANDS = (
-    "fathom.cli.commands",
-    "fathom.cli.watch",
+    "fathom.interfaces.cli.commands",
+    "fathom.interfaces.cli.watch",
     "fathom.flows.diagnosis",
     "fathom.flows.runs.listing",
     "fathom.flows.preflight",
@@ -56,7 +56,7 @@ COMMANDS = (
 RUNS = (
     *COMMANDS,
     "fathom.flows.batch",
-    "fathom.cli.dialogue",
+    "fathom.interfaces.cli.dialogue",
     "fathom.flows.runs.local",
     "fathom.flows.runs.resuming",
     "fathom.flows.worker",
@@ -200,7 +200,7 @@ def _serve() -> None:
 
 def _run(order: dict[str, Any]) -> None:
     """Be the command line."""
-    from fathom.cli.main import main
+    from fathom.interfaces.cli.main import main
 
     os.environ.clear()
     os.environ.update(order["env"])

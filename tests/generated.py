@@ -331,8 +331,8 @@ def _who(setting: Setting) -> str:
 
 def openapi_document() -> str:
     """Return `docs/openapi.json`, without the routes of the page."""
-    from fathom.serve.app import create_app
-    from fathom.serve.options import Options
+    from fathom.interfaces.app import create_app
+    from fathom.service.options import Options
 
     found = create_app(Options(str(ROOT / "artifacts"))).openapi()
     return f"{json.dumps({**found, 'servers': [{'url': 'http://127.0.0.1:8700'}]}, indent=1, ensure_ascii=False)}\n"

@@ -14,9 +14,9 @@ import uvicorn
 
 from fathom.flows.worker import Worker
 from fathom.flows.worker import serving as worker_serving
-from fathom.serve.app import create_app
-from fathom.serve.options import Options
-from fathom.serve.outages import asking_briefly
+from fathom.interfaces.app import create_app
+from fathom.service.options import Options
+from fathom.service.outages import asking_briefly
 from tests.conftest import quiet_port
 
 __all__ = ["Served", "served_with", "without_worker"]

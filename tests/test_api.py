@@ -14,8 +14,8 @@ import pytest
 
 from fathom.client import Fathom
 from fathom.errors import InvalidInput, WrongValue
-from fathom.serve.api.reports import preferred
-from fathom.serve.options import Options
+from fathom.interfaces.api.reports import preferred
+from fathom.service.options import Options
 from tests.conftest import ROOT, PrefectServer, quiet_port
 from tests.server import Served, served_with
 

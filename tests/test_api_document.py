@@ -22,7 +22,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from fathom.serve.options import Options
+from fathom.service.options import Options
 from tests.conftest import ROOT, PrefectServer, quiet_port
 from tests.server import Served, served_with
 

@@ -168,7 +168,7 @@ async def test_an_article_has_whole_addresses_and_no_appendix(tmp_path: Path) ->
 def test_the_same_command_again_may_go_on_and_another_may_not(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     keys = []
     monkeypatch.setattr(
-        "fathom.cli.batch.research_batch", lambda _, request, *__, **___: keys.append(request["run_key"])
+        "fathom.interfaces.cli.batch.research_batch", lambda _, request, *__, **___: keys.append(request["run_key"])
     )
     monkeypatch.setattr("fathom.flows.preflight.find_api", lambda: None)  # as no batch is run
     benchmark, out = BENCHMARKS["researcher-bench"], tmp_path / "out"

@@ -14,7 +14,7 @@ import pytest
 from openai import AsyncOpenAI, OpenAI
 from openai.types.chat import ChatCompletionChunk
 
-from fathom.serve.runs import progress
+from fathom.service import progress
 from tests.server import Served, without_worker
 from tests.stubs import Stubs
 

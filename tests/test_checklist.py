@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fathom.config.groups import Execution
+from fathom.interfaces.page.rendering import templates
 from fathom.models import Ending, Plan, PlanStep, Priority, Reflection, Remark, StepStatus
 from fathom.run.checklist import next_steps, waves, within
-from fathom.serve.page.rendering import templates
 from fathom.storage.names import artifact_name
 from tests.conftest import FathomCLI
 from tests.inprocess import investigated

@@ -18,11 +18,11 @@ from typing import Any
 
 import pytest
 
-from fathom.cli.options import GivenOptions
-from fathom.cli.printing import open_page
 from fathom.config.given import read_settings
 from fathom.config.groups import Clarify, Profile, Role, RoleModel
 from fathom.config.settings import ResearchSettings
+from fathom.interfaces.cli.options import GivenOptions
+from fathom.interfaces.cli.printing import open_page
 from fathom.models import RunResult
 from tests.conftest import ROOT, FathomCLI, PrefectServer, base_env, quiet_port
 from tests.processes import Kills, asking
@@ -32,7 +32,7 @@ QUERY = "How does Python look up an attribute on an instance?"
 HEAVY = {"prefect", "litellm", "s3fs", "fsspec", "pypdf", "trafilatura", "httpx"}
 HELP = """
 import contextlib, io, json, sys
-from fathom.cli.main import main
+from fathom.interfaces.cli.main import main
 texts = []
 for arguments in json.loads(sys.argv[1]):
     sys.argv = ["fathom", *arguments]
@@ -49,7 +49,7 @@ class Finder:
             sys.meta_path.remove(self)
             raise KeyboardInterrupt
 sys.meta_path.insert(0, Finder())
-from fathom.cli.main import main
+from fathom.interfaces.cli.main import main
 main()
 """
 COMMANDS = [
@@ -115,7 +115,11 @@ def test_what_reads_runs_imports_no_prefect_and_no_model(
 
 @pytest.mark.parametrize(
     ("module", "said"),
-    [("fathom.cli.exits", ""), ("typing", "fathom: interrupted\n"), ("fathom.cli.commands", "fathom: interrupted\n")],
+    [
+        ("fathom.interfaces.cli.exits", ""),
+        ("typing", "fathom: interrupted\n"),
+        ("fathom.interfaces.cli.commands", "fathom: interrupted\n"),
+    ],
 )
 def test_ctrl_c_during_the_imports_is_one_line_at_most(module: str, said: str) -> None:
     command = [sys.executable, "-c", INTERRUPTED, module]

@@ -19,7 +19,7 @@ from aiohttp import ClientSession, web
 from fathom.client import AsyncFathom, EventType, Fathom, FinishedRun, RunEvent, RunState
 from fathom.client.following import Lines
 from fathom.errors import Conflict, InvalidInput, NotSignedIn, RunNotFound, ServerFailed, TooManyRequests
-from fathom.serve.options import Options
+from fathom.service.options import Options
 from tests.conftest import ROOT, PrefectServer, quiet_port
 from tests.proxies import in_front
 from tests.server import Served, served_with

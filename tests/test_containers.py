@@ -17,7 +17,7 @@ import yaml
 from prefect.settings import Settings
 from prefect.settings.legacy import _get_settings_fields
 
-from fathom.cli.commands import app
+from fathom.interfaces.cli.commands import app
 from tests.conftest import ROOT
 
 DEPLOYMENTS = ROOT / "deployments"

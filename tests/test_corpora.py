@@ -25,11 +25,12 @@ from fathom.flows.corpora import sorted_out
 from fathom.flows.housekeeping import prune
 from fathom.flows.runs.replay import replay
 from fathom.flows.runs.stored import files_of
+from fathom.interfaces.uploads import Uploaded, upload_form
 from fathom.models import RunResult
-from fathom.serve.caller import Caller, Role
-from fathom.serve.corpora import CorpusDesk, Uploaded, upload_form
-from fathom.serve.options import Options
-from fathom.serve.runs.desk import Desk
+from fathom.service.caller import Caller, Role
+from fathom.service.corpora import CorpusDesk
+from fathom.service.options import Options
+from fathom.service.runs import Desk
 from fathom.storage.corpora import CorpusStore, prune_uploads
 from fathom.storage.editions import CORPORA, StorageLimits
 from fathom.storage.runs import runs

@@ -12,17 +12,17 @@ import pytest
 from prefect.states import Running
 from rich.text import Text
 
-from fathom.cli.watch import RunWatcher
 from fathom.client.shapes import EventType, RunEvent
 from fathom.config.groups import Role, RoleModel
+from fathom.interfaces.cli.watch import RunWatcher
 from fathom.llm import listening
 from fathom.llm.base import ModelCall
 from fathom.llm.parsing import draft_of
 from fathom.models import Draft
 from fathom.roles import SECTION, SectionRequest
 from fathom.roles.reporter import OutlinedSection
-from fathom.serve.runs import feed as feeds
-from fathom.serve.runs.feed import Feeds
+from fathom.service import events as feeds
+from fathom.service.events import Feeds
 from fathom.storage.store import ArtifactStore
 from fathom.tasks.sentences import sentence_of
 from fathom.telemetry import progress

@@ -22,8 +22,8 @@ from hypothesis import strategies as st
 from pypdf import PdfReader
 from typer.testing import CliRunner
 
-from fathom.cli.commands import app
 from fathom.errors import InvalidInput, NoReport
+from fathom.interfaces.cli.commands import app
 from fathom.models import Bibliographic, Report, ReportSection, Source
 from fathom.models.evidence import SourceQuality
 from fathom.report.chapters import cited_sources

@@ -20,8 +20,8 @@ from fathom.config.groups import Budget
 from fathom.errors import StoreError
 from fathom.flows.runs.finding import KnownRun
 from fathom.models import Account, Ending
-from fathom.serve.runs import feed as feeds
-from fathom.serve.runs.feed import Feeds, LogReader
+from fathom.service import events as feeds
+from fathom.service.events import Feeds, LogReader
 from fathom.storage.lease import RESULTS
 from fathom.storage.runs import StoredRun
 from fathom.storage.store import ArtifactStore

@@ -53,8 +53,8 @@ ROOMS = [
     "client",
     "tasks",
     "flows",
-    "serve",
-    "cli",
+    "service",
+    "interfaces",
 ]
 """The rooms from the bottom up: each may import those before it, and Prefect from `tasks` on."""
 
@@ -140,14 +140,16 @@ def test_rooms_know_only_the_rooms_below() -> None:
     assert upward == set()
 
 
-def test_the_rooms_of_the_server_know_each_other_one_way() -> None:
-    """A room is a folder or a module of fathom/serve/."""
-    graph: dict[str, set[str]] = {}
-    for path in (path for path in MODULES if dotted(path).startswith("fathom.serve.")):
-        room = dotted(path).split(".")[2:3]
-        known = (name.split(".")[2] for name in imports(path) if name.startswith("fathom.serve."))
-        graph.setdefault("".join(room), set()).update({other for other in known if [other] != room})
-    assert list(TopologicalSorter(graph).static_order())
+def test_no_door_knows_another_and_who_may_is_decided_behind_them() -> None:
+    """The command line alone starts other doors; the service, which decides, knows no protocol."""
+    doors = {f"fathom.interfaces.{door}" for door in ("api", "chat", "cli", "mcp", "page")}
+    protocols = {"fastapi", "mcp", "starlette", "typer", "uvicorn"}
+    for path in MODULES:
+        own = dotted(path)
+        if own.startswith("fathom.service"):
+            assert not {name.split(".")[0] for name in imports(path)} & protocols, own
+        elif (door := ".".join(own.split(".")[:3])) in doors - {"fathom.interfaces.cli"}:
+            assert not {".".join(name.split(".")[:3]) for name in imports(path)} & (doors - {door}), own
 
 
 def test_no_modules_import_each_other_in_a_circle() -> None:
@@ -182,7 +184,7 @@ for name in sys.argv[1:]:
 """
     names = [name for name in map(dotted, MODULES) if not name.endswith("__main__")]
     done = subprocess.run([sys.executable, "-c", script, *names], capture_output=True, text=True, check=True, cwd=ROOT)
-    assert done.stdout.split() == ["fathom.serve.mcp.server", "fathom.serve.mcp.stdio"]
+    assert done.stdout.split() == ["fathom.interfaces.mcp.server", "fathom.interfaces.mcp.stdio"]
 
 
 def test_one_place_reads_the_environment() -> None:

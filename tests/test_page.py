@@ -16,10 +16,10 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, ConsoleMessage, Dialog, Page, expect, sync_playwright
 
-from fathom.serve.access.tokens import Tokens
-from fathom.serve.caller import Limits, Role
-from fathom.serve.options import Options
-from fathom.serve.page.rendering import templates
+from fathom.interfaces.page.rendering import templates
+from fathom.service.caller import Limits, Role
+from fathom.service.options import Options
+from fathom.service.tokens import Tokens
 from fathom.storage.store import ArtifactStore
 from tests.conftest import PrefectServer, quiet_port
 from tests.server import Served, served_with

@@ -23,7 +23,6 @@ from prefect.states import Scheduled
 from rich.console import Console
 
 from fathom.budget.ledger import Ledger
-from fathom.cli.dialogue import Dialogue
 from fathom.config.groups import Budget
 from fathom.errors import InvalidInput, RunNotFound
 from fathom.extractive.clarifier import clarify
@@ -35,6 +34,7 @@ from fathom.flows.runs.answering import Waiting
 from fathom.flows.runs.replay import replay
 from fathom.flows.runs.resuming import recover
 from fathom.flows.worker import Worker, serving
+from fathom.interfaces.cli.dialogue import Dialogue
 from fathom.models import Asked, Clarification, Document, Matter, OpenQuestion, Plan, PlanStep, Reply, RunResult
 from fathom.roles import ClarifyRequest, PlanRequest
 from fathom.run.checklist import as_yaml, from_yaml

@@ -23,14 +23,14 @@ from starlette.responses import StreamingResponse
 
 from fathom.config.secrets import without_credentials
 from fathom.errors import InvalidInput, NotSignedIn
+from fathom.interfaces import gate as access
+from fathom.interfaces.app import create_app, on_error
+from fathom.interfaces.gate import Gate
 from fathom.models import RunState
-from fathom.serve.access import gate as access
-from fathom.serve.access.gate import Gate
-from fathom.serve.access.sessions import COOKIE, Sessions
-from fathom.serve.access.tokens import Tokens
-from fathom.serve.app import create_app, on_error
-from fathom.serve.caller import Limits, Role
-from fathom.serve.options import Options
+from fathom.service.browser_sessions import COOKIE, Sessions
+from fathom.service.caller import Limits, Role
+from fathom.service.options import Options
+from fathom.service.tokens import Tokens
 from fathom.storage.store import ArtifactStore, json_bytes
 from tests.conftest import FathomCLI, PrefectServer, quiet_port
 from tests.processes import asking

@@ -16,7 +16,7 @@ from prefect.client.orchestration import get_client
 from prefect.client.schemas.objects import StateType
 from prefect.states import Pending, Running
 
-from fathom.serve.options import Options
+from fathom.service.options import Options
 from fathom.storage.store import MANIFEST, RUNS
 from fathom.telemetry.audit_events import AuditType, ChainedEvent, events_in
 from fathom.telemetry.audit_log import AUDIT_FILE

@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 import typer
 
-from fathom.cli.commands import app
-from fathom.cli.options import SettingsCommand
 from fathom.config.environment import Environment
 from fathom.config.form import setting_of
 from fathom.config.layers import Layer, given_in, layered, origins
 from fathom.config.settings import SETTINGS, ResearchSettings, resolve
 from fathom.config.settings_file import user_folder
 from fathom.errors import InvalidInput
+from fathom.interfaces.cli.commands import app
+from fathom.interfaces.cli.options import SettingsCommand
 from tests.conftest import ROOT, FathomCLI
 
 ENVIRONMENT = {"FATHOM_MODEL": "openai/of-environment"}

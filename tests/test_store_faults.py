@@ -88,7 +88,7 @@ def test_a_folder_that_cannot_be_written_is_named_and_stays_as_it_is() -> None:
 FULL_DISK = """
 import resource, sys
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv.pop(1)), resource.RLIM_INFINITY))
-from fathom.cli.main import main
+from fathom.interfaces.cli.main import main
 main()
 """
 

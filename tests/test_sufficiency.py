@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fathom.cli.printing import show_summary
+from fathom.interfaces.cli.printing import show_summary
 from fathom.models import Ending, Note, Report, StepOutcome, Usage, insufficiency
 from fathom.models.plan import REASON_CHARS, Plan, PlanStep, Reflection
 from fathom.report.answer import answer_of

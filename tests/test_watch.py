@@ -9,8 +9,8 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
-from fathom.cli.watch import RunWatcher
 from fathom.config.groups import Budget
+from fathom.interfaces.cli.watch import RunWatcher
 from fathom.models import Account, Plan, PlanStep, StepStatus
 from fathom.telemetry.progress import Event, doing, listen, publish
 from tests.inprocess import QUERY, investigated

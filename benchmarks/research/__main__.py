@@ -50,10 +50,10 @@ def research(
     from benchmarks.research import running
     from benchmarks.research.outcome import SUBMISSION
     from benchmarks.research.registry import BENCHMARKS
-    from fathom.cli.research import named, show_estimate
     from fathom.config.given import read_settings
     from fathom.errors import InvalidInput
     from fathom.flows.preflight import batch_caps
+    from fathom.interfaces.cli.research import named, show_estimate
     from fathom.storage.names import slug
 
     if name not in BENCHMARKS:

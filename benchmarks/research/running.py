@@ -101,7 +101,7 @@ def run(prepared: Prepared, budget: dict[str, float], *, at_once: int, quiet: bo
     Raises:
         FathomError: the batch failed or was stopped; the same command continues it.
     """
-    from fathom.cli.batch import research_batch
+    from fathom.interfaces.cli.batch import research_batch
 
     out, benchmark = prepared.out, prepared.benchmark
     out.mkdir(parents=True, exist_ok=True)

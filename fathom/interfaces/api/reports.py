@@ -1,0 +1,207 @@
+"""What a run has found: the report in its forms, claims, sources, files, and whether all of it holds."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Header, Path, Query, Response
+
+from fathom.changes.model import Changes
+from fathom.client.shapes import MEDIA_TYPES, ArtifactList, AuditTrail, Checkup, ClaimList, Form, NoteList, SourceList
+from fathom.errors import NotAcceptable
+from fathom.evidence.trace import Trace
+from fathom.interfaces.api.parts import RunId
+from fathom.interfaces.dependencies import TheCaller, TheDesk
+from fathom.models import Plan, Verdict
+from fathom.report.exporting import files_for
+from fathom.report.html import unsafe
+from fathom.service import reports
+from fathom.storage.store import REPORT_PAGE
+
+router = APIRouter(prefix="/api/v1/runs/{run_id}", tags=["reports"])
+_BYTES: dict[str, Any] = {"schema": {"type": "string", "format": "binary"}}
+_FORMS: dict[str, Any] = {
+    media: {"schema": {"type": "string"} if media.startswith("text/") else {}} for media in MEDIA_TYPES.values()
+}
+_FORMS[MEDIA_TYPES["docx"]] = _FORMS[MEDIA_TYPES["pdf"]] = _BYTES
+_SANDBOX = "sandbox allow-scripts allow-popups allow-popups-to-escape-sandbox; frame-ancestors 'self'"
+"""Added to the policy that a report has in itself: it cannot act for whoever reads it."""
+_PLAIN = f"default-src 'none'; {_SANDBOX}"
+
+
+@router.get(
+    "/report",
+    summary="Read the report",
+    response_class=Response,
+    responses={
+        200: {"description": "The report in the form that you like best.", "content": _FORMS},
+        304: {"description": "It is the one whose ETag you sent."},
+        406: {"description": "The report does not exist in that form."},
+        501: {"description": "The server lacks the library for this form."},
+    },
+)
+async def read_report(  # noqa: PLR0917 - injected by name
+    run_id: RunId,
+    desk: TheDesk,
+    caller: TheCaller,
+    form: Annotated[Form | None, Query(description="Form of the report; overrides `Accept`.")] = None,
+    accept: Annotated[str, Header(max_length=1_000, include_in_schema=False)] = "",
+    if_none_match: Annotated[str, Header(max_length=1_000, include_in_schema=False)] = "",
+) -> Response:
+    """Return the report as html, md, json, docx, pdf, bib or ris, by `Accept` or by `form`."""
+    chosen = form or _accepted(accept)
+    # Of what it is made from: the same report as a PDF has other bytes each time.
+    files = await desk.files(caller, run_id, files_for([chosen]))
+    tag = f'W/"{hashlib.sha256(chosen.encode() + b"".join(files.values())).hexdigest()[:20]}"'
+    headers = {"Vary": "Accept", "ETag": tag, "Cache-Control": "private, no-cache"}
+    if tag in [one.strip() for one in if_none_match.split(",")] or if_none_match.strip() == "*":
+        return Response(status_code=304, headers=headers)
+    data = await desk.report(caller, run_id, chosen)
+    name = f"{await reports.stem(desk, caller, run_id)}.{chosen}"
+    headers["Content-Disposition"] = f'{"inline" if chosen == "html" else "attachment"}; filename="{name}"'
+    headers |= _guarded(data) if chosen == "html" else {"X-Content-Type-Options": "nosniff"}
+    return Response(data, media_type=MEDIA_TYPES[chosen], headers=headers)
+
+
+@router.get("/claims", summary="List claims")
+async def list_claims(
+    run_id: RunId,
+    desk: TheDesk,
+    caller: TheCaller,
+    verdict: Annotated[Verdict | None, Query(description="Only claims with this verdict.")] = None,
+) -> ClaimList:
+    """List the sentences of the report with the verdict on each, and the stored bytes that it rests on."""
+    return await reports.claims(desk, caller, run_id, verdict)
+
+
+@router.get("/claims/{number}/trace", summary="Trace a claim")
+async def trace_claim(
+    run_id: RunId,
+    number: Annotated[int, Path(ge=1, le=1_000_000, description="Number of the claim.", examples=[1])],
+    desk: TheDesk,
+    caller: TheCaller,
+) -> Trace:
+    """Return a claim with the way to each of its quotes: source, call, step, file and line."""
+    return await reports.follow_claim(desk, caller, run_id, number)
+
+
+@router.get("/sources", summary="List sources")
+async def list_sources(run_id: RunId, desk: TheDesk, caller: TheCaller) -> SourceList:
+    """List what the run has read: how good each source is, how often it is used, and its reference."""
+    return await reports.sources(desk, caller, run_id)
+
+
+@router.get("/plan", summary="Read the plan")
+async def read_plan(run_id: RunId, desk: TheDesk, caller: TheCaller) -> Plan:
+    """Return the plan of the run with the status of each step."""
+    return await reports.plan(desk, caller, run_id)
+
+
+@router.get("/notes", summary="List notes")
+async def list_notes(run_id: RunId, desk: TheDesk, caller: TheCaller) -> NoteList:
+    """List what the run noted from what it read."""
+    return await reports.notes(desk, caller, run_id)
+
+
+@router.get("/changes", summary="List changes")
+async def list_changes(run_id: RunId, desk: TheDesk, caller: TheCaller) -> Changes:
+    """Return what changed since the run of the watch before this one."""
+    return await reports.changes(desk, caller, run_id)
+
+
+@router.get("/audit", summary="Read the audit log")
+async def read_audit(run_id: RunId, desk: TheDesk, caller: TheCaller) -> AuditTrail:
+    """Return the audit log of the run, and whether its chain of hashes is whole."""
+    return await reports.audit(desk, caller, run_id)
+
+
+@router.post("/verify", summary="Verify a report")
+async def verify_run(run_id: RunId, desk: TheDesk, caller: TheCaller) -> Checkup:
+    """Check every file, quote and verdict of the run again, now. No model is asked."""
+    return await reports.check(desk, caller, run_id)
+
+
+@router.get("/artifacts", summary="List files")
+async def list_artifacts(run_id: RunId, desk: TheDesk, caller: TheCaller) -> ArtifactList:
+    """List the files of the run."""
+    return await reports.artifacts(desk, caller, run_id)
+
+
+@router.get(
+    "/artifacts/{name}",
+    summary="Read a file",
+    response_class=Response,
+    responses={200: {"description": "The file.", "content": {"text/plain": _BYTES, "text/html": _BYTES}}},
+)
+async def read_artifact(
+    run_id: RunId,
+    name: Annotated[str, Path(max_length=300, examples=["report.md"], description="One of the listed names.")],
+    desk: TheDesk,
+    caller: TheCaller,
+) -> Response:
+    """Return a file of the run as plain text; `report.html` as a page."""
+    data = await reports.artifact(desk, caller, run_id, name)
+    if name == REPORT_PAGE:
+        return Response(data, media_type="text/html", headers=_guarded(data))
+    headers = {
+        "Content-Disposition": f'attachment; filename="{name.encode("ascii", "replace").decode()}"',
+        "X-Content-Type-Options": "nosniff",
+        "Content-Security-Policy": _PLAIN,
+    }
+    return Response(data, media_type="text/plain", headers=headers)
+
+
+def _accepted(accept: str) -> Form:
+    """Return the form that an `Accept` header likes best.
+
+    Raises:
+        NotAcceptable: it takes none.
+    """
+    media = preferred(accept, [*MEDIA_TYPES.values()])
+    if media is None:
+        raise NotAcceptable(f"The report does not exist in that form. It exists as {', '.join(MEDIA_TYPES.values())}.")
+    return next(form for form, own in MEDIA_TYPES.items() if own == media)
+
+
+def _guarded(page: bytes) -> dict[str, str]:
+    """Return the headers of a report as a page. A page that Fathom did not make so runs and loads nothing."""
+    policy = _PLAIN if unsafe(page) else _SANDBOX
+    return {"Content-Security-Policy": policy, "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer"}
+
+
+def preferred(accept: str, offered: Sequence[str]) -> str | None:
+    """Return the offered media type that an `Accept` header likes best; of equal ones the first; None if it takes none.
+
+    For each type the most specific range that matches it counts. Without a header, everything is taken.
+    """
+    ranges = [*_ranges(accept)] if accept.strip() else [("*", "*", 1.0)]
+    best, quality = None, 0.0
+    for media in offered:
+        if (liked := _quality(media, ranges)) > quality:
+            best, quality = media, liked
+    return best
+
+
+def _quality(media: str, ranges: Sequence[tuple[str, str, float]]) -> float:
+    kind, _, form = media.partition("/")
+    for wanted in ((kind, form), (kind, "*"), ("*", "*")):
+        named = [quality for *own, quality in ranges if tuple(own) == wanted]
+        if named:
+            return max(named)
+    return 0.0
+
+
+def _ranges(accept: str) -> Iterator[tuple[str, str, float]]:
+    for part in accept.split(","):
+        media, *parameters = (piece.strip().lower() for piece in part.split(";"))
+        kind, slash, form = media.partition("/")
+        if slash and kind and form:
+            given = next((value for value in parameters if value.startswith("q=")), "q=1")
+            try:
+                quality = float(given[2:])
+            except ValueError:
+                continue
+            if 0 <= quality <= 1:
+                yield kind, form, quality

@@ -1,0 +1,170 @@
+"""Runs: started, listed, read, followed, answered, ended."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Annotated
+
+from fastapi import APIRouter, Header, Query, Response
+from fastapi.responses import StreamingResponse
+
+from fathom.client.shapes import AnswerRequest, FollowUpRequest, RemarkRequest, Run, RunList, RunRequest
+from fathom.interfaces.api.parts import JSON_ONLY, Cursor, Key, Limit, RunId
+from fathom.interfaces.dependencies import TheCaller, TheDesk
+from fathom.models import RunState
+from fathom.service.events import HEADERS, MEDIA_TYPE
+from fathom.service.resuming import resume
+from fathom.service.run_list import RunFilter, time_of
+
+router = APIRouter(prefix="/api/v1/runs", tags=["runs"])
+Since = Annotated[
+    str,
+    Query(
+        min_length=1,
+        max_length=40,
+        description="A time or day in ISO 8601; without a time zone, UTC.",
+        examples=["2026-11-01"],
+        json_schema_extra={"format": "date-time"},
+    ),
+]
+
+LastEvent = Annotated[
+    str, Header(alias="Last-Event-ID", pattern=r"^[0-9]{0,12}$", description="Id of the last event you received.")
+]
+After = Annotated[
+    int, Query(ge=0, lt=10**12, description="The same as Last-Event-ID, for clients that cannot set headers.")
+]
+
+
+class EventStream(StreamingResponse):
+    """Server-sent events."""
+
+    media_type = MEDIA_TYPE
+
+
+@router.post("", status_code=HTTPStatus.ACCEPTED, summary="Start a run", dependencies=JSON_ONLY)
+async def start_run(
+    request: RunRequest, response: Response, desk: TheDesk, caller: TheCaller, idempotency_key: Key = ""
+) -> Run:
+    """Research a question. The answer comes at once; `Location` and `links` say where the run is."""
+    run = await desk.start(caller, request, idempotency_key)
+    response.headers["Location"] = run.links.run
+    return run
+
+
+@router.get("", summary="List runs")
+async def list_runs(
+    desk: TheDesk,
+    caller: TheCaller,
+    *,
+    state: Annotated[list[RunState], Query(description="Only runs in one of these states; repeatable.")] = [],  # noqa: B006
+    q: Annotated[
+        str,
+        Query(max_length=200, description="Only runs whose question has these words or words that begin with them."),
+    ] = "",
+    owner: Annotated[str | None, Query(max_length=200, description="Only runs of this user.")] = None,
+    mine: Annotated[bool, Query(description="Only your own runs.")] = False,
+    since: Since = "",
+    until: Since = "",
+    parent: Annotated[str, Query(max_length=60, description="Only runs that follow up on this run.")] = "",
+    watch: Annotated[str, Query(max_length=100, description="Only runs of this watch.")] = "",
+    limit: Limit = 50,
+    cursor: Cursor = "",
+) -> RunList:
+    """List the runs that you may see, the newest first. New runs do not move the pages after a cursor."""
+    wanted = RunFilter(
+        states=frozenset(state),
+        words=q,
+        owner=caller.name if mine else owner,
+        since=time_of(since),
+        until=time_of(until),
+        parent=parent,
+        watch=watch,
+    )
+    return await desk.latest(caller, wanted, limit=limit, cursor=cursor)
+
+
+@router.get("/{run_id}", summary="Read a run")
+async def read_run(run_id: RunId, desk: TheDesk, caller: TheCaller) -> Run:
+    """Return a run: its state, plan, metrics and result."""
+    return await desk.get(caller, run_id)
+
+
+@router.delete("/{run_id}", status_code=HTTPStatus.NO_CONTENT, summary="Cancel a run")
+async def cancel_run(run_id: RunId, desk: TheDesk, caller: TheCaller) -> None:
+    """End a run without a report. One that has ended stays as it is."""
+    await desk.cancel(caller, run_id)
+
+
+@router.post("/{run_id}/answer", summary="Answer a run", dependencies=JSON_ONLY)
+async def answer_run(run_id: RunId, request: AnswerRequest, desk: TheDesk, caller: TheCaller) -> Run:
+    """Answer what a run asks: its questions, or whether its plan or report is accepted."""
+    return await desk.answer(caller, run_id, request)
+
+
+@router.post(
+    "/{run_id}/remarks", status_code=HTTPStatus.NO_CONTENT, summary="Tell a run something", dependencies=JSON_ONLY
+)
+async def tell_run(run_id: RunId, request: RemarkRequest, desk: TheDesk, caller: TheCaller) -> None:
+    """Tell a run that is going on what else to look at."""
+    await desk.tell(caller, run_id, request.text)
+
+
+@router.post("/{run_id}/stop", status_code=HTTPStatus.NO_CONTENT, summary="End a run's research")
+async def stop_run(run_id: RunId, desk: TheDesk, caller: TheCaller) -> None:
+    """End the research of a run and let it write with what there is."""
+    await desk.stop(caller, run_id)
+
+
+@router.post("/{run_id}/resume", status_code=HTTPStatus.ACCEPTED, summary="Resume a run")
+async def resume_run(run_id: RunId, desk: TheDesk, caller: TheCaller) -> Run:
+    """Continue a run that was interrupted, failed or was cancelled. No finished call is repeated."""
+    return await resume(desk, caller, run_id)
+
+
+@router.post("/{run_id}/ask", status_code=HTTPStatus.ACCEPTED, summary="Follow up on a run", dependencies=JSON_ONLY)
+async def ask_run(  # noqa: PLR0917 - injected by name
+    run_id: RunId,
+    request: FollowUpRequest,
+    response: Response,
+    desk: TheDesk,
+    caller: TheCaller,
+    idempotency_key: Key = "",
+) -> Run:
+    """Ask a question that follows up on a finished run, in a run of its own."""
+    run = await desk.ask(caller, run_id, request, idempotency_key)
+    response.headers["Location"] = run.links.run
+    return run
+
+
+@router.get("/{run_id}/follow-ups", summary="List follow-ups")
+async def list_follow_ups(
+    run_id: RunId, desk: TheDesk, caller: TheCaller, limit: Limit = 50, cursor: Cursor = ""
+) -> RunList:
+    """List the runs that follow up on a run, the newest first."""
+    await desk.readable(caller, run_id)
+    return await desk.latest(caller, RunFilter(parent=run_id), limit=limit, cursor=cursor)
+
+
+@router.get(
+    "/{run_id}/events",
+    summary="Follow a run",
+    response_class=EventStream,
+    responses={
+        200: {
+            "description": "Server-sent events until the run has ended; the data of each is a RunEvent.",
+            "content": {"text/event-stream": {"schema": {"type": "string"}, "example": "id: 1\nevent: state_change\n"}},
+        }
+    },
+)
+async def follow_run(
+    run_id: RunId, desk: TheDesk, caller: TheCaller, last_event_id: LastEvent = "", after: After = 0
+) -> StreamingResponse:
+    """Follow what happens in a run, as server-sent events.
+
+    The id of an event is the number of its line in the audit log. Whoever comes back with `Last-Event-ID` gets
+    what follows, on any server and however often the run was resumed. `now` says what the run does at the moment; it
+    has no id. The last event is a `state_change` with `ended` in its data: then close the stream.
+    """
+    events = await desk.stream(caller, run_id, int(last_event_id) if last_event_id else after)
+    return EventStream(events, headers=HEADERS)

@@ -1,0 +1,84 @@
+"""The application: its parts, put together."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from importlib.metadata import version
+
+import httpx
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from fathom.errors import FathomError
+from fathom.interfaces import problems
+from fathom.interfaces.api import (
+    batches,
+    corpora,
+    document,
+    health,
+    me,
+    reports,
+    runs,
+    sessions,
+    sharing,
+    status,
+    watches,
+)
+from fathom.interfaces.chat import completions, responses
+from fathom.interfaces.chat import errors as openai
+from fathom.interfaces.gate import Gate, Guard, is_program
+from fathom.interfaces.mcp.transports import Mounted
+from fathom.interfaces.page import PAGE
+from fathom.interfaces.page import rendering as page
+from fathom.service.options import Options
+from fathom.service.runs import Desk
+
+
+def create_app(options: Options, wake: Callable[[], object] = lambda: None) -> FastAPI:
+    """Return the application of a server. It needs a Prefect API: call `fathom.flows.server.ensure_api` first.
+
+    `wake` is called when a run can begin.
+    """
+    desk, gate = Desk(options, wake), Gate(options)
+    mcp = Mounted(desk)
+
+    @asynccontextmanager
+    async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
+        await desk.open()
+        async with mcp.lifespan():
+            yield
+        await desk.feeds.aclose()
+
+    app = FastAPI(
+        title="Fathom",
+        version=version("fathom-research"),
+        summary="Turns a question into a cited report that can be checked.",
+        openapi_url="/api/v1/openapi.json",
+        docs_url=None,  # it loads its script from elsewhere
+        redoc_url=None,
+        generate_unique_id_function=lambda route: route.name,
+        lifespan=lifespan,
+    )
+    app.state.desk, app.state.gate = desk, gate
+    for kind in (FathomError, RequestValidationError, HTTPException, httpx.HTTPError):
+        app.add_exception_handler(kind, on_error)
+    data = (health, runs, reports, watches, batches, status, sessions, sharing, corpora, me, completions, responses)
+    for part in (*data, *PAGE):
+        app.include_router(part.router)
+    app.router.routes += mcp.routes()
+    document.describe(app)
+    app.add_middleware(Guard, gate=gate, on_error=on_error)
+    return app
+
+
+async def on_error(request: Request, error: Exception) -> Response:
+    """Answer with an error."""
+    problem, headers = problems.told(request, error)
+    if openai.speaks_openai(request):
+        return openai.answer(problem, headers, error)
+    if not is_program(request.url.path) and "text/html" in request.headers.get("accept", ""):
+        return page.answer(request, problem, headers)
+    return problems.answer(problem, headers)

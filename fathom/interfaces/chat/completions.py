@@ -1,0 +1,134 @@
+"""`/v1/chat/completions` and `/v1/models`, as OpenAI's API has them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from time import time
+from typing import Any
+from uuid import uuid4
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import JSONResponse, StreamingResponse
+
+from fathom.errors import FathomError, InvalidInput
+from fathom.interfaces import problems
+from fathom.interfaces.chat import answers, conversations
+from fathom.interfaces.chat.answers import ChatAnswer, Reference
+from fathom.interfaces.chat.conversations import begin, collected, researched, said
+from fathom.interfaces.chat.errors import error_of
+from fathom.interfaces.chat.models import MODELS, settings_of
+from fathom.interfaces.chat.shapes import ChatRequest
+from fathom.interfaces.chat.wire import (
+    SILENCE,
+    STREAM,
+    Key,
+    citation_of,
+    created,
+    event,
+    patient,
+    refuse_format,
+    server_of,
+)
+from fathom.interfaces.dependencies import TheCaller, TheDesk
+
+router = APIRouter(prefix="/v1", include_in_schema=False)  # OpenAI's document describes it
+_MADE = 1_764_000_000  # when the models came to be
+
+
+@router.get("/models")
+async def list_models() -> dict[str, Any]:
+    """Return the models."""
+    return {"object": "list", "data": [_model(name) for name in MODELS]}
+
+
+@router.get("/models/{name}")
+async def read_model(name: str) -> dict[str, Any]:
+    """Return a model."""
+    settings_of(name)
+    return _model(name)
+
+
+@router.post("/chat/completions")
+async def complete(
+    asked: ChatRequest, request: Request, desk: TheDesk, caller: TheCaller, idempotency_key: Key = ""
+) -> Response:
+    """Answer the last message of a conversation."""
+    settings_of(asked.model)
+    if (done := conversations.answer(asked.messages)) is not None:
+        writer = _Writer(asked, f"chatcmpl-{uuid4()}", int(time()))
+        return writer.streamed(said(done)) if asked.stream else JSONResponse(writer.whole(ChatAnswer(done, []), ""))
+    if (asked.n or 1) > 1:
+        raise InvalidInput("n: a question is researched once.", next_step="leave it out")
+    refuse_format((asked.response_format or {}).get("type"))
+    talk = answers.read(asked.messages)
+    begun = await begin(desk, caller, asked, talk, idempotency_key)
+    run, server = begun.run, server_of(request)
+    writer = _Writer(asked, f"chatcmpl-{run.id}", created(run.created))
+    if asked.stream:
+        return writer.streamed(researched(desk, caller, begun, server))
+
+    async def whole() -> dict[str, Any]:
+        answer, lines = await collected(researched(desk, caller, begun, server))
+        return writer.whole(answer, "\n".join(lines))
+
+    return await patient(whole)
+
+
+class _Writer:
+    """Writes one completion, whole or in chunks."""
+
+    def __init__(self, asked: ChatRequest, name: str, created_at: int) -> None:
+        self._asked = asked
+        self._head = {"id": name, "created": created_at, "model": asked.model, "system_fingerprint": None}
+
+    def whole(self, answer: ChatAnswer, reasoning: str) -> dict[str, Any]:
+        """Return a completion."""
+        message: dict[str, Any] = {"role": "assistant", "content": answer.text, "refusal": None}
+        message["annotations"] = list(map(_annotation, answer.references))
+        if reasoning:
+            message["reasoning_content"] = reasoning
+        choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": "stop"}
+        return {**self._head, "object": "chat.completion", "choices": [choice], "usage": _usage(answer)}
+
+    def streamed(self, parts: AsyncIterator[str | ChatAnswer]) -> StreamingResponse:
+        """Return a response that sends chunks."""
+        return StreamingResponse(self._events(parts), media_type="text/event-stream", headers=STREAM)
+
+    async def _events(self, parts: AsyncIterator[str | ChatAnswer]) -> AsyncIterator[str]:
+        yield self._chunk({"role": "assistant", "content": ""})
+        try:
+            async for part in parts:
+                if not isinstance(part, ChatAnswer):
+                    told = {"reasoning_content": f"{part}\n"} if part else {"content": ""}
+                    yield ("" if part else SILENCE) + self._chunk(told)
+                    continue
+                for piece in part.pieces():
+                    yield self._chunk({"content": piece})
+                if part.references:
+                    yield self._chunk({"annotations": list(map(_annotation, part.references))})
+                yield self._chunk({}, finish_reason="stop")
+                if self._asked.stream_options and self._asked.stream_options.include_usage:
+                    yield self._event({"choices": [], "usage": _usage(part)})
+        except FathomError as error:
+            yield event(error_of(problems.problem_of(error), error))
+        yield "data: [DONE]\n\n"
+
+    def _chunk(self, delta: dict[str, Any], finish_reason: str | None = None) -> str:
+        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish_reason}
+        return self._event({"choices": [choice]})
+
+    def _event(self, data: dict[str, Any]) -> str:
+        return event({**self._head, "object": "chat.completion.chunk", **data})
+
+
+def _annotation(reference: Reference) -> dict[str, Any]:
+    return {"type": "url_citation", "url_citation": citation_of(reference)}
+
+
+def _usage(answer: ChatAnswer) -> dict[str, int]:
+    sent, received = answer.prompt_tokens, answer.completion_tokens
+    return {"prompt_tokens": sent, "completion_tokens": received, "total_tokens": sent + received}
+
+
+def _model(name: str) -> dict[str, Any]:
+    return {"id": name, "object": "model", "created": _MADE, "owned_by": "fathom"}

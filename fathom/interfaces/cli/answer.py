@@ -1,0 +1,190 @@
+"""`fathom answer`, `tell` and `stop`: what a run asks, and what it is told."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fathom.interfaces.cli.options import Json, Root, Run, known_runs
+from fathom.interfaces.cli.printing import line, one_line, output, printable
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from fathom.flows.runs.steering import Steered
+    from fathom.models import Asked, Reply
+
+
+def answer(
+    run: Annotated[
+        str, typer.Argument(help="The run's id or its first digits (at least 4).", autocompletion=known_runs)
+    ],
+    *,
+    accept: Annotated[
+        bool, typer.Option("--accept", help="Accept the assumptions, the plan or the draft as shown.")
+    ] = False,
+    stop: Annotated[bool, typer.Option("--stop", help="Stop the run instead of answering.")] = False,
+    change: Annotated[str, typer.Option(metavar="TEXT", help="What to change in the plan or the report.")] = "",
+    answers: Annotated[
+        list[str] | None, typer.Option("--answer", metavar="N=TEXT", help="Answer question N; repeatable.")
+    ] = None,
+    file: Annotated[Path | None, typer.Option(metavar="PLAN", help="YAML file with the edited plan.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Answer a run that waits for you; `fathom runs` lists them.
+
+    Without options, the command puts the run's question to you in the terminal. Outside a terminal, or with --json, it
+    only prints the question.
+
+    Example: fathom answer 1a2b3c4d --change "leave out the history"
+    """
+    import asyncio
+
+    from fathom.errors import InvalidInput, ServerUnreachable
+    from fathom.flows.server import ensure_api, find_api
+
+    if accept + stop + bool(change or answers or file) > 1:
+        raise InvalidInput(
+            "--accept and --stop cannot be combined with other options.", next_step="fathom answer --help"
+        )
+    if not find_api():
+        raise ServerUnreachable(
+            "No Prefect server is running, so no run waits.", next_step="fathom runs lists the runs"
+        )
+    ensure_api(lambda _line: None)
+    given = accept or stop or change or answers or file
+
+    async def work() -> None:
+        from fathom.flows.runs import answering
+        from fathom.flows.runs.answering import described
+        from fathom.flows.runs.finding import find_flow_run
+        from fathom.interfaces.cli.dialogue import Dialogue
+
+        waits = await answering.waiting((await find_flow_run(run.strip())).id)
+        reply: Reply | None
+        if given:
+            reply = _reply(waits.asked, stop=stop, change=change, answers=answers or [], file=file)
+        elif as_json or not sys.stdin.isatty():
+            asked = {"run_id": waits.run_id, **waits.asked.model_dump(mode="json"), "complaint": waits.complaint}
+            shown = f"{printable(described(waits.asked, waits.complaint))}\n\nAnswer with {_options(waits.asked)}."
+            output(asked, lambda _: typer.echo(shown), as_json=as_json)
+            return
+        else:
+            reply = await Dialogue(_screen)(waits.asked, waits.complaint)
+        if reply is None:
+            return
+        await answering.answer(waits, reply)
+        said = (
+            f"Answered. The run's process has ended; continue it with: fathom resume {run}"
+            if waits.gone
+            else "Answered."
+        )
+        output({"run_id": waits.run_id, "answered": True}, lambda _: typer.echo(said), as_json=as_json)
+
+    asyncio.run(work())
+
+
+def _options(asked: Asked) -> str:
+    """Return the options that answer what is asked."""
+    own = {"question": "--answer N=TEXT, ", "plan": "--change TEXT, --file PLAN, "}
+    return f"--accept, {own.get(asked.matter.value, '--change TEXT, ' if asked.rewords else '')}or --stop"
+
+
+def _reply(asked: Asked, *, stop: bool, change: str, answers: Sequence[str], file: Path | None) -> Reply:
+    """Return the reply that the options make.
+
+    Raises:
+        InvalidInput: they do not answer what is asked.
+    """
+    from fathom.errors import InvalidInput
+    from fathom.interfaces.cli.dialogue import person
+    from fathom.models import Matter, Reply
+    from fathom.run.checklist import from_yaml
+
+    what = f"The run asks about its {asked.matter.value}"
+    if answers and asked.matter is not Matter.question:
+        raise InvalidInput(f"{what}, so --answer cannot be used.", next_step="--accept, --change or --stop")
+    if change and asked.matter is Matter.question:
+        raise InvalidInput(f"{what}, so --change cannot be used.", next_step="--accept, --answer or --stop")
+    if file and not asked.plan:
+        raise InvalidInput(f"{what}, so --file cannot be used.", next_step="--accept or --stop")
+    said = [question.default for question in asked.questions]
+    for pair in answers:
+        number, equals, text = pair.partition("=")
+        if not equals or not number.strip().isdecimal() or not 1 <= int(number) <= len(said) or not text.strip():
+            raise InvalidInput(f"--answer {pair!r} is not N=TEXT with N from 1 to {len(said)}.")
+        said[int(number) - 1] = text.strip()
+    try:
+        plan = from_yaml(file.read_text(encoding="utf-8"), asked.plan) if file and asked.plan else None
+    except (OSError, UnicodeError) as error:
+        raise InvalidInput(f"{file} cannot be read: {error}.") from None
+    return Reply(answers=said, plan=plan, remark=change, stop=stop, by=person())
+
+
+@contextmanager
+def _screen() -> Iterator[Console]:
+    from rich.console import Console
+
+    yield Console(stderr=True, highlight=False)
+
+
+As = Annotated[
+    str | None, typer.Option("--as", metavar="NAME", help="Your name, also shown in the report (default: user@host).")
+]
+
+
+def tell(
+    run: Run,
+    text: Annotated[str, typer.Argument(help="What the run should look at, in quotes.", show_default=False)],
+    *,
+    name: As = None,
+    artifacts: Root = None,
+    as_json: Json = False,
+) -> None:
+    """Tell a run in progress what else to look at.
+
+    The run may be in any process, on any machine that shares the store. It acts on the remark after the current round;
+    if that was the last one, the run adds a round beyond --depth. A run that is already writing accepts no remarks.
+
+    Example: fathom tell 1a2b3c4d "look at the 2025 figures too"
+    """
+    from fathom.flows.runs.steering import check_author, check_remark, say
+    from fathom.storage.steering import Steer
+
+    said = say(run, Steer.tell, check_remark(text), check_author(name), artifacts)
+    output(said, lambda said: _show(said, "acts on it after the current round"), as_json=as_json)
+
+
+def stop(run: Run, *, name: As = None, artifacts: Root = None, as_json: Json = False) -> None:
+    """End the research of a run and let it write its report.
+
+    Calls in progress finish, no new call is made, and the report uses what was found and says who stopped the research.
+    To end a run without a report, cancel it: Ctrl-C, Cancel in the UI, or `prefect flow-run cancel`.
+
+    Example: fathom stop 1a2b3c4d
+    """
+    from fathom.flows.runs.steering import check_author, say
+    from fathom.storage.steering import Steer
+
+    said = say(run, Steer.stop, "", check_author(name), artifacts)
+    output(
+        said,
+        lambda said: _show(said, "writes its report once the calls in progress have ended"),
+        as_json=as_json,
+    )
+
+
+def _show(said: Steered, then: str) -> None:
+    run = said.run_id[:8]
+    if said.running:
+        line(f"Told as {one_line(said.author)}: the run {run} {then}.")
+    else:
+        line(
+            f"Stored as {one_line(said.author)}. No process works on the run {run} now; once one does, the run {then}."
+        )
+        line((f"If the run was interrupted: fathom resume {run}", "dim"))

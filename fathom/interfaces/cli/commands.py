@@ -1,0 +1,70 @@
+"""The commands, in the order in which `fathom --help` lists them.
+
+What a command needs is imported when it runs, so that `--help` answers at once and bad input is found without Prefect.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib.metadata import version
+from typing import Annotated
+
+import typer
+
+from fathom.config.environment import Environment
+from fathom.interfaces.cli.answer import answer, stop, tell
+from fathom.interfaces.cli.batch import batch
+from fathom.interfaces.cli.corpora import corpora
+from fathom.interfaces.cli.costs import costs
+from fathom.interfaces.cli.doctor import deploy, doctor, templates
+from fathom.interfaces.cli.exits import show_where
+from fathom.interfaces.cli.export import export, import_, prune
+from fathom.interfaces.cli.limits import limits
+from fathom.interfaces.cli.notify import notify
+from fathom.interfaces.cli.options import SettingsCommand
+from fathom.interfaces.cli.research import ask, research, resume
+from fathom.interfaces.cli.runs import audit, diff, replay, runs, show
+from fathom.interfaces.cli.serve import mcp, metrics, serve, worker
+from fathom.interfaces.cli.tokens import tokens
+from fathom.interfaces.cli.verify import trace, verify
+from fathom.interfaces.cli.watches import watch
+
+app = typer.Typer(
+    help="Turn a question into a cited report that you can check.\n\n"
+    'Start with: fathom research "How does Python look up an attribute on an instance?"',
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+
+COMMANDS = (
+    *(research, ask, templates, batch, resume, answer, tell, stop),
+    *(runs, show, verify, trace, diff, audit, replay, export, import_, prune),
+    *(serve, mcp, worker, deploy, costs, metrics, doctor),
+)
+WITH_SETTINGS = (research, ask, batch, doctor)
+for command in COMMANDS:
+    app.command(command.__name__.rstrip("_"), cls=SettingsCommand if command in WITH_SETTINGS else None)(command)
+for name, group in (("watch", watch), ("corpora", corpora), ("notify", notify), ("limits", limits), ("tokens", tokens)):
+    app.add_typer(group, name=name)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"fathom {version('fathom-research')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    show_version: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit.", callback=_version, is_eager=True)
+    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Print a traceback if an unexpected error occurs.")] = False,
+) -> None:
+    if debug:
+        sys.excepthook = show_where
+    if (environment := Environment.read()).log:
+        from fathom.telemetry.logs import start_logs
+
+        start_logs(environment)

@@ -1,0 +1,161 @@
+"""`fathom corpora`: sets of files on the artifact store, which runs on any machine can read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fathom.interfaces.cli.options import Json, Root
+from fathom.interfaces.cli.printing import line, one_line, output, row
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fathom.models import UnreadFile
+    from fathom.storage.corpora import CorpusStore
+    from fathom.storage.editions import Edition
+    from fathom.tools.documents.corpus import CorpusReading
+
+corpora = typer.Typer(
+    help="Upload files that runs on any machine can read.\n\nStart with: fathom corpora add handbook handbook/",
+    rich_markup_mode=None,
+    no_args_is_help=True,
+)
+Name = Annotated[str, typer.Argument(help="Name of the corpus.", show_default=False)]
+SHOWN = 20
+
+
+def _corpora(artifacts: str | None) -> CorpusStore:
+    from fathom.flows.preflight import artifact_root
+    from fathom.storage.atomic import OUTAGE_SECONDS
+    from fathom.storage.corpora import CorpusStore
+    from fathom.storage.store import ArtifactStore
+
+    store = ArtifactStore(artifact_root(artifacts), OUTAGE_SECONDS, lambda said: typer.echo(said, err=True))
+    return CorpusStore(store)
+
+
+@corpora.command("add")
+def add(
+    name: Name,
+    paths: Annotated[
+        list[str], typer.Argument(metavar="PATH...", help="Files and folders to upload.", show_default=False)
+    ],
+    *,
+    shared: Annotated[
+        bool, typer.Option("--shared", help="Let everyone who can ask questions on a server of this store read it.")
+    ] = False,
+    artifacts: Root = None,
+    as_json: Json = False,
+) -> None:
+    """Upload files to a new or existing corpus.
+
+    A file replaces the corpus file of the same name; a file from a folder is named by its path within the folder. Runs
+    that have already started keep the files they started with. To research a corpus, use --corpus NAME.
+
+    Example: fathom corpora add handbook handbook/ contract.pdf
+    """
+    import asyncio
+
+    from fathom.flows.corpora import local_files, sorted_out
+
+    files, left_out = sorted_out(local_files(paths))
+    corpora = _corpora(artifacts)
+
+    async def added() -> Edition:
+        if await corpora.find(name) is None:
+            return await corpora.create(name, files, left_out, shared=shared)
+        edition = await corpora.add(name, files, left_out)
+        return await corpora.share(name, shared=True) if shared and not edition.shared else edition
+
+    output(asyncio.run(added()), lambda edition: _show_added(edition, len(files), left_out), as_json=as_json)
+
+
+@corpora.command("list")
+def list_(*, artifacts: Root = None, as_json: Json = False) -> None:
+    """List the corpora in the store.
+
+    Example: fathom corpora list
+    """
+    import asyncio
+
+    output(asyncio.run(_corpora(artifacts).all()), _show_all, as_json=as_json)
+
+
+@corpora.command("show")
+def show(name: Name, *, artifacts: Root = None, as_json: Json = False) -> None:
+    """Show the files of a corpus and which of them cannot be read.
+
+    Example: fathom corpora show handbook
+    """
+    import asyncio
+
+    from fathom.flows.corpora import examine
+
+    corpora = _corpora(artifacts)
+
+    async def found() -> tuple[Edition, CorpusReading]:
+        edition = await corpora.get(name)
+        return edition, await examine(corpora, edition)
+
+    edition, reading = asyncio.run(found())
+    output({"corpus": edition, "reading": reading}, lambda _: _show_one(edition, reading), as_json=as_json)
+
+
+@corpora.command("remove")
+def remove(
+    name: Name,
+    file: Annotated[str | None, typer.Argument(help="Remove only this file.", show_default=False)] = None,
+    *,
+    artifacts: Root = None,
+) -> None:
+    """Remove a corpus, or one of its files.
+
+    Runs that have started to read the corpus are not affected. `fathom prune` later deletes the files from the store.
+
+    Example: fathom corpora remove handbook
+    """
+    import asyncio
+
+    corpora = _corpora(artifacts)
+    asyncio.run(corpora.drop(name, file) if file else corpora.remove(name))
+    line(f"Removed {one_line(file)} from {one_line(name)}." if file else f"Removed {one_line(name)}.")
+
+
+def _show_added(edition: Edition, files: int, left_out: Sequence[UnreadFile]) -> None:
+    from fathom.text.plain import counted, size
+
+    together = f"{counted(len(edition.files), 'file')}, {size(edition.bytes)}"
+    line(f"Added {counted(files, 'file')}. {edition.name} has {together}.")
+    _show_unread(left_out)
+
+
+def _show_all(found: Sequence[Edition]) -> None:
+    from fathom.text.plain import counted, size
+
+    if not found:
+        line("No corpora.")
+        return
+    width = max(len(edition.name) for edition in found)
+    for edition in found:
+        files, owner = counted(len(edition.files), "file"), one_line(edition.owner)
+        whose = " ".join(filter(None, (owner, "shared" if edition.shared else "")))
+        row(f"{edition.name:{width}}  {edition.changed[:10]}  {size(edition.bytes):>9}  ", f"{files:>11}  ", whose)
+
+
+def _show_one(edition: Edition, reading: CorpusReading) -> None:
+    from fathom.text.plain import counted, size
+
+    read = f"{counted(reading.documents, 'document')} with {counted(reading.words, 'word')} can be read"
+    line((edition.name, "bold"), f": {counted(len(edition.files), 'file')}, {size(edition.bytes)}; {read}")
+    for file in edition.files:
+        row(f"  {size(file.bytes):>9}  ", one_line(file.name))
+    _show_unread([*edition.left_out, *reading.unread])
+
+
+def _show_unread(files: Sequence[UnreadFile]) -> None:
+    for file in files[:SHOWN]:
+        row(("not read: ", "yellow"), f"{one_line(file.path)}: {file.reason}")
+    if len(files) > SHOWN:
+        line((f"and {len(files) - SHOWN:,} more", "dim"))

@@ -1,0 +1,113 @@
+"""How a command ends: an exit code, and on stderr one line on what happened, never a traceback.
+
+0 done, 1 failed, 2 bad input, 3 no evidence, 130 interrupted or cancelled, 143 terminated (SIGTERM).
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from types import TracebackType
+
+
+@contextmanager
+def exits() -> Iterator[None]:
+    """Turn whatever ends the block into an exit of the process."""
+    sys.excepthook = _unexpected
+    try:
+        yield
+        sys.stdout.flush()
+    except KeyboardInterrupt as error:
+        _explain("interrupted", error)
+        sys.exit(130)
+    except BrokenPipeError:  # the reader has read enough, as `| head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except Exception as error:
+        _exit(error)
+        raise
+
+
+def _exit(error: Exception) -> None:
+    """Exit as an expected error asks for; return on any other."""
+    import typer
+
+    from fathom.errors import FathomError, InvalidInput, ServerLost
+
+    if isinstance(error, typer.Exit):
+        sys.exit(error.exit_code)
+    if isinstance(error, typer.TyperException):
+        context = getattr(error, "ctx", None)
+        quotes = "put the question in quotes; " if "unexpected extra argument" in error.format_message() else ""
+        _explain(error.format_message() + (f" ({quotes}{context.command_path} --help)" if context else ""), error)
+        sys.exit(2)
+    if isinstance(error, FathomError):
+        if isinstance(error, InvalidInput) and error.wrong:
+            from fathom.interfaces.cli.options import worded
+
+            error = InvalidInput(worded(error.wrong), next_step=error.next_step)
+        _explain(str(error), error)
+        if isinstance(error, ServerLost):  # Prefect's threads wait for it as long as the process lives
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(error.exit_code)
+        sys.exit(error.exit_code)
+
+
+def check_text(arguments: Sequence[str]) -> list[str]:
+    """Return the arguments of a command line; InvalidInput if one contains bytes that are not text."""
+    for argument in arguments:
+        if argument.encode(errors="replace").decode() != argument:
+            from fathom.errors import InvalidInput
+
+            raise InvalidInput(f"{argument!r} is not valid UTF-8.", next_step="check the terminal's encoding")
+    return list(arguments)
+
+
+def show_where(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """Write the traceback of an unexpected error."""
+    from traceback import format_exception
+
+    sys.stderr.write(_scrubbed("".join(format_exception(error))))
+
+
+def _unexpected(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    where = " (unexpected; `fathom --debug ...` shows where)" if issubclass(kind, Exception) else ""
+    _explain(f"{kind.__name__}: {error}{where}", error)
+
+
+def _explain(message: str, error: BaseException) -> None:
+    """Write one line on what happened, and one for each note on how to continue; a terminal's end between words."""
+    import shutil
+    import textwrap
+
+    for line in (message, *getattr(error, "__notes__", ())):
+        said = " ".join(_scrubbed(line).split())
+        if logged(said, error=True):
+            continue
+        said = f"fathom: {said}"
+        if sys.stderr.isatty():
+            width = shutil.get_terminal_size().columns
+            said = textwrap.fill(said, width, break_long_words=False, break_on_hyphens=False)
+        sys.stderr.write(f"{said}\n")
+
+
+def logged(line: str, *, error: bool = False) -> bool:
+    """Write a line to the log, if that is what is read instead of the screen; return whether it is."""
+    import logging
+
+    from fathom.config.environment import Environment
+
+    as_json = Environment.read().log == "json"
+    if as_json:
+        logging.getLogger("fathom").log(logging.ERROR if error else logging.INFO, "%s", line)
+    return as_json
+
+
+def _scrubbed(text: str) -> str:
+    from fathom.config.environment import Environment
+    from fathom.config.secrets import Scrubber
+
+    return Scrubber(Environment.read().secrets).message(text)

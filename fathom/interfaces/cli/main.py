@@ -1,0 +1,32 @@
+"""The `fathom` command: where its process begins and ends."""
+
+from __future__ import annotations
+
+import atexit
+import gc
+import sys
+
+try:
+    from fathom.interfaces.cli.exits import check_text, exits
+except KeyboardInterrupt:
+    sys.exit(130)
+
+
+def main() -> None:
+    """Run the command line and exit; `fathom.interfaces.cli.exits` lists the codes."""
+    # Thousands of modules live until the end: collecting them over and over takes a third of the time it takes to
+    # import them, and a second at exit.
+    gc.set_threshold(10_000, 10, 10)
+    atexit.register(gc.freeze)
+    with exits():
+        arguments = check_text(sys.argv[1:]) or ["--help"]
+        # Imported here, so that Ctrl-C while it is imported is an exit like any other.
+        import typer
+
+        from fathom.interfaces.cli.commands import app
+
+        # Not by calling `app` or its `main`, which would replace our exception hook and say nothing after Ctrl-C.
+        command = typer.main.get_command(app)
+        command._main_shell_completion({}, "fathom")  # exits if a shell asks what can be completed
+        with command.make_context("fathom", arguments) as context:
+            command.invoke(context)

@@ -1,0 +1,266 @@
+"""`fathom research`, `fathom ask` and `fathom resume`: a run that someone in a shell is waiting for."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import redirect_stdout
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.table import Table
+
+from fathom.interfaces.cli.options import GivenOptions, Json, Mcp, Open, Quiet, Root, Run
+from fathom.interfaces.cli.printing import line, one_line, open_page, output, show_answer, show_summary
+
+if TYPE_CHECKING:
+    from prefect.client.schemas.objects import FlowRun
+
+    from fathom.interfaces.cli.watch import RunWatcher
+    from fathom.models import Report, RunResult
+    from fathom.run.engine import Parent
+    from fathom.run.estimate import Bounds, PhaseEstimate
+    from fathom.storage.runs import StoredRun
+
+
+def research(
+    context: typer.Context,
+    query: Annotated[str, typer.Argument(help="The question, in quotes.", show_default=False)],
+    *,
+    estimate: Annotated[
+        bool, typer.Option("--estimate", help="Print the expected usage of the run without starting it.")
+    ] = False,
+    mcp: Mcp = None,
+    run_key: Annotated[
+        str | None, typer.Option(metavar="KEY", help="Key of the run; runs with the same key share finished calls.")
+    ] = None,
+    open_it: Open = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Research a question, print the answer and write a cited report.
+
+    With --quiet, the command prints only the answer with its sources. Without a model, the report consists of
+    quotations. Without --docs or a key for web search, the only source is the Python language reference.
+
+    Example: fathom research "What did we decide about retries?" --docs notes/ --model openai/gpt-5-mini
+    """
+    from fathom.flows.preflight import check_request, estimated
+
+    usual = {"people": {"clarify": "auto"}} if is_terminal(quiet=quiet, as_json=as_json) else {}
+    settings = GivenOptions.of(context).over_defaults(usual)
+    if estimate:
+        phases = estimated(query, settings)
+        output([named(phase) for phase in phases] if as_json else phases, show_estimate, as_json=as_json)
+        return
+    request = check_request(query, settings)
+
+    def start() -> Awaitable[FlowRun]:
+        from fathom.flows.runs import local
+
+        return local.create(request.query, request.settings, run_key)
+
+    def finish(flow_run: FlowRun, _watch: RunWatcher) -> Awaitable[RunResult]:
+        from fathom.flows.runs import local
+
+        return local.execute(flow_run)
+
+    follow(start, finish, request.notices, open_it=open_it, quiet=quiet, as_json=as_json)
+
+
+def resume(
+    run: Run,
+    *,
+    no_wait: Annotated[bool, typer.Option("--no-wait", help="Do not wait for the worker of a deployment.")] = False,
+    mcp: Mcp = None,
+    artifacts: Root = None,
+    open_it: Open = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Finish a run that was interrupted, cancelled or failed.
+
+    No finished call is repeated. A worker continues the run of a deployment; any other run continues here, even if it
+    was started on another machine.
+
+    Example: fathom resume 1a2b3c4d
+    """
+
+    def start() -> Awaitable[FlowRun]:
+        from fathom.flows.runs import resuming
+
+        return resuming.find(run, artifacts)
+
+    def finish(flow_run: FlowRun, watch: RunWatcher) -> Awaitable[RunResult | None]:
+        from fathom.flows.runs import resuming
+
+        return resuming.finish(flow_run, watch.say, wait=not no_wait)
+
+    follow(start, finish, [], open_it=open_it, quiet=quiet, as_json=as_json)
+
+
+def follow(
+    start: Callable[[], Awaitable[FlowRun]],
+    finish: Callable[[FlowRun, RunWatcher], Awaitable[RunResult | None]],
+    notices: Sequence[str],
+    *,
+    open_it: bool,
+    quiet: bool,
+    as_json: bool,
+) -> None:
+    """Show the progress of a run, print its result, and exit with its code."""
+    import asyncio
+    import logging
+
+    from fathom.errors import UserError
+    from fathom.flows.preflight import artifact_root
+    from fathom.flows.runs.stored import reference, report_of
+    from fathom.flows.server import ensure_api
+    from fathom.interfaces.cli.watch import RunWatcher
+    from fathom.telemetry.progress import listen
+
+    run_id = address = ""
+    report: Report | None = None
+
+    async def work(watch: RunWatcher) -> RunResult | None:
+        nonlocal run_id, address, report
+        from fathom.flows.asking import in_terminal
+        from fathom.flows.runs import local
+        from fathom.interfaces.cli.dialogue import Dialogue
+
+        flow_run = await start()
+        run_id, address = str(flow_run.id), local.address(flow_run)
+        watch.say(f"Run {run_id[:8]}  {address}")
+        terminal = Dialogue(watch.aside) if is_terminal(quiet=quiet, as_json=as_json) else None
+        with listen(watch), in_terminal(terminal):
+            result = await finish(flow_run, watch)
+        report = await report_of(result) if result and not as_json else None
+        return result
+
+    logging.raiseExceptions = False  # the user need not know of a log line that cannot be sent
+    try:
+        # Whatever a library prints must not get between the results on stdout.
+        with RunWatcher(quiet=quiet, progress=not as_json) as watch, redirect_stdout(sys.stderr):
+            for notice in notices:
+                watch.say(notice)
+            ensure_api(watch.say)
+            result = asyncio.run(work(watch))
+    except BaseException as error:
+        if run_id and not isinstance(error, UserError):
+            error.add_note(f"the run can be continued: fathom resume {run_id}")
+        raise
+    if result is None:
+        queued = json.dumps({"run_id": run_id, "status": "queued"})
+        typer.echo(queued if as_json else f"Queued for a worker: {address}")
+        return
+    shown = reference(result, artifact_root())
+    if report:
+        show_answer(report)
+        if not quiet:
+            line("")
+    if quiet and not as_json:
+        if not report:
+            said = f"; what comes closest: fathom show {shown}" if result.unanswered else ""
+            typer.echo(f"fathom: {result.reason}{said}", err=True)
+    else:
+        output(result, lambda result: show_summary(result, address, shown), as_json=as_json)
+    if open_it:
+        open_page(result)
+    raise typer.Exit(result.status.exit_code)
+
+
+def is_terminal(*, quiet: bool, as_json: bool) -> bool:
+    """Whether somebody who can be asked sits there."""
+    from fathom.config.environment import Environment
+
+    return not (quiet or as_json or Environment.read().log) and sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def named(row: Any) -> Any:
+    """Return a named tuple, and those in it, as a mapping."""
+    return {name: named(value) for name, value in row._asdict().items()} if hasattr(row, "_asdict") else row
+
+
+def show_estimate(phases: Sequence[PhaseEstimate]) -> None:
+    """Print an estimate as a table."""
+    from rich.console import Console
+
+    from fathom.run.estimate import Bounds
+
+    asks, pays = (any(p.model_calls.most for p in phases), any(p.usd is None or p.usd.most for p in phases))
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    table.add_column("phase")
+    headings = (*(("model calls", "1,000 tokens") if asks else ()), *(("dollars",) if asks or pays else ()))
+    for heading in ("tool calls", *headings):
+        table.add_column(heading, justify="right")
+    for phase in phases:
+        cells = [_bounds(phase.tool_calls, ",.0f")]
+        if asks:
+            thousands = Bounds(phase.tokens.usual / 1000, phase.tokens.most / 1000)
+            cells += [_bounds(phase.model_calls, ",.0f"), _bounds(thousands, ",.1f")]
+        if asks or pays:
+            cells.append("unknown" if phase.usd is None else _bounds(phase.usd, ",.3f"))
+        table.add_row(phase.phase, *cells)
+    Console(highlight=False).print(table)
+    limit = "The budget limits the whole run." if asks else "--max-usd limits it."
+    budget = limit if asks or pays else "No model is asked: the run costs nothing."
+    line((f"\nUsual - maximum. {budget}", "dim"))
+
+
+def _bounds(bounds: Bounds, form: str) -> str:
+    return f"{bounds.usual:{form}} - {bounds.most:{form}}" if bounds.most else ""
+
+
+def ask(
+    context: typer.Context,
+    run: Run,
+    query: Annotated[str, typer.Argument(help="The question, in quotes.", show_default=False)],
+    *,
+    mcp: Mcp = None,
+    open_it: Open = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Ask a question that follows up on a finished run.
+
+    Fathom first searches what the earlier run read, and researches only what is missing. The question may refer to the
+    earlier one. The run uses the earlier run's settings unless you set others. Each report names the other run.
+
+    Example: fathom ask 1a2b3c4d "and in Europe?"
+    """
+    from fathom.errors import InvalidInput
+    from fathom.flows.preflight import artifact_root, check_request
+    from fathom.flows.runs.following import parent_of
+    from fathom.flows.runs.stored import read_run
+
+    async def found(stored: StoredRun) -> tuple[Parent, str]:
+        store = stored.store
+        if store_given and store.address() != artifact_root(store_given):
+            raise InvalidInput(
+                f"The run is stored in {store.address()}, and its follow-up must be stored there too.",
+                next_step="leave out --artifacts",
+            )
+        return await parent_of(stored), store.address()
+
+    usual = {"people": {"clarify": "auto"}} if is_terminal(quiet=quiet, as_json=as_json) else {}
+    given = GivenOptions.of(context)
+    chosen = given.chosen(usual)
+    store_given = chosen.pop("artifacts", None)
+    parent, root = read_run(run, store_given, found)
+    settings = given.checked({**parent.settings_with(chosen), "artifacts": root})
+    request = check_request(query, settings, follow_up=True)
+
+    def start() -> Awaitable[FlowRun]:
+        from fathom.flows.runs import local
+
+        return local.create(request.query, request.settings, parent=parent.run_id)
+
+    def finish(flow_run: FlowRun, _watch: RunWatcher) -> Awaitable[RunResult]:
+        from fathom.flows.runs import local
+
+        return local.execute(flow_run)
+
+    kept = ", ".join(f"{name} {one_line(str(value))}" for name, value in parent.settings.items() if name not in chosen)
+    notices = [*([f"Settings taken from the run {parent.run_id[:8]}: {kept}"] if kept else []), *request.notices]
+    follow(start, finish, notices, open_it=open_it, quiet=quiet, as_json=as_json)

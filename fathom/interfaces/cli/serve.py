@@ -1,0 +1,230 @@
+"""`fathom serve`, `worker`, `mcp` and `metrics`: processes that stay."""
+
+from __future__ import annotations
+
+import math
+import sys
+from contextlib import suppress
+from typing import Annotated
+
+import typer
+
+from fathom.interfaces.cli.exits import logged
+from fathom.interfaces.cli.options import Root
+
+_NO_NAMES: list[str] = []
+_Pool = Annotated[
+    str, typer.Option(metavar="NAME", help="Work pool whose workers do the research (default: local processes).")
+]
+_AtOnce = Annotated[int, typer.Option(metavar="N", min=1, max=64, help="Maximum concurrent runs without --pool.")]
+
+
+def serve(
+    *,
+    host: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="Address to listen on; 0.0.0.0 for all interfaces.")
+    ] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(metavar="N", min=0, max=65_535, help="Port to listen on; 0 for any free port.")
+    ] = 8700,
+    pool: _Pool = "",
+    at_once: _AtOnce = 2,
+    sign_in: Annotated[bool, typer.Option("--sign-in", help="Require a token on this machine, too.")] = False,
+    host_name: Annotated[
+        list[str], typer.Option(metavar="NAME", help="Host name under which others reach this server; repeatable.")
+    ] = _NO_NAMES,
+    origin: Annotated[
+        list[str], typer.Option(metavar="URL", help="Website whose pages may use the API; repeatable.")
+    ] = _NO_NAMES,
+    user_header: Annotated[
+        str, typer.Option(metavar="NAME", help="HTTP header in which a trusted proxy names the user.")
+    ] = "",
+    trusted_proxy: Annotated[
+        list[str],
+        typer.Option(metavar="ADDRESS", help="Address of a trusted proxy, in addition to this machine; repeatable."),
+    ] = _NO_NAMES,
+    proxy_role: Annotated[
+        str, typer.Option(metavar="ROLE", help="Role of users named by the proxy: reader, asker or admin.")
+    ] = "asker",
+    allow_model: Annotated[
+        list[str],
+        typer.Option(metavar="NAME", help="Model that everyone may choose, in addition to FATHOM_MODEL; repeatable."),
+    ] = _NO_NAMES,
+    artifacts: Root = None,
+) -> None:
+    """Serve a web page for asking questions, and an API for programs.
+
+    The command prints the address of the page. The API is at /api/v1 below it, OpenAI's protocol at /v1, MCP at /mcp.
+
+    On 127.0.0.1, users need not sign in; on any other address they must: first create a token with fathom tokens add
+    NAME. Ctrl-C or SIGTERM stops the server. When it is started again, unfinished runs continue, and no finished call
+    is repeated.
+
+    Example: fathom serve --at-once 4
+    """
+    import asyncio
+
+    from fathom.flows.preflight import artifact_root
+    from fathom.interfaces.cli.tokens import role_of
+    from fathom.service.options import Options
+    from fathom.service.tokens import check_reach
+
+    options = Options(
+        artifact_root(artifacts),
+        host,
+        port,
+        pool,
+        at_once,
+        hosts=tuple(host_name),
+        origins=tuple(name.rstrip("/") for name in origin),
+        sign_in=sign_in,
+        user_header=user_header,
+        trusted_proxies=tuple(trusted_proxy),
+        proxy_role=role_of("--proxy-role", proxy_role),
+        models=tuple(allow_model),
+    )
+    asyncio.run(check_reach(options))
+    from fathom.flows.server import be_patient, ensure_api
+    from fathom.service.options import listen
+
+    with listen(options) as listener:
+        be_patient()
+        ensure_api(_say)
+        from fathom.interfaces.server import serve as run
+
+        asyncio.run(run(options, listener, _say))
+
+
+def _say(line: str) -> None:
+    if not logged(line):
+        typer.echo(line, err=True)
+
+
+def worker(
+    *,
+    pool: Annotated[str, typer.Option(metavar="NAME", help="Work pool to take runs from.")] = "fathom",
+    limit: Annotated[int, typer.Option(metavar="N", min=1, max=200, help="Maximum concurrent runs.")] = 8,
+    name: Annotated[str, typer.Option(metavar="NAME", help="Name of this worker in the Prefect UI.")] = "",
+    drain_seconds: Annotated[
+        float, typer.Option(metavar="S", min=0, help="Seconds to wait for runs in progress when the worker is stopped.")
+    ] = 60,
+    idle_seconds: Annotated[
+        float, typer.Option(metavar="S", min=0, help="Stop after this many seconds without a run; 0: never.")
+    ] = 0,
+    attached: Annotated[
+        bool, typer.Option(hidden=True, help="A line on stdin wakes it; once stdin is closed, it ends when idle.")
+    ] = False,
+) -> None:
+    """Run the scheduled runs of a work pool, many in one process.
+
+    `prefect worker start` gives each run its own process, which takes 3 to 4 seconds of processor time to start; both
+    kinds of workers can serve the same pool. Ctrl-C or SIGTERM stops the worker: no new run starts, runs in progress
+    get time to finish, and unfinished runs are then scheduled again for other workers. A second Ctrl-C stops it at
+    once.
+
+    The worker's environment must contain the keys of providers and FATHOM_ARTIFACTS.
+
+    Example: fathom worker --limit 16
+    """
+    from fathom.flows.server import be_patient, ensure_api
+
+    be_patient()
+    ensure_api(_say_of_worker)
+    from fathom.flows.worker import Worker, attach, serve_until_stopped
+
+    worker = Worker(pool, limit, name, _say_of_worker, drain_seconds, idle_seconds=idle_seconds or math.inf)
+    if attached:
+        from fathom.flows import deep_research  # noqa: F401 - so that the first run need not wait for it
+
+        attach(worker, sys.stdin.fileno())
+    serve_until_stopped(worker)
+
+
+def _say_of_worker(line: str) -> None:
+    from datetime import UTC, datetime
+
+    if not logged(line):
+        with suppress(OSError):  # the terminal of a server that was killed is gone; its runs go on
+            typer.echo(f"{datetime.now(UTC):%H:%M:%S}  {line}", err=True)
+
+
+def mcp(
+    *,
+    pool: _Pool = "",
+    at_once: _AtOnce = 2,
+    artifacts: Root = None,
+) -> None:
+    """Serve tools to an MCP client over standard input and output.
+
+    The client starts this command: add `fathom mcp` as a server in the settings of Claude Desktop or another client.
+    For Claude Code: claude mcp add fathom -- /path/to/fathom mcp
+    `fathom serve` offers the same tools at /mcp. Needs the extra `mcp`.
+
+    Example: fathom mcp
+    """
+    import asyncio
+
+    from fathom.errors import InvalidInput
+    from fathom.flows.preflight import artifact_root
+    from fathom.flows.server import be_patient, ensure_api
+
+    try:
+        import mcp as _package  # noqa: F401  (only whether it is installed)
+    except ImportError:
+        raise InvalidInput(
+            "The package mcp is not installed.",
+            next_step=f"install it where fathom runs: {sys.executable} -m pip install 'mcp>=2.3,<3'",
+        ) from None
+    be_patient()
+    ensure_api()
+    from fathom.interfaces.mcp.stdio import serve
+    from fathom.service.options import Options
+
+    asyncio.run(serve(Options(artifact_root(artifacts), pool=pool, at_once=at_once)))
+
+
+def metrics(
+    port: Annotated[int, typer.Option(metavar="N", min=1, max=65_535, help="Port to listen on.")] = 9464,
+    host: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="Address to listen on; 0.0.0.0 to serve other machines.")
+    ] = "127.0.0.1",
+    once: Annotated[bool, typer.Option("--once", help="Print the metrics and exit.")] = False,
+    artifacts: Root = None,
+) -> None:
+    """Serve metrics for Prometheus at /metrics.
+
+    The metrics come from the artifact store and, while it answers, from the Prefect API. The whole store is read at the
+    start; after that, only new and unfinished runs are read.
+
+    Example: fathom metrics --port 9464 --artifacts s3://my-bucket/fathom
+    """
+    from prometheus_client import CollectorRegistry, generate_latest, start_http_server
+
+    from fathom.errors import InvalidInput, ServerUnreachable
+    from fathom.flows.metrics import FathomCollector
+    from fathom.flows.preflight import artifact_root
+    from fathom.flows.server import find_api
+    from fathom.storage.store import ArtifactStore
+
+    try:
+        problem = (
+            "" if find_api() else "No Prefect server is known; set PREFECT_API_URL to include what waits in work pools."
+        )
+    except ServerUnreachable as error:
+        problem = str(error)
+    if problem:  # the metrics say it too
+        typer.echo(f"fathom: {problem}", err=True)
+    store = ArtifactStore(artifact_root(artifacts))
+    registry = CollectorRegistry()
+    registry.register(FathomCollector(store))
+    first = generate_latest(registry)
+    if once:
+        typer.echo(first.decode(), nl=False)
+        return
+    try:
+        _server, thread = start_http_server(port, host, registry)
+    except OSError as error:
+        how = "choose another --port or --host"
+        raise InvalidInput(f"Port {port} of {host} cannot be used: {error}.", next_step=how) from error
+    typer.echo(f"Metrics of {store.address()} at http://{host}:{port}/metrics", err=True)
+    thread.join()

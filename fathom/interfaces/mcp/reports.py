@@ -1,0 +1,271 @@
+"""Reports in portions that a model can read, claims checked, and the small shapes of both."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from difflib import SequenceMatcher
+
+from pydantic import Field
+
+from fathom.client.shapes import Run
+from fathom.errors import InvalidInput, NoReport
+from fathom.evidence.claims import Statement, comparable
+from fathom.evidence.passages import Search
+from fathom.evidence.provenance import PROVENANCE, Provenance, read, results_of
+from fathom.evidence.stored import stored_texts
+from fathom.evidence.trace import Surroundings
+from fathom.evidence.verify import misquotations
+from fathom.evidence.words import check
+from fathom.models import Claim, Model, Report, RunState, Verdict
+from fathom.report.chapters import chapters, cited_sources, title_of
+from fathom.report.unanswered import render_unanswered
+from fathom.service.caller import Caller
+from fathom.service.runs import Desk
+from fathom.text.citations import number_citations
+
+PART_CHARS = 12_000
+"""Of a section at once: some 3,000 tokens."""
+SAME = 0.85  # how alike a text and a claim are that say the same
+_NUMBER = re.compile(r"\[(\d+)\]")
+
+
+def answer_of(report: Report) -> Answer:
+    """Return the answer of a report and what else it has."""
+    bodies = _bodies(report)
+    verdicts = [claim.verdict.value for claim in report.claims]
+    return Answer(
+        title=report.title,
+        answer=bodies[0] if bodies else "",
+        sources=_references(report, bodies[0] if bodies else ""),
+        sections=[part.heading for part in chapters(report)],
+        claims={verdict: verdicts.count(verdict) for verdict in dict.fromkeys(verdicts)},
+    )
+
+
+def section_of(run_id: str, report: Report, section: int, part: int) -> Section:
+    """Return a part of a section of a report.
+
+    Raises:
+        InvalidInput: there is none of that number.
+    """
+    bodies = _bodies(report)
+    if not 1 <= section <= len(bodies):
+        raise InvalidInput(f"Section {section} does not exist.", next_step=f"sections are numbered 1 to {len(bodies)}")
+    parts = _parts(bodies[section - 1])
+    if not 1 <= part <= len(parts):
+        raise InvalidInput(f"The section has no part {part}.", next_step=f"parts are numbered 1 to {len(parts)}")
+    return Section(
+        run_id=run_id,
+        title=report.title,
+        sections=[chapter.heading for chapter in chapters(report)],
+        section=section,
+        part=part,
+        parts=len(parts),
+        markdown=parts[part - 1],
+        sources=_references(report, parts[part - 1]),
+    )
+
+
+def why_no_report(run: Run) -> str:
+    """Return why a run that has ended has no report."""
+    if run.result and run.result.unanswered:
+        return render_unanswered(run.question, run.result.unanswered)
+    if run.state is RunState.cancelled:
+        return "The run was cancelled."
+    return (run.result.reason if run.result else "") or "The run failed."
+
+
+async def check_claim(desk: Desk, caller: Caller, run_id: str, number: int, text: str) -> CheckedClaim:
+    """Check a claim of a report, or any sentence, against all that the run has read.
+
+    Raises:
+        RunNotFound: there is no such run, or the caller may not see it.
+        NoReport: it has no report, or none yet.
+        InvalidInput: there is no claim of that number.
+    """
+    record, _ = read((await desk.files(caller, run_id, [PROVENANCE]))[PROVENANCE])
+    if bool(number) == bool(text.strip()):
+        raise InvalidInput("Give the number of a claim, or a text.", next_step="n=1, or text='...'")
+    if number and not 1 <= number <= len(record.claims):
+        raise InvalidInput(f"There is no claim {number}.", next_step=f"claims are numbered 1 to {len(record.claims)}")
+    claim = record.claims[number - 1] if number else _said(text, record.claims)
+    if claim is None:
+        names = sorted({call.artifact_file for call in record.calls if call.artifact_file})
+        files = await desk.files(caller, run_id, names)
+        claim = _judged(text, record, files)
+    else:
+        files = await desk.files(caller, run_id, sorted({quote.artifact_file for quote in claim.quotes}))
+    sources = {source.source_id: source for source in record.sources}
+    return CheckedClaim(
+        run_id=run_id,
+        claim=claim.number,
+        sentence=claim.sentence,
+        verdict=claim.verdict,
+        complaints=claim.complaints,
+        quotes=[
+            CheckedQuote(
+                quote=quote.text,
+                source=sources[quote.source_id].title if quote.source_id in sources else quote.source_id,
+                url=sources[quote.source_id].url if quote.source_id in sources else "",
+                file=f"{quote.artifact_file}, bytes {quote.start} to {quote.end}",
+                intact=not [*misquotations(claim.model_copy(update=_ONLY | {"quotes": [quote]}), files)],
+            )
+            for quote in claim.quotes
+        ],
+    )
+
+
+_ONLY: dict[str, list[object]] = {"corroborating": [], "contradicting": []}
+
+
+def _said(text: str, claims: Sequence[Claim]) -> Claim | None:
+    """Return the claim of a report that a text is, or nearly is."""
+    wanted = comparable(text).casefold()
+
+    def alike(claim: Claim) -> float:
+        return SequenceMatcher(None, wanted, comparable(claim.sentence).casefold(), autojunk=False).ratio()
+
+    nearest = max(claims, key=alike, default=None)
+    return nearest if nearest and alike(nearest) >= SAME else None
+
+
+def _judged(text: str, record: Provenance, files: Mapping[str, bytes]) -> Claim:
+    texts = stored_texts(files, results_of(record))
+    ids = tuple(dict.fromkeys(one.source.source_id for one in texts))
+    found = check(Statement(0, text, ids, "prose"), Search(texts))
+    quotes = list(map(Surroundings().quote, found.passages))
+    return Claim(
+        number=0,
+        section=0,
+        sentence=text,
+        source_ids=list(dict.fromkeys(quote.source_id for quote in quotes)),
+        verdict=found.verdict,
+        score=found.score,
+        quotes=quotes,
+        complaints=found.complaints,
+    )
+
+
+def _bodies(report: Report) -> list[str]:
+    if not (parts := chapters(report)):
+        raise NoReport("The report is empty.")
+    return number_citations(part.markdown for part in parts)[0]
+
+
+def _parts(text: str) -> list[str]:
+    """Return a text in parts that end where a paragraph does, if one does."""
+    parts = []
+    while len(text) > PART_CHARS:
+        end = text.rfind("\n\n", 1, PART_CHARS)
+        end = end if end > 0 else PART_CHARS
+        parts.append(text[:end])
+        text = text[end:].lstrip("\n")
+    return [*parts, text]
+
+
+def _references(report: Report, text: str) -> list[Reference]:
+    cited = set(map(int, _NUMBER.findall(text)))
+    return [
+        Reference(number=number, title=title_of(source), url=source.url)
+        for number, source in enumerate(cited_sources(report), 1)
+        if number in cited
+    ]
+
+
+class Started(Model):
+    """A run that was started."""
+
+    run_id: str = Field(description="Give it to the other tools.")
+    state: RunState
+    next: str = Field(description="What to do next.")
+
+
+class Reference(Model):
+    """A source of a report; `number` is the one in square brackets in its text."""
+
+    number: int
+    title: str
+    url: str
+
+
+class Answer(Model):
+    """The answer of a report. The whole report is read with read_report, a section at a time."""
+
+    title: str
+    answer: str = Field(description="Markdown; [1] cites the source of that number.")
+    sources: list[Reference] = Field(description="Those that the answer cites.")
+    sections: list[str] = Field(description="Headings of the report, in the order of their numbers, from 1.")
+    claims: dict[str, int] = Field(description="How many claims of the report have which verdict.")
+
+
+class Status(Model):
+    """Where a run stands."""
+
+    run_id: str
+    question: str
+    state: RunState
+    ended: bool
+    happened: list[str] = Field([], description="What happened, the latest last.")
+    asks: str = Field("", description="What the run asks a person, if it waits for one.")
+    answer: Answer | None = Field(None, description="Once there is a report.")
+    why_no_report: str = Field(
+        "", description="Of a run that ended without a report: what was searched, or what failed."
+    )
+    next: str = Field("", description="What to do next.")
+
+
+class FoundRun(Model):
+    """A run in a list."""
+
+    run_id: str
+    question: str
+    state: RunState
+    created: str = Field(description="ISO 8601, UTC.")
+
+
+class FoundRuns(Model):
+    """Runs, the newest first."""
+
+    runs: list[FoundRun]
+
+
+class CheckedQuote(Model):
+    """Words of a source that support a claim, read back from the stored bytes just now."""
+
+    quote: str
+    source: str = Field(description="The title of the source.")
+    url: str
+    file: str = Field(description="The stored output that holds it, and the bytes in it.")
+    intact: bool = Field(description="Whether the stored bytes still say this.")
+
+
+class CheckedClaim(Model):
+    """A claim and what the stored sources of its run say of it."""
+
+    run_id: str
+    claim: int = Field(description="Its number in the report; 0 if no sentence of the report says it.")
+    sentence: str
+    verdict: Verdict = Field(description="`not_checked` and `not_stated` do not mean that it is false.")
+    complaints: list[str] = Field(description="Numbers, dates and names that no source has, and the like.")
+    quotes: list[CheckedQuote] = Field(description="Of a claim that is not supported: what comes nearest.")
+
+
+class Section(Model):
+    """A section of a report, or a part of a long one."""
+
+    run_id: str
+    title: str
+    sections: list[str] = Field(description="Headings of the report, in the order of their numbers, from 1.")
+    section: int
+    part: int
+    parts: int
+    markdown: str = Field(description="[1] cites the source of that number.")
+    sources: list[Reference] = Field(description="Those that this text cites.")
+
+
+class Cancelled(Model):
+    """A run that was cancelled, or had ended before."""
+
+    run_id: str
+    state: RunState

@@ -1,0 +1,274 @@
+"""A run: watched, answered, steered, and read when it has ended. Everything works as plain forms and links."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import APIRouter, Request
+from pydantic import ValidationError
+from starlette.responses import RedirectResponse, Response
+
+from fathom.client.shapes import Checkup, EventType, FollowUpRequest, RemarkRequest, Run, RunEvent, RunList, ShareLink
+from fathom.errors import UserError
+from fathom.flows.runs.finding import KnownRun, find_run
+from fathom.interfaces.dependencies import TheCaller, TheDesk
+from fathom.interfaces.page.forms import FormValues, Wrong, answer_request, text
+from fathom.interfaces.page.rendering import page
+from fathom.models import Draft, Plan, Report, RunState
+from fathom.models.plan import StepStatus
+from fathom.run.checklist import MOST_STEPS
+from fathom.service.caller import Caller, Role
+from fathom.service.events import LogReader
+from fathom.service.reports import check as check_report
+from fathom.service.resuming import resume
+from fathom.service.run_list import RunFilter
+from fathom.service.runs import Desk
+from fathom.storage.store import ArtifactStore
+from fathom.text.citations import without_citations
+
+router = APIRouter(prefix="/runs/{run_id}", include_in_schema=False)
+_MOST = 50  # runs that are listed below a report
+_ROWS = 2  # empty ones for steps that a person adds to a plan
+
+
+@router.get("")
+async def watch(run_id: str, request: Request, desk: TheDesk, caller: TheCaller, check: str = "") -> Response:
+    """Show a run, as it goes on or as it ended; with `check`, check its report again."""
+    run = await desk.get(caller, run_id)
+    checked = await check_report(desk, caller, run_id) if check and run.result and run.result.report else None
+    return await _show(request, desk, run, checked=checked)
+
+
+@router.post("/answer")
+async def answer(run_id: str, request: Request, desk: TheDesk, caller: TheCaller) -> Response:
+    """Answer what the run asks."""
+    run = await desk.get(caller, run_id)
+    async with request.form() as form:
+        if run.asked is None:  # it was answered in the meantime
+            return _back(run)
+        try:
+            await desk.answer(caller, run_id, answer_request(form, run.asked))
+        except (UserError, ValidationError) as error:
+            given = FormValues.of(form)
+            return await _show(request, desk, run, wrong=_wrong(error, "answer"), given=given)
+    return _back(run)
+
+
+@router.post("/remarks")
+async def tell(run_id: str, request: Request, desk: TheDesk, caller: TheCaller) -> Response:
+    """Tell the run what else to look at."""
+    run = await desk.get(caller, run_id)
+    async with request.form() as form:
+        said = text(form, "text")
+    try:
+        await desk.tell(caller, run_id, RemarkRequest(text=said).text)
+    except (UserError, ValidationError) as error:
+        return await _show(request, desk, run, wrong=_wrong(error, "text"), given=FormValues(text=said))
+    return _back(run, "?told=1")
+
+
+@router.post("/stop")
+async def stop(run_id: str, request: Request, desk: TheDesk, caller: TheCaller) -> Response:
+    """End the research of the run and let it write with what there is."""
+    run = await desk.get(caller, run_id)
+    try:
+        await desk.stop(caller, run_id)
+    except UserError as error:
+        return await _show(request, desk, run, wrong=Wrong.of(error, "stop"))
+    return _back(run)
+
+
+@router.post("/cancel")
+async def cancel(run_id: str, desk: TheDesk, caller: TheCaller) -> Response:
+    """End the run without a report."""
+    run = await desk.get(caller, run_id)
+    await desk.cancel(caller, run_id)
+    return _back(run)
+
+
+@router.post("/resume")
+async def go_on(run_id: str, desk: TheDesk, caller: TheCaller) -> Response:
+    """Continue a run that stopped before its end; no finished call is repeated."""
+    return _back(await resume(desk, caller, run_id))
+
+
+@router.post("/share")
+async def share(run_id: str, request: Request, desk: TheDesk, caller: TheCaller) -> Response:
+    """Share the run with everybody who may read, with nobody, or by a link."""
+    async with request.form() as form:
+        how = text(form, "with")
+    if how == "link":
+        made = await desk.sharing.link(caller, run_id)
+        return await _show(request, desk, await desk.get(caller, run_id), link=made)
+    await desk.sharing.share(caller, run_id, shared=how == "everybody")
+    return _back(await desk.get(caller, run_id))
+
+
+@router.post("/ask")
+async def ask(run_id: str, request: Request, desk: TheDesk, caller: TheCaller) -> Response:
+    """Ask a question that follows up on the run."""
+    run = await desk.get(caller, run_id)
+    async with request.form() as form:
+        question, key = text(form, "question"), text(form, "key")
+    try:
+        following = await desk.ask(caller, run_id, FollowUpRequest(question=question), key)
+    except (UserError, ValidationError) as error:
+        return await _show(request, desk, run, wrong=_wrong(error, "question"), given=FormValues(question=question))
+    return _back(following)
+
+
+async def _show(
+    request: Request,
+    desk: Desk,
+    run: Run,
+    *,
+    wrong: Wrong | None = None,
+    given: FormValues | None = None,
+    checked: Checkup | None = None,
+    link: ShareLink | None = None,
+) -> Response:
+    caller: Caller = request.state.caller
+    found = await find_run(desk.store, run.id)
+    report, story, around = await asyncio.gather(
+        _report(desk, run, caller), read_story(desk.store, found), _around(desk, run, caller)
+    )
+    return page(
+        request,
+        "run",
+        HTTPStatus.UNPROCESSABLE_ENTITY if wrong else HTTPStatus.OK,
+        run=run,
+        plan=run.plan if run.state.ended else story.plan(run.plan),
+        over=run.state.ended,
+        story=story,
+        report=report,
+        wrong=wrong or Wrong(),
+        given=given or FormValues(),
+        checked=checked,
+        told="told" in request.query_params,
+        may_answer=caller.role.covers(Role.asker),
+        own=caller.role is Role.admin or (caller.role.covers(Role.asker) and run.owner == caller.name),
+        link=link,
+        rows=[*(run.asked.plan.steps if run.asked and run.asked.plan else []), *[None] * _ROWS][:MOST_STEPS],
+        RunState=RunState,
+        **around,
+    )
+
+
+async def _report(desk: Desk, run: Run, caller: Caller) -> Report | None:
+    if run.result is None or run.result.report is None:
+        return None
+    return await desk.report_data(caller, run.id)
+
+
+async def _around(desk: Desk, run: Run, caller: Caller) -> dict[str, Any]:
+    """Return what is shown below a report: the runs that follow it, and the others of its watch."""
+    if not run.state.ended:
+        return {"follow_ups": [], "history": []}
+    after = await desk.latest(caller, RunFilter(parent=run.id), limit=_MOST)
+    same = await desk.latest(caller, RunFilter(watch=run.watch), limit=_MOST) if run.watch else RunList(runs=[])
+    return {"follow_ups": list(reversed(after.runs)), "history": [one for one in same.runs if one.id != run.id]}
+
+
+def _wrong(error: UserError | ValidationError, field: str) -> Wrong:
+    return Wrong.of(error, field) if isinstance(error, UserError) else Wrong.invalid(error)
+
+
+def _back(run: Run, query: str = "") -> Response:
+    return RedirectResponse(f"{run.links.page}{query}", HTTPStatus.SEE_OTHER)
+
+
+_QUIET = ("llm_called",)
+
+
+@dataclass(frozen=True)
+class Told:
+    """One thing that the page shows by itself, such as a note with its sources."""
+
+    title: str
+    at: str
+    text: str = ""
+    sources: list[dict[str, Any]] = field(default_factory=list)
+
+
+@dataclass
+class Story:
+    """What has happened so far. `last`: the id of the last event."""
+
+    last: int = 0
+    notes: list[Told] = field(default_factory=list)
+    sections: list[Draft] = field(default_factory=list)  # in the order of the report
+    remarks: list[Told] = field(default_factory=list)
+    warnings: list[Told] = field(default_factory=list)
+    steps: dict[str, StepStatus] = field(default_factory=dict)  # by their ids, as far as they have ended
+    now: set[str] = field(default_factory=set)  # ids of those that have begun and not ended
+    sources: int = 0
+    log: list[RunEvent] = field(default_factory=list)
+
+    def plan(self, plan: Plan | None) -> Plan | None:
+        """Return a plan with the statuses of its steps at this moment: the stored one has those of the last round."""
+        if plan is None:
+            return None
+        now = [
+            step.model_copy(update={"status": self.steps.get(str(step.step_id), step.status)})
+            if step.status is StepStatus.todo
+            else step
+            for step in plan.steps
+        ]
+        return plan.model_copy(update={"steps": now})
+
+
+async def read_story(store: ArtifactStore, found: KnownRun) -> Story:
+    """Return what has happened in a run.
+
+    Raises:
+        StoreError: the store fails.
+    """
+    folder = found.folder.folder if found.folder else ""
+    return story_of(await LogReader(store, found.run_id, found.stored.run_key, folder).new())
+
+
+def story_of(events: Sequence[RunEvent]) -> Story:
+    """Return what some events tell."""
+    story = Story(last=events[-1].id if events else 0)
+    known: dict[str, dict[str, Any]] = {}
+    sections: dict[int, Draft] = {}  # by their places: one may be written again
+    for event in events:
+        data = event.data
+        state = data.get("state")
+        match event.type:
+            case EventType.source_found:
+                known.setdefault(str(data.get("source_id")), {"title": event.message, "url": str(data.get("url", ""))})
+                continue
+            case EventType.note_created:
+                ids = data.get("source_ids")
+                sources = [known[i] for i in ids if i in known] if isinstance(ids, list) else []
+                story.notes.append(
+                    Told(str(data.get("title", "")), event.at, _plain(str(data.get("summary", ""))), sources=sources)
+                )
+            case EventType.section:
+                with suppress(ValidationError):  # a line of another version
+                    section = Draft.model_validate({name: data.get(name) for name in Draft.model_fields})
+                    sections[section.position] = section
+            case EventType.step_started:
+                story.now.add(str(data.get("step_id")))
+            case EventType.step_completed:
+                story.steps[str(data.get("step_id"))] = StepStatus(str(data["status"]))
+                story.now.discard(str(data.get("step_id")))
+            case EventType.warning | EventType.error:
+                story.warnings.append(Told(event.message, event.at))
+            case _ if state == "steered":
+                story.remarks.append(Told(event.message, event.at))
+        if state not in _QUIET and event.id:
+            story.log.append(event)
+    story.sources = len(known)
+    story.sections = [sections[position] for position in sorted(sections)]
+    return story
+
+
+def _plain(text: str) -> str:
+    return without_citations(text).replace(" .", ".").replace("*", "")

@@ -1,0 +1,111 @@
+"""*Watches*: questions that are researched again by a schedule, and what changed."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from urllib.parse import quote
+
+from fastapi import APIRouter, Request
+from pydantic import ValidationError
+from starlette.responses import RedirectResponse, Response
+
+from fathom.client.standing import WatchChange, WatchRequest
+from fathom.config.groups import Profile
+from fathom.config.settings import ResearchSettings
+from fathom.errors import Conflict, UserError
+from fathom.interfaces.dependencies import TheCaller, TheDesk
+from fathom.interfaces.page.forms import FormValues, Wrong, settings_of, text
+from fathom.interfaces.page.rendering import page
+from fathom.service import watches
+from fathom.service.caller import Caller, Role
+from fathom.service.runs import Desk
+
+MOST = 100  # runs of a history
+_EVERY = (("1h", "every hour"), ("1d", "every day"), ("1w", "every week"))
+
+router = APIRouter(prefix="/watches", include_in_schema=False)
+
+
+@router.get("")
+async def list_watches(request: Request, desk: TheDesk, caller: TheCaller, question: str = "") -> Response:
+    """List the watched questions."""
+    return await _list(request, desk, caller, FormValues(question=question[:2_000]))
+
+
+@router.post("")
+async def add(request: Request, desk: TheDesk, caller: TheCaller) -> Response:
+    """Watch a question."""
+    async with request.form() as form:
+        given = FormValues.of(form)
+        try:
+            wanted = WatchRequest(
+                question=text(form, "question"),
+                every=text(form, "every") or None,
+                name=text(form, "name"),
+                settings=settings_of(form),
+            )
+            made = await watches.add(desk, caller, wanted)
+        except ValidationError as error:
+            wrong = Wrong.invalid(error)
+        except UserError as error:
+            wrong = Wrong.of(error, "name" if isinstance(error, Conflict) else "question")
+        else:
+            return RedirectResponse(f"/watches#{quote(made.name)}", HTTPStatus.SEE_OTHER)
+    return await _list(request, desk, caller, given, wrong)
+
+
+@router.get("/{name}")
+async def show(name: str, request: Request, desk: TheDesk, caller: TheCaller) -> Response:
+    """Show a watched question, and what each of its runs found to have changed."""
+    found = await watches.one(desk, caller, name)
+    history = await watches.history(desk, caller, name, MOST)
+    return page(request, "watch", watch=found, history=history.runs)
+
+
+@router.post("/{name}/run")
+async def run(name: str, desk: TheDesk, caller: TheCaller) -> Response:
+    """Start a run now, and show it."""
+    started = await watches.run(desk, caller, name)
+    return RedirectResponse(started.links.page, HTTPStatus.SEE_OTHER)
+
+
+@router.post("/{name}/pause")
+async def pause(name: str, desk: TheDesk, caller: TheCaller) -> Response:
+    """Start no more runs until it is resumed."""
+    await watches.change(desk, caller, name, WatchChange(state="paused"))
+    return _back()
+
+
+@router.post("/{name}/resume")
+async def resume(name: str, desk: TheDesk, caller: TheCaller) -> Response:
+    """Run it by its schedule again."""
+    await watches.change(desk, caller, name, WatchChange(state="active"))
+    return _back()
+
+
+@router.post("/{name}/remove")
+async def remove(name: str, desk: TheDesk, caller: TheCaller) -> Response:
+    """Watch the question no longer; its reports stay."""
+    await watches.remove(desk, caller, name)
+    return _back()
+
+
+def _back() -> Response:
+    return RedirectResponse("/watches", HTTPStatus.SEE_OTHER)
+
+
+async def _list(
+    request: Request, desk: Desk, caller: Caller, given: FormValues, wrong: Wrong | None = None
+) -> Response:
+    return page(
+        request,
+        "watches",
+        HTTPStatus.UNPROCESSABLE_ENTITY if wrong else HTTPStatus.OK,
+        watches=(await watches.everyone(desk, caller)).watches,
+        given=given,
+        wrong=wrong or Wrong(),
+        every=_EVERY,
+        profiles=[profile.value for profile in Profile],
+        usual=ResearchSettings().profile.value,
+        may_ask=caller.role.covers(Role.asker),
+    )

@@ -1,0 +1,110 @@
+"""A server from its start to its end."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+
+import httpx
+import uvicorn
+from prefect.client.orchestration import get_client
+
+from fathom.config.environment import Environment
+from fathom.config.secrets import Scrubber, guard_logs
+from fathom.interfaces.app import create_app
+from fathom.service.options import Options
+from fathom.service.outages import asking_briefly
+from fathom.service.workers import Workers, living
+from fathom.text.plain import counted
+
+GRACE_SECONDS = 5
+"""In which requests in progress must end; streams of events end at once."""
+
+
+async def serve(options: Options, listener: socket.socket, say: Callable[[str], object]) -> None:
+    """Serve until SIGTERM or Ctrl-C; a second one does not wait. `say` is told what a person should know."""
+    guard_logs(Scrubber(Environment.read().secrets))
+    workers = None if options.pool else Workers(options, say)
+    app = create_app(options, workers.wake if workers else lambda: None)
+    config = uvicorn.Config(
+        app,
+        log_level="warning",
+        access_log=False,
+        proxy_headers=False,  # `fathom.interfaces.gate` decides which proxy is believed
+        server_header=False,
+        timeout_graceful_shutdown=GRACE_SECONDS,
+    )
+    async with asking_briefly():  # requests inherit the context in which the server begins to listen
+        server = _Server(config, lambda: _tell_start(options, listener, say))
+        server.on_stop = [app.state.desk.feeds.close, *([workers.terminate] if workers else [])]
+        keeping = asyncio.create_task(_keep(workers, server)) if workers else None
+        telling = asyncio.create_task(_tell_pool(options, server, say)) if options.pool else None
+        await server.serve([listener])
+        for task in filter(None, (keeping, telling)):
+            task.cancel()
+            await asyncio.wait([task])
+        if workers:
+            await workers.ended()
+
+
+class _Server(uvicorn.Server):
+    """Does what `on_stop` names as soon as a signal tells it to stop; then requests in progress have time to end."""
+
+    def __init__(self, config: uvicorn.Config, started: Callable[[], object]) -> None:
+        super().__init__(config)
+        self.listening = asyncio.Event()
+        self.on_stop: list[Callable[[], object]] = []
+        self._started = started
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to listen."""
+        await super().startup(sockets)
+        self._started()
+        self.listening.set()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End; the application ends in order also after a second signal, instead of being cancelled."""
+        await super().shutdown(sockets)
+        if self.force_exit and not self.lifespan.shutdown_event.is_set():
+            await self.lifespan.shutdown()
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Stop at a signal, as a success: whoever sends it wants that."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, self._stop)
+        yield  # the handlers stay: the workers may end after the server
+
+    def _stop(self) -> None:
+        self.force_exit = self.should_exit
+        self.should_exit = True
+        for stop in self.on_stop:
+            stop()
+
+
+async def _keep(workers: Workers, server: _Server) -> None:
+    await server.listening.wait()
+    await workers.keep()
+
+
+def _tell_start(options: Options, listener: socket.socket, say: Callable[[str], object]) -> None:
+    host = f"[{options.host}]" if ":" in options.host else options.host
+    own = f"up to {counted(options.at_once, 'run')} at once, each in a process of this machine"
+    say(f"Fathom serves on http://{host}:{listener.getsockname()[1]} (Ctrl-C ends it).")
+    say(f"  store    {options.artifacts}")
+    say(f"  runs     {f'the workers of the work pool {options.pool!r}' if options.pool else own}")
+    say(f"  sign-in  {'not needed: only this machine can reach it' if options.open else 'needed'}")
+
+
+async def _tell_pool(options: Options, server: _Server, say: Callable[[str], object]) -> None:
+    """Say that nobody does the research, if so."""
+    await server.listening.wait()
+    async with get_client() as client:
+        with suppress(httpx.HTTPError):  # readiness says it, too
+            if await living(client, options.pool):
+                return
+            say(f"No worker serves the pool: runs wait until `fathom worker --pool {options.pool}` is started.")

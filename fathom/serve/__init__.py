@@ -1,1 +1,0 @@
-"""One FastAPI application: an API, a page to ask on, and the protocols that clients already speak."""

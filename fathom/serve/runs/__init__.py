@@ -1,1 +1,0 @@
-"""Runs as the server deals with them: started, read, followed, answered."""

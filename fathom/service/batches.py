@@ -1,0 +1,267 @@
+"""Batches that were asked of the server: a flow run on its pool, whose questions run there too and are the caller's.
+
+What the server stores of a batch is whose it is and which flow run; all else is Prefect's and the batch's own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any, Literal
+from uuid import UUID, uuid4
+
+from prefect.client.orchestration import get_client
+from prefect.client.schemas.objects import FlowRun, StateType
+from prefect.exceptions import ObjectNotFound
+from prefect.states import Cancelled, Cancelling
+from pydantic import ValidationError
+
+from fathom.batch.folder import BATCHES, QUESTIONS, BatchFolder
+from fathom.batch.questions import Format, lines_of, read_questions, settings_of
+from fathom.client.standing import Batch, BatchList, BatchRequest, BatchSummary, Question
+from fathom.config.settings import ResearchSettings
+from fathom.errors import InvalidInput, NotAllowed, NotThere
+from fathom.flows.batch import research_batch
+from fathom.flows.deploying import deploy
+from fathom.flows.preflight import check_batch
+from fathom.flows.runs.states import FLOW, row_of, state_of
+from fathom.models import Model, RunState
+from fathom.models.run import BatchQuestion, BatchRow
+from fathom.service.caller import Caller, Ownership, Role
+from fathom.service.limits import capped, most_usd
+from fathom.service.outages import asking_patiently
+from fathom.service.ownership import Deed, tags_of
+from fathom.service.reports import hidden
+from fathom.service.run_view import API
+from fathom.service.runs import Desk
+from fathom.storage.atomic import READERS
+from fathom.storage.lease import result_key
+from fathom.storage.names import slug
+from fathom.storage.store import json_bytes
+
+FOLDER = ".serve/batches"
+State = Literal["queued", "running", "ended", "interrupted", "cancelled", "failed"]
+
+
+class _Kept(Model):
+    """What the server stores of a batch."""
+
+    owner: str
+    created: str
+    questions: int
+    run_id: str
+
+
+async def start(desk: Desk, caller: Caller, request: BatchRequest) -> Batch:
+    """Start a batch.
+
+    Raises:
+        NotAllowed: the caller may not ask, or not with these settings.
+        InvalidInput: a question cannot be researched.
+    """
+    caller.check(Role.asker)
+    settings = desk.settings_for(caller, request.settings, request.template)
+    asked = [one if isinstance(one, Question) else Question(question=one) for one in request.questions]
+    questions = [BatchQuestion(question=one.question, settings=one.settings) for one in asked]
+    # As a file would be read: the same checks, with the numbers of questions in place of lines.
+    return await _start(desk, caller, request, settings, read_questions(lines_of(questions), "jsonl", settings))
+
+
+async def start_from(desk: Desk, caller: Caller, text: str, kind: Format, request: BatchRequest) -> Batch:
+    """Start a batch of the questions in a text; those of `request` do not count.
+
+    Raises:
+        NotAllowed: the caller may not ask, or not with these settings.
+        InvalidInput: a line cannot be used.
+    """
+    caller.check(Role.asker)
+    settings = desk.settings_for(caller, request.settings, request.template)
+    return await _start(desk, caller, request, settings, read_questions(text, kind, settings))
+
+
+async def latest(desk: Desk, caller: Caller) -> BatchList:
+    """Return the batches that the caller may see, the newest first."""
+    names = [name.removesuffix(".json") for name in await desk.store.list(FOLDER)]
+    limit = asyncio.Semaphore(READERS)
+
+    async def read(key: str) -> Batch | None:
+        async with limit:
+            kept = await _read(desk, key)
+            return await _shown(desk, key, kept) if kept and _may_see(caller, kept) else None
+
+    found = [one for one in await asyncio.gather(*map(read, names)) if one]
+    found.sort(key=lambda one: (one.created, one.id), reverse=True)
+    fields = set(BatchSummary.model_fields)
+    return BatchList(batches=[BatchSummary(**one.model_dump(include=fields)) for one in found])
+
+
+async def one(desk: Desk, caller: Caller, key: str) -> Batch:
+    """Return a batch with a row for each question.
+
+    Raises:
+        NotThere: there is no such batch, or the caller may not see it.
+    """
+    return await _shown(desk, key, await _find(desk, caller, key))
+
+
+async def cancel(desk: Desk, caller: Caller, key: str) -> None:
+    """End a batch and the runs of its questions that are under way.
+
+    Raises:
+        NotThere: there is no such batch, or the caller may not see it.
+        NotAllowed: it is somebody else's.
+    """
+    kept = await _find(desk, caller, key)
+    caller.check(Role.asker)
+    if caller.role is not Role.admin and kept.owner != caller.name:
+        raise NotAllowed("Only the owner of the batch and administrators may do this.")
+    flow_run = await _flow_run(kept.run_id)
+    if flow_run and not (flow_run.state and flow_run.state.is_final()):
+        waits = flow_run.state_type is StateType.SCHEDULED
+        message = f"{caller.name} cancelled it."
+        state: Any = Cancelled(message=message) if waits else Cancelling(message=message)
+        async with get_client() as client:
+            with asking_patiently():
+                await client.set_flow_run_state(flow_run.id, state, force=True)
+
+
+async def _start(
+    desk: Desk, caller: Caller, request: BatchRequest, settings: ResearchSettings, questions: Sequence[BatchQuestion]
+) -> Batch:
+    most = await _most(desk, caller, settings, questions)
+    settings, checked, _ = await asyncio.to_thread(check_batch, settings, questions)
+    usd = Decimal(str(request.budget.max_usd)) if request.budget.max_usd else most
+    async with desk.spending.taking(caller, usd, len(checked)) as taken:
+        # What was taken is all that the batch may spend; it is not given back: its runs are too many to ask for.
+        capped_at = {"max_usd": float(usd)} if taken and taken.usd else {}
+        key, flow_run = await _created(desk, caller, request, settings, checked, capped_at)
+    now = datetime.now(UTC).isoformat()
+    kept = _Kept(owner=caller.name, created=now, questions=len(checked), run_id=str(flow_run.id))
+    await desk.store.create(f"{FOLDER}/{key}.json", json_bytes(kept))
+    await desk.sharing.journal.note(kept.run_id, caller, Deed.asked)
+    return await _shown(desk, key, kept)
+
+
+async def _most(desk: Desk, caller: Caller, settings: ResearchSettings, questions: Sequence[BatchQuestion]) -> Decimal:
+    """Check what the caller has chosen for each question, as for a run of its own, and return what all may cost."""
+    costs: dict[str, Decimal] = {}
+    total = Decimal(0)
+    for question in questions:
+        if question.run_key:
+            raise InvalidInput(
+                "Questions in a batch of the server cannot have a run key.", next_step="leave `run_key` out"
+            )
+        own = json.dumps(question.settings, sort_keys=True)
+        if own not in costs:
+            desk.settings_for(caller, question.settings)  # what no request may set, no question of it may
+            merged = settings_of(question, settings)
+            await desk.check_use(caller, merged)
+            costs[own] = most_usd(capped(caller, merged))
+        total += costs[own]
+    return total
+
+
+async def _created(  # noqa: PLR0917 - what is asked, and by whom
+    desk: Desk,
+    caller: Caller,
+    request: BatchRequest,
+    settings: ResearchSettings,
+    questions: Sequence[BatchQuestion],
+    capped_at: dict[str, float],
+) -> tuple[str, FlowRun]:
+    key = f"{slug(request.name)[:40].replace('_', '-')}-{uuid4().hex[:8]}"
+    path = f"{BATCHES}/{key}/{QUESTIONS}"
+    await desk.store.write(path, lines_of(questions).encode())
+    about = "Research many questions that were asked of the server."
+    async with get_client() as client:
+        with asking_patiently():
+            made = await deploy(desk.options.deployment, research_batch, description=about, pool=desk.options.work_pool)
+            flow_run = await client.create_flow_run_from_deployment(
+                made,
+                parameters={
+                    "file": desk.store.address(path),
+                    "settings": capped(caller, settings).model_dump(mode="json", exclude_unset=True),
+                    "at_once": request.at_once,
+                    "budget": request.budget.model_dump(exclude_none=True) | capped_at,
+                    "deployment": f"{FLOW}/{desk.options.deployment}",
+                    "run_key": key,
+                },
+                tags=tags_of(Ownership(owner=caller.name)),
+                idempotency_key=f"fathom/serve/batch/{key}",
+            )
+    return key, flow_run
+
+
+async def _find(desk: Desk, caller: Caller, key: str) -> _Kept:
+    kept = await _read(desk, key) if key and result_key("", key) == key else None
+    if kept is None or not _may_see(caller, kept):
+        raise NotThere(f"There is no batch {key[:60]!r}.", next_step="GET /api/v1/batches lists them")
+    return kept
+
+
+async def _read(desk: Desk, key: str) -> _Kept | None:
+    try:
+        return _Kept.model_validate_json(await desk.store.read(f"{FOLDER}/{key}.json"))
+    except (FileNotFoundError, ValidationError):
+        return None
+
+
+def _may_see(caller: Caller, kept: _Kept) -> bool:
+    return Ownership(owner=kept.owner).readable_by(caller)
+
+
+async def _shown(desk: Desk, key: str, kept: _Kept) -> Batch:
+    folder = BatchFolder(desk.store, key)
+    text = (await desk.store.read(f"{folder.path}/{QUESTIONS}")).decode()
+    questions = read_questions(text, "jsonl", ResearchSettings())
+    rows = [_row(desk, record.row) for record in (await folder.records(questions)).values()]
+    costs = [row.cost_usd for row in rows]
+    return Batch(
+        id=key,
+        run_id=kept.run_id,
+        state=await _state(await _flow_run(kept.run_id)),
+        created=kept.created,
+        owner=kept.owner,
+        questions=kept.questions,
+        ended=dict(Counter(row.status for row in rows)),
+        rows=rows,
+        cost_usd=None if None in costs else sum(cost for cost in costs if cost),
+    )
+
+
+def _row(desk: Desk, row: BatchRow) -> BatchRow:
+    reason = hidden(row.reason.encode(), desk.store.address()).decode()
+    report = f"{API}/runs/{row.run_id}/report" if row.report else ""
+    return row.model_copy(update={"reason": reason, "report": report})
+
+
+async def _flow_run(run_id: str) -> FlowRun | None:
+    async with get_client() as client:
+        try:
+            return await client.read_flow_run(UUID(run_id))
+        except ObjectNotFound:
+            return None
+
+
+async def _state(flow_run: FlowRun | None) -> State:
+    if flow_run is None or flow_run.state_type is None:
+        return "ended"
+    kinds: dict[StateType, State] = {
+        StateType.SCHEDULED: "queued",
+        StateType.PENDING: "queued",
+        StateType.CANCELLED: "cancelled",
+        StateType.CANCELLING: "cancelled",
+        StateType.COMPLETED: "ended",
+        StateType.CRASHED: "interrupted",
+        StateType.FAILED: "failed",
+    }
+    if kind := kinds.get(flow_run.state_type):
+        # A batch in which a question failed is a failed flow run too; it has ended all the same.
+        ended = kind == "failed" and ". Results: " in ((flow_run.state and flow_run.state.message) or "")
+        return "ended" if ended else kind
+    gone = await state_of(row_of(flow_run)) is RunState.interrupted
+    return "interrupted" if gone else "running"

@@ -1,0 +1,187 @@
+"""Corpora as every protocol deals with them: who may read and change them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from fathom.client.shapes import Corpus, CorpusEntry, CorpusLimits, CorpusList, CorpusSummary
+from fathom.errors import NotAllowed
+from fathom.flows.corpora import examine, examined, sorted_out
+from fathom.service.caller import Caller, Ownership, Role
+from fathom.storage.corpora import CorpusStore
+from fathom.storage.editions import Edition, Upload, check_name, no_corpus, unknown_corpus
+from fathom.tools.documents.corpus import CorpusReading
+from fathom.tools.documents.readers import ENDINGS
+
+PATIENCE_SECONDS = 20.0
+
+
+class CorpusDesk:
+    """The corpora of one store. A corpus that somebody may not read does not exist for them."""
+
+    def __init__(self, corpora: CorpusStore) -> None:
+        self.corpora = corpora
+        self._one = asyncio.Semaphore()  # readers are other processes, and each reading has several
+        self._reading: dict[str, asyncio.Task[CorpusReading]] = {}
+
+    async def list(self, caller: Caller) -> CorpusList:
+        """Return the corpora that the caller may read."""
+        caller.check(Role.reader)
+        found = [edition for edition in await self.corpora.all() if _readable(edition, caller)]
+        readings = await asyncio.gather(*(examined(self.corpora.store, edition) for edition in found))
+        limits, used = self.corpora.limits, await self.corpora.used()
+        return CorpusList(
+            corpora=[_summary(edition, reading) for edition, reading in zip(found, readings, strict=True)],
+            used=used,
+            limits=CorpusLimits(
+                file_bytes=limits.file_bytes,
+                corpus_bytes=limits.corpus_bytes,
+                corpus_files=limits.corpus_files,
+                all_bytes=limits.all_bytes,
+                endings=sorted(ENDINGS),
+            ),
+        )
+
+    async def read(self, caller: Caller, name: str) -> Corpus:
+        """Return a corpus with its files and what of them cannot be read.
+
+        That is found out at the first call. If it takes long, `documents` is null until it is done.
+
+        Raises:
+            NotThere: there is no such corpus, or the caller may not read it.
+        """
+        edition = await self._readable(caller, name)
+        key = f"{edition.name}/{edition.digest}"
+        if key not in self._reading:
+            self._reading[key] = task = asyncio.create_task(self._examine(edition))
+            task.add_done_callback(lambda done: self._read(key, done))
+        task = self._reading[key]
+        done, _ = await asyncio.wait([task], timeout=PATIENCE_SECONDS)
+        return _corpus(edition, task.result() if done else None)
+
+    async def create(self, caller: Caller, name: str, uploads: Sequence[Upload], *, shared: bool = False) -> Corpus:
+        """Make a corpus of files. Those of a kind that is not read are left out and listed as unread.
+
+        Raises:
+            NotAllowed: the caller may not.
+            InvalidInput: a name cannot be used, or all files are of a kind that is not read.
+            Conflict: the name is taken.
+            TooLarge: a limit is exceeded.
+        """
+        caller.check(Role.asker)
+        check_name(name)
+        good, left_out = await asyncio.to_thread(sorted_out, uploads)
+        return _corpus(await self.corpora.create(name, good, left_out, owner=caller.name, shared=shared), None)
+
+    async def add(self, caller: Caller, name: str, uploads: Sequence[Upload]) -> Corpus:
+        """Add files to a corpus as `create` does; one replaces the file of the same name.
+
+        Raises:
+            NotThere: there is no such corpus, or the caller may not read it.
+            NotAllowed: it is somebody else's.
+            InvalidInput: a name cannot be used, or all files are of a kind that is not read.
+            TooLarge: a limit is exceeded.
+        """
+        await self.check_owner(caller, name)
+        good, left_out = await asyncio.to_thread(sorted_out, uploads)
+        return _corpus(await self.corpora.add(name, good, left_out, by=caller.name), None)
+
+    async def remove_file(self, caller: Caller, name: str, file: str) -> Corpus:
+        """Remove a file of a corpus.
+
+        Raises:
+            NotThere: there is no such corpus or file, or the caller may not read it.
+            NotAllowed: it is somebody else's.
+        """
+        await self.check_owner(caller, name)
+        return _corpus(await self.corpora.drop(name, file, by=caller.name), None)
+
+    async def remove(self, caller: Caller, name: str) -> None:
+        """Remove a corpus. Runs that have begun to read it go on.
+
+        Raises:
+            NotThere: there is no such corpus, or the caller may not read it.
+            NotAllowed: it is somebody else's.
+        """
+        await self.check_owner(caller, name)
+        await self.corpora.remove(name, by=caller.name)
+
+    async def share(self, caller: Caller, name: str, *, shared: bool) -> Corpus:
+        """Let everybody who may read read a corpus, or no longer.
+
+        Raises:
+            NotThere: there is no such corpus, or the caller may not read it.
+            NotAllowed: it is somebody else's.
+        """
+        await self.check_owner(caller, name)
+        return _corpus(await self.corpora.share(name, shared=shared, by=caller.name), None)
+
+    async def readable(self, caller: Caller, names: Sequence[str]) -> Sequence[str]:
+        """Return those of some corpora that are there and that the caller may read."""
+        found = [await self.corpora.find(name) for name in names]
+        return [name for name, edition in zip(names, found, strict=True) if edition and _readable(edition, caller)]
+
+    async def check_readable(self, caller: Caller, names: Sequence[str]) -> None:
+        """Check that the caller may read some corpora.
+
+        Raises:
+            InvalidInput: there is no such corpus, or the caller may not read it.
+        """
+        if unknown := [name for name in names if name not in await self.readable(caller, names)]:
+            raise unknown_corpus(unknown[0])
+
+    async def check_owner(self, caller: Caller, name: str) -> Edition:
+        """Return a corpus that the caller may change.
+
+        Raises:
+            NotThere: there is no such corpus, or the caller may not read it.
+            NotAllowed: it is somebody else's.
+        """
+        edition = await self._readable(caller, name)
+        caller.check(Role.asker)
+        if caller.role is not Role.admin and edition.owner != caller.name:
+            raise NotAllowed("Only the owner of the corpus and administrators may change it.")
+        return edition
+
+    def _read(self, key: str, done: asyncio.Task[CorpusReading]) -> None:
+        self._reading.pop(key, None)
+        if not done.cancelled():
+            done.exception()  # nobody may be waiting for it any more
+
+    async def _examine(self, edition: Edition) -> CorpusReading:
+        async with self._one:
+            return await examine(self.corpora, edition)
+
+    async def _readable(self, caller: Caller, name: str) -> Edition:
+        caller.check(Role.reader)
+        edition = await self.corpora.find(name)
+        if edition is None or not _readable(edition, caller):
+            raise no_corpus(name)
+        return edition
+
+
+def _readable(edition: Edition, caller: Caller) -> bool:
+    return Ownership(owner=edition.owner, shared=edition.shared).readable_by(caller)
+
+
+def _summary(edition: Edition, reading: CorpusReading | None) -> CorpusSummary:
+    return CorpusSummary(
+        name=edition.name,
+        files=len(edition.files),
+        bytes=edition.bytes,
+        owner=edition.owner,
+        shared=edition.shared,
+        created=edition.created,
+        changed=edition.changed,
+        unread=[*edition.left_out, *(reading.unread if reading else [])],
+        documents=reading.documents if reading else None,
+        words=reading.words if reading else None,
+    )
+
+
+def _corpus(edition: Edition, reading: CorpusReading | None) -> Corpus:
+    return Corpus(
+        **_summary(edition, reading).model_dump(),
+        contents=[CorpusEntry(name=file.name, bytes=file.bytes, sha256=file.sha256) for file in edition.files],
+    )

@@ -1,0 +1,100 @@
+"""Links that share a run with whoever has one and is signed in.
+
+A link has 256 random bits, of which only a SHA-256 is stored: `.serve/links/{run id}/{hash}.json`. Whoever opens it is
+written down as a guest, `.serve/guests/{run id}/{name}.json`, who may come back without it until the link is removed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import secrets
+from datetime import UTC, datetime
+
+from fathom.client.shapes import ShareLink
+from fathom.errors import NotThere, StoreError
+from fathom.service.caller import Caller
+from fathom.storage.store import ArtifactStore, json_bytes
+
+LINKS, GUESTS = ".serve/links", ".serve/guests"
+_RUN = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_SECRET = re.compile(r"[0-9a-f]{64}")
+_ID_DIGITS = 12
+_NAME = re.compile(r"([0-9a-f]{64})\.json")
+
+
+class ShareLinks:
+    """The links to the runs of one store."""
+
+    def __init__(self, store: ArtifactStore) -> None:
+        self._store = store
+
+    async def make(self, run_id: str, caller: Caller) -> ShareLink:
+        """Make a link and return it with its address, which cannot be had again."""
+        secret = secrets.token_hex(32)
+        key, now = _hashed(secret), datetime.now(UTC).isoformat(timespec="seconds")
+        await self._store.write(_link(run_id, key), json_bytes({"by": caller.name, "created": now}))
+        return ShareLink(id=key[:_ID_DIGITS], by=caller.name, created=now, page=f"/runs/{run_id}/join/{secret}")
+
+    async def of(self, run_id: str) -> list[ShareLink]:
+        """Return the links to a run, without their addresses.
+
+        Raises:
+            StoreError: one cannot be read.
+        """
+        stored = {key: await self._read(_link(run_id, key)) for key in await self._keys(run_id)}
+        return [ShareLink.model_validate({"id": key[:_ID_DIGITS], **link}) for key, link in stored.items()]
+
+    async def remove(self, run_id: str, link_id: str) -> None:
+        """Remove a link; who came by it may no longer read the run.
+
+        Raises:
+            NotThere: there is no such link.
+        """
+        found = [key for key in await self._keys(run_id) if key[:_ID_DIGITS] == link_id]
+        if not found:
+            raise NotThere("There is no such link.")
+        await self._store.remove(_link(run_id, found[0]))
+
+    async def join(self, run_id: str, secret: str, caller: Caller) -> str:
+        """Take a caller in who has a link; return its id, or nothing if it has let them in before.
+
+        Raises:
+            NotThere: it is no link to this run, or was removed.
+        """
+        key = _hashed(secret)
+        if not (_RUN.fullmatch(run_id) and _SECRET.fullmatch(secret)) or not await self._store.exists(
+            _link(run_id, key)
+        ):
+            raise NotThere("There is no such link.", next_step="ask for another one")
+        known = await self.let_in(run_id, caller)
+        if not known:
+            await self._store.write(f"{GUESTS}/{run_id}/{caller.name}.json", json_bytes({"link": key}))
+        return "" if known else key[:_ID_DIGITS]
+
+    async def let_in(self, run_id: str, caller: Caller) -> bool:
+        """Whether a link that still exists has let a caller in."""
+        path = f"{GUESTS}/{run_id}/{caller.name}.json"
+        if not await self._store.exists(path):
+            return False
+        return await self._store.exists(_link(run_id, (await self._read(path))["link"]))
+
+    async def _keys(self, run_id: str) -> list[str]:
+        names = map(_NAME.fullmatch, await self._store.list(f"{LINKS}/{run_id}"))
+        return [name[1] for name in names if name]
+
+    async def _read(self, path: str) -> dict[str, str]:
+        try:
+            found = json.loads(await self._store.read(path))
+            return {str(name): str(value) for name, value in found.items()}
+        except (ValueError, AttributeError) as error:
+            raise StoreError(f"{self._store.address(path)} is damaged: {error}.", next_step="remove it") from None
+
+
+def _hashed(secret: str) -> str:
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def _link(run_id: str, key: str) -> str:
+    return f"{LINKS}/{run_id}/{key}.json"

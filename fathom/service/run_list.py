@@ -1,0 +1,329 @@
+"""The list of runs: those that Prefect knows, those that only the store knows, and of all these what a caller may see.
+
+What does not change is kept: which run a folder is, and how a run ended that Prefect calls ended. The lines of the
+page that is returned are read afresh. A server that starts knows nothing and reads all of it once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from time import monotonic
+
+import httpx
+from prefect.client.orchestration import get_client
+from prefect.client.schemas.filters import (
+    FlowFilter,
+    FlowFilterName,
+    FlowRunFilter,
+    FlowRunFilterExpectedStartTime,
+    FlowRunFilterState,
+    FlowRunFilterStateType,
+)
+from prefect.client.schemas.objects import TERMINAL_STATES, FlowRun, StateType
+from prefect.client.schemas.sorting import FlowRunSort
+
+from fathom.client.shapes import RunList, RunSummary
+from fathom.errors import InvalidInput, StoreError
+from fathom.flows.preflight import artifact_root
+from fathom.flows.runs.finding import KnownRun, stamp
+from fathom.flows.runs.index import RunIndex
+from fathom.flows.runs.states import FLOW, row_of, state_of
+from fathom.models import Ending, RunResult, RunState
+from fathom.service.caller import Caller, Ownership
+from fathom.service.ownership import Owners
+from fathom.storage.atomic import READERS
+from fathom.storage.runs import StoredRun
+from fathom.storage.store import ArtifactStore
+
+MOST = 200  # runs of a page
+OWNER_SECONDS = 20.0  # for which another's run that was not shared is taken for one that still is not
+_WORD = re.compile(r"\w+")
+
+
+@dataclass(frozen=True)
+class RunFilter:
+    """Which runs are listed: those to which all of this applies.
+
+    Attributes:
+        states: empty for all.
+        words: must all be in the question, or be the beginning of a word of it.
+        owner: who asked; None for everybody.
+        since: the earliest time at which it was asked.
+        until: the time before which it was asked.
+        parent: the id of the run that it follows up on.
+        watch: the name of the watch that it belongs to.
+    """
+
+    states: frozenset[RunState] = field(default_factory=frozenset)
+    words: str = ""
+    owner: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+    parent: str = ""
+    watch: str = ""
+
+    def takes(self, line: KnownRun) -> bool:
+        """Whether a line may be listed, by all but its owner and its state."""
+        created = datetime.fromisoformat(line.created) if self.since or self.until else None
+        return not (
+            (self.parent and line.stored.parent != self.parent)
+            or (self.watch and line.stored.watch != self.watch)
+            or (created and self.since and created < self.since)
+            or (created and self.until and created >= self.until)
+            or not _has(line.stored.query, self.words)
+        )
+
+
+EVERYTHING = RunFilter()
+
+
+class Listing:
+    """Lists the runs of one store."""
+
+    def __init__(self, store: ArtifactStore, owners: Owners) -> None:
+        self._store = store
+        self._owners = owners
+        self._index = RunIndex(store)
+        self._prefect = PrefectRuns(store)
+        self._ownership: dict[str, tuple[Ownership, float]] = {}
+        self._results: dict[str, Ending] = {}
+        self._lock = asyncio.Lock()
+        self._outage: tuple[float, httpx.HTTPError] | None = None
+        self._readers = asyncio.Semaphore(READERS)
+
+    async def page(self, caller: Caller, wanted: RunFilter, limit: int, cursor: str) -> RunList:
+        """Return the runs after the one that a cursor names, the newest first.
+
+        Raises:
+            InvalidInput: the cursor is none.
+        """
+        after = read_cursor(cursor)
+        known, stored = await self._refresh()
+        lines = [line for line in _merged(known, stored) if (not after or line.order < after) and wanted.takes(line)]
+        if wanted.states:
+            lines = [line for line in lines if self._ended_as(line) in {None, *wanted.states}]
+        lines.sort(key=lambda line: line.order, reverse=True)
+        found: list[tuple[KnownRun, RunSummary]] = []
+        more = False
+        at = 0
+        while at < len(lines) and not more:
+            # A piece at a time: the rest of a long list is not looked at.
+            piece, at = lines[at : at + MOST], at + MOST
+            visible = await self._visible(caller, wanted, piece)
+            if not wanted.states:
+                visible = visible[: limit + 1 - len(found)]
+            summaries = await asyncio.gather(*(self._summary(line, caller) for line in visible))
+            for line, summary in zip(visible, summaries, strict=True):
+                if summary is None or (wanted.states and summary.state not in wanted.states):
+                    continue
+                if len(found) == limit:
+                    more = True
+                    break
+                found.append((line, summary))
+        return RunList(runs=[summary for _, summary in found], next=to_cursor(found[-1][0]) if more else None)
+
+    async def _refresh(self) -> tuple[dict[str, KnownRun], dict[str, StoredRun]]:
+        """Return what Prefect and the store know. Requests at the same time share what is read, and an outage."""
+        asked = monotonic()
+        async with self._lock:
+            if self._outage and self._outage[0] > asked:
+                raise self._outage[1]
+            try:
+                known = await self._prefect.refresh()
+            except httpx.HTTPError as error:
+                self._outage = monotonic(), error
+                raise
+            stored = {run.run_id: run for run in await self._index.read() if run.run_id and not run.damaged}
+            return known, stored
+
+    async def _visible(self, caller: Caller, wanted: RunFilter, lines: Sequence[KnownRun]) -> list[KnownRun]:
+        owned = await asyncio.gather(*(self._owner(line) for line in lines))
+        return [
+            line
+            for line, own in zip(lines, owned, strict=True)
+            if own.readable_by(caller) and wanted.owner in (None, own.owner)
+        ]
+
+    async def _owner(self, line: KnownRun) -> Ownership:
+        """Return whose a run is, as it was known some seconds ago."""
+        own, at = self._ownership.get(line.run_id, (None, 0.0))
+        if own is None or monotonic() - at > OWNER_SECONDS:
+            async with self._readers:
+                own = await self._owners.of(line.run_id, list(line.tags))
+            self._ownership[line.run_id] = own, monotonic()
+        return own
+
+    async def _summary(self, line: KnownRun, caller: Caller) -> RunSummary | None:
+        """Return a line as it is now; None if it is not there any more, or not to be seen any more."""
+        async with self._readers:
+            own = await self._owners.of(line.run_id, list(line.tags))
+            if not own.readable_by(caller):
+                return None
+            state, result = await self._state(line)
+            only_stored = line.flow_run is None and line.state is None
+            if not result and only_stored and await self._index.now(line.stored) is None:
+                return None
+        return RunSummary(
+            id=line.run_id,
+            question=line.stored.query,
+            state=state,
+            created=line.created,
+            ended=line.ended,
+            owner=own.owner,
+            shared=own.shared,
+            parent=line.stored.parent or None,
+            watch=line.stored.watch or None,
+            cost_usd=result.metrics.cost_usd if result else None,
+        )
+
+    async def _state(self, line: KnownRun) -> tuple[RunState, RunResult | None]:
+        try:
+            result = await self._result(line)
+            flow_run = row_of(line.flow_run) if line.flow_run else None
+            return line.state or await state_of(flow_run, line.stored, result), result
+        except StoreError:  # one damaged run must not hide the others
+            return line.state or RunState.unreadable, None
+
+    def _ended_as(self, line: KnownRun) -> RunState | None:
+        """Return how a run ended, if that is known without looking."""
+        if line.flow_run or line.state:
+            return line.state
+        result = self._results.get(line.run_id)
+        return RunState(result.value) if result else None
+
+    async def _result(self, line: KnownRun) -> RunResult | None:
+        if not line.folder:
+            return None
+        result = await line.folder.result()
+        if result is None or result.run_id != line.run_id:
+            self._results.pop(line.run_id, None)
+            return None
+        if line.flow_run is None or line.state is not None:
+            self._results[line.run_id] = result.status
+        return result
+
+
+def to_cursor(line: KnownRun) -> str:
+    """Return what names a place in the list."""
+    return urlsafe_b64encode("|".join(line.order).encode()).decode().rstrip("=")
+
+
+def read_cursor(cursor: str) -> tuple[str, str] | None:
+    """Return the place in the list that a cursor names; None without one.
+
+    Raises:
+        InvalidInput: it is none of ours.
+    """
+    if not cursor:
+        return None
+    try:
+        created, _, run_id = urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode("ascii").partition("|")
+        datetime.fromisoformat(created)
+    except ValueError:
+        raise InvalidInput(
+            "The cursor does not belong to this list.", next_step="send `next` from the previous page"
+        ) from None
+    return created, run_id
+
+
+def _merged(known: dict[str, KnownRun], stored: dict[str, StoredRun]) -> list[KnownRun]:
+    """Return the runs of Prefect and of the store, each once; a run has its files from the store."""
+    lines = {run_id: KnownRun(run, created=_began(run)) for run_id, run in stored.items()}
+    for run_id, line in known.items():
+        own = stored.get(run_id)
+        lines[run_id] = line.with_files(own) if own else line
+    return [*lines.values()]
+
+
+def _began(run: StoredRun) -> str:
+    try:
+        return stamp(datetime.fromisoformat(run.started))
+    except ValueError:
+        return stamp(datetime.fromtimestamp(0, UTC))
+
+
+def _has(question: str, words: str) -> bool:
+    if not words:
+        return True
+    there = _WORD.findall(question.casefold())
+    return all(any(one.startswith(word) for one in there) for word in _WORD.findall(words.casefold()))
+
+
+def time_of(text: str) -> datetime | None:
+    """Return the time that a text in ISO 8601 means, without a zone in UTC; None for no text.
+
+    Raises:
+        InvalidInput: it is none.
+    """
+    if not text:
+        return None
+    try:
+        # A blank is a plus sign of an address that was not escaped.
+        time = datetime.fromisoformat(text.replace(" ", "+") if "T" in text else text)
+        return time.astimezone(UTC) if time.tzinfo else time.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
+        raise InvalidInput(f"{text!r} is not a time.", next_step="such as 2026-11-01T06:00:00Z or 2026-11-01") from None
+
+
+_PAGE = 200  # flow runs in one request, the most that the server returns
+_NEWEST = 50  # asked for when nearly all are known
+_FORGET_SECONDS = 600.0  # then all is asked for again: flow runs may have been deleted
+_CLOCKS = timedelta(minutes=1)  # by which those of machines may differ
+_OPEN = [state for state in StateType if state not in TERMINAL_STATES]
+
+
+class PrefectRuns:
+    """The runs of one store that Prefect knows, by id. What has ended is asked for once."""
+
+    def __init__(self, store: ArtifactStore) -> None:
+        self._store = store
+        self._root = store.address()
+        self._ended: dict[str, KnownRun | None] = {}  # None: it is of another store
+        self._since = monotonic()
+
+    async def refresh(self) -> dict[str, KnownRun]:
+        """Return all of them as they are now. A run that was taken up again after its end is looked at again."""
+        if monotonic() - self._since > _FORGET_SECONDS:
+            self._ended, self._since = {}, monotonic()
+        still = FlowRunFilter(
+            state=FlowRunFilterState(type=FlowRunFilterStateType(any_=_OPEN)),
+            expected_start_time=FlowRunFilterExpectedStartTime(
+                before_=datetime.now(UTC) + _CLOCKS
+            ),  # not those of a schedule
+        )
+        lines: dict[str, KnownRun] = {}
+        for flow_run in await self._read(still, _PAGE, until_known=False):
+            self._ended.pop(str(flow_run.id), None)
+            if line := await self._line(flow_run):
+                lines[line.run_id] = line
+        over = FlowRunFilter(state=FlowRunFilterState(type=FlowRunFilterStateType(any_=list(TERMINAL_STATES))))
+        for flow_run in await self._read(over, _NEWEST if self._ended else _PAGE, until_known=True):
+            if str(flow_run.id) not in lines:
+                self._ended[str(flow_run.id)] = await self._line(flow_run)
+        return {**{run_id: line for run_id, line in self._ended.items() if line}, **lines}
+
+    async def _read(self, which: FlowRunFilter, page: int, *, until_known: bool) -> list[FlowRun]:
+        found: list[FlowRun] = []
+        flows, newest = FlowFilter(name=FlowFilterName(any_=[FLOW])), FlowRunSort.END_TIME_DESC
+        async with get_client() as client:
+            while True:
+                some = await client.read_flow_runs(
+                    flow_filter=flows, flow_run_filter=which, sort=newest, limit=page, offset=len(found)
+                )
+                found += some
+                if len(some) < page or (until_known and all(str(one.id) in self._ended for one in some)):
+                    return found
+
+    async def _line(self, flow_run: FlowRun) -> KnownRun | None:
+        given = flow_run.parameters
+        if "query" not in given or artifact_root((given.get("settings") or {}).get("artifacts")) != self._root:
+            return None
+        found = KnownRun.of_flow_run(self._store, flow_run)
+        if flow_run.state and flow_run.state.is_final():
+            return replace(found, flow_run=None, state=await state_of(row_of(flow_run)))
+        return found

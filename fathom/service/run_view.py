@@ -1,0 +1,116 @@
+"""A run as the API shows it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import PurePath
+from typing import Any
+
+from prefect.client.orchestration import get_client
+from prefect.client.schemas.objects import FlowRun, StateType
+from prefect.utilities.urls import url_for
+
+from fathom.client.shapes import Links, Run
+from fathom.flows.runs.answering import ASKED, key_of, read_input
+from fathom.flows.runs.finding import KnownRun
+from fathom.flows.runs.states import row_of, state_of
+from fathom.models import RunManifest, RunResult, RunState
+from fathom.service.caller import Ownership
+from fathom.service.options import is_own
+from fathom.service.workers import living, waiting_in
+from fathom.storage.store import ArtifactStore
+from fathom.telemetry.progress import read_live
+from fathom.text.plain import counted
+
+API = "/api/v1"
+
+
+async def read_run(store: ArtifactStore, found: KnownRun, ownership: Ownership) -> Run:
+    """Return all that is known of a run.
+
+    Raises:
+        StoreError: its files cannot be read.
+    """
+    flow_run = found.flow_run
+    files, stored = found.folder, found.stored
+    plan, result, manifest = (
+        (await files.plan(), await files.result(), await files.manifest()) if files else (None, None, None)
+    )
+    asked, complaint = None, ""
+    if flow_run and (key := key_of(flow_run.state)):
+        async with get_client() as client:
+            kept = await read_input(client, flow_run.id, f"{key}{ASKED}")
+        asked, complaint = (kept["asked"], kept["complaint"]) if kept else (None, "")
+    state = await state_of(row_of(flow_run) if flow_run else None, stored, result)
+    known = None if result else await read_live(store, found.stored.run_key)
+    live = known if state in (RunState.running, RunState.waiting) else None
+    given = flow_run.parameters if flow_run else {"settings": manifest.settings if manifest else {}}
+    ended = flow_run.end_time.isoformat() if flow_run and flow_run.end_time else None
+    base = f"{API}/runs/{found.run_id}"
+    return Run.model_validate(
+        {
+            "id": found.run_id,
+            "question": stored.query,
+            "state": state,
+            "created": _created(flow_run) or stored.started,
+            "ended": ended,
+            "owner": ownership.owner,
+            "shared": ownership.shared,
+            "parent": stored.parent or None,
+            "watch": stored.watch or None,
+            "cost_usd": result.metrics.cost_usd if result else None,
+            "settings": _settings(given),
+            "phase": await _queued(flow_run) if state is RunState.queued else live.phase if live else "",
+            "now": live.now if live else [],
+            "drafts": live.drafts if live else [],
+            "spent": known.spent if known else result.metrics.account if result else None,
+            "caps": known.caps if known else _caps(manifest),
+            "plan": plan,
+            "asked": asked,
+            "complaint": complaint,
+            "result": linked(result, base) if result else None,
+            "links": Links(
+                run=base,
+                events=f"{base}/events",
+                page=f"/runs/{found.run_id}",
+                report=f"{base}/report" if result and result.report else None,
+                prefect=(url_for("flow-run", obj_id=flow_run.id) or None) if flow_run else None,
+            ),
+        }
+    )
+
+
+def linked(result: RunResult, base: str) -> RunResult:
+    """Return a result with addresses of the API in place of where the server stores it; `base` is that of the run."""
+    report = f"{base}/report" if result.report else None
+    return result.model_copy(update={"artifacts": f"{base}/artifacts", "report": report})
+
+
+def _settings(given: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings that were given, without where on the server the store and the documents are."""
+    settings = json.loads(json.dumps(given.get("settings") or {}))
+    docs = {"docs": [PurePath(path).name for path in settings["docs"]]} if settings.get("docs") else {}
+    return {**{name: value for name, value in settings.items() if name != "artifacts"}, **docs}
+
+
+def _created(flow_run: FlowRun | None) -> str:
+    return flow_run.created.isoformat() if flow_run and flow_run.created else ""
+
+
+def _caps(manifest: RunManifest | None) -> dict[str, float]:
+    """Return the budget of a run that has a manifest."""
+    budget = manifest.settings.get("budget") if manifest else None
+    caps = budget if isinstance(budget, dict) else {}
+    return {name: cap for name, cap in caps.items() if name.startswith("max_") and cap is not None}
+
+
+async def _queued(flow_run: FlowRun | None) -> str:
+    """Say what a run waits for: its turn, or somebody who works at all."""
+    if flow_run is None or not flow_run.work_pool_name or flow_run.state_type is not StateType.SCHEDULED:
+        return "is about to begin"
+    pool, due = flow_run.work_pool_name, flow_run.expected_start_time
+    async with get_client() as client:
+        if not await living(client, pool):
+            return "waits for a worker to start" if is_own(pool) else f"waits for a worker of the pool {pool}"
+        before = await waiting_in(client, pool, due)
+    return f"waits for its turn; {counted(before, 'run')} before it" if before else "waits for its turn; it is the next"

@@ -1,0 +1,116 @@
+"""What a server can do: its models, tools and caps, what a request would cost, and what the runs have cost."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime
+from importlib.metadata import version
+from typing import Any, Literal
+
+from fathom.client.shapes import RunRequest
+from fathom.client.standing import Condition, CostLine, CostTable, Estimate, PhaseCost, Range, Status
+from fathom.config.environment import Environment
+from fathom.config.inputs import parse_since
+from fathom.config.settings import ResearchSettings, ResolvedSettings, resolve
+from fathom.flows.costs import By, CostRow, costs_of
+from fathom.flows.diagnosis import examine
+from fathom.flows.preflight import estimated
+from fathom.run.estimate import Bounds
+from fathom.service.caller import Caller, Role
+from fathom.service.runs import OF_THE_SERVER, Desk
+from fathom.tools.registry import REGISTRY, configured_tools
+from fathom.tools.search.choice import prices_of
+
+
+async def status(desk: Desk, caller: Caller) -> Status:
+    """Return what the server's runs use; administrators also learn what is wrong with it."""
+    caller.check(Role.reader)
+    environment = Environment.read()
+    settings = ResearchSettings(artifacts=desk.options.artifacts)
+    tools = configured_tools(settings, environment)
+    resolved = resolve(settings, environment, tools)
+    found = await asyncio.to_thread(lambda: list(examine())) if caller.role is Role.admin else []
+    return Status(
+        version=version("fathom-research"),
+        models={role.value: chosen.model for role, chosen in resolved.role_models.items()},
+        tools=tools,
+        search=_vendors(resolved, environment),
+        caps={name: cap for name, cap in resolved.budget.model_dump().items() if isinstance(cap, int | float)},
+        conditions=[Condition(name=f.name, state=f.state, detail=f.detail, how=f.how) for f in found],
+    )
+
+
+async def estimate(desk: Desk, caller: Caller, request: RunRequest) -> Estimate:
+    """Return what a request would use, by phase; nothing is started or written.
+
+    Raises:
+        NotAllowed: the caller may not ask, or not with these settings.
+        InvalidInput: it could not be run.
+    """
+    caller.check(Role.asker)
+    settings = desk.settings_for(caller, request.settings, request.template)
+    rows = await asyncio.to_thread(estimated, request.question, settings)
+    return Estimate(
+        phases=[
+            PhaseCost(
+                phase=row.phase,
+                model=row.model,
+                tool_calls=_range(row.tool_calls),
+                model_calls=_range(row.model_calls),
+                tokens=_range(row.tokens),
+                usd=_range(row.usd) if row.usd else None,
+            )
+            for row in rows
+        ]
+    )
+
+
+async def costs(desk: Desk, caller: Caller, since: str, by: Literal["model", "day", "deployment"]) -> CostTable:
+    """Return what the runs that began since a time have cost.
+
+    Raises:
+        NotAllowed: the caller is no administrator.
+        InvalidInput: the time cannot be read.
+    """
+    caller.check(Role.admin)
+    begin = parse_since(since, datetime.now(UTC))
+    found = await costs_of(desk.store, begin, By(by))
+    return CostTable(
+        since=begin.isoformat(),
+        by=by,
+        lines=[_line(row) for row in found.rows],
+        total=_line(found.total),
+        unsettled_usd=found.unsettled_usd,
+    )
+
+
+def settings_schema() -> dict[str, Any]:
+    """Return the JSON schema of the settings that a request may have."""
+    schema = ResearchSettings.model_json_schema()
+    for name in OF_THE_SERVER:
+        del schema["properties"][name]
+    return schema
+
+
+def _vendors(settings: ResolvedSettings, environment: Environment) -> list[str]:
+    if "web_search" not in settings.tools:
+        return []
+    return [*prices_of(settings, environment, REGISTRY.vendors)]
+
+
+def _range(bounds: Bounds) -> Range:
+    return Range(usual=bounds.usual, most=bounds.most)
+
+
+def _line(row: CostRow) -> CostLine:
+    used = row.used
+    return CostLine(
+        name=row.name,
+        runs=row.runs,
+        unpriced_runs=row.unpriced_runs,
+        calls=used.calls,
+        sent=used.sent,
+        cached=used.cached,
+        received=used.received,
+        usd=float(used.usd),
+    )

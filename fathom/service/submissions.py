@@ -1,0 +1,116 @@
+"""Runs made of checked requests: their deployment, their owner, what they may spend, and how they are cancelled."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import nullcontext
+from uuid import UUID
+
+from prefect.client.orchestration import PrefectClient, get_client
+from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterIdempotencyKey
+from prefect.states import Cancelled, Cancelling
+
+from fathom.config.settings import ResearchSettings
+from fathom.errors import Conflict
+from fathom.flows.deep_research import deep_research
+from fathom.flows.deploying import deploy
+from fathom.flows.runs.states import FLOW
+from fathom.service.caller import Caller, Ownership
+from fathom.service.limits import Spending, capped, check_most, most_usd
+from fathom.service.options import Options
+from fathom.service.outages import asking_patiently, starting
+from fathom.service.ownership import Deed, tags_of
+from fathom.service.sharing import Sharing
+
+
+class Submissions:
+    """Flow runs of the server's deployment. `wake` is called after each, so that a worker looks for it at once."""
+
+    def __init__(
+        self, options: Options, sharing: Sharing, spending: Spending, wake: Callable[[], object] = lambda: None
+    ) -> None:
+        self._options = options
+        self._sharing = sharing
+        self._spending = spending
+        self._wake = wake
+
+    async def open(self) -> None:
+        """Make the deployment."""
+        with starting():
+            await deploy(
+                self._options.deployment,
+                deep_research,
+                description="Research a question that was asked of the server.",
+                pool=self._options.work_pool,
+            )
+
+    async def submit(
+        self,
+        caller: Caller,
+        query: str,
+        settings: ResearchSettings,
+        ownership: Ownership,
+        *,
+        key: str,
+        parent: str = "",
+    ) -> str:
+        """Start a run and return its id; with the same key, the same caller gets the same run again.
+
+        Raises:
+            NotAllowed: one run of the caller may not use so much.
+            TooManyRequests: the caller has used up what a day allows.
+            Conflict: the key was used for another request.
+        """
+        check_most(caller, settings)
+        settings = capped(caller, settings)
+        given = settings.model_dump(mode="json", exclude_unset=True)
+        parameters = {"query": query, "settings": given, **({"parent": parent} if parent else {})}
+        own_key = f"serve/{caller.name}/{key}" if key else ""
+        async with get_client() as client:
+            deployment = await client.read_deployment_by_name(f"{FLOW}/{self._options.deployment}")
+            repeated = bool(own_key) and await _exists(client, own_key)
+            async with nullcontext() if repeated else self._spending.taking(caller, most_usd(settings)) as taken:
+                flow_run = await client.create_flow_run_from_deployment(
+                    deployment.id, parameters=parameters, tags=tags_of(ownership), idempotency_key=own_key or None
+                )
+        run_id = str(flow_run.id)
+        if taken:
+            await self._spending.hold(caller, taken, run_id)
+        if key and {name: flow_run.parameters.get(name) for name in parameters} != parameters:
+            raise Conflict("This Idempotency-Key was used for another request.", next_step="choose another key")
+        if not repeated:
+            await self._sharing.owners.record(run_id, ownership)
+            await self._sharing.journal.note(run_id, caller, Deed.asked)
+        self._wake()
+        return run_id
+
+
+async def _exists(client: PrefectClient, key: str) -> bool:
+    """Whether there is a run that was started with a key."""
+    found = FlowRunFilter(idempotency_key=FlowRunFilterIdempotencyKey(any_=[key]))
+    return bool(await client.read_flow_runs(flow_run_filter=found, limit=1))
+
+
+BEGIN_SECONDS = 5.0
+"""In which a run that was taken begins. It would overwrite a state that was set while it begins."""
+_LOOK_SECONDS = 0.1
+
+
+async def cancel_flow_run(flow_run_id: UUID, message: str) -> bool:
+    """Cancel a flow run, and return whether there was anything to cancel."""
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + BEGIN_SECONDS
+    async with get_client() as client:
+        state = (await client.read_flow_run(flow_run_id)).state
+        while state and state.is_pending() and loop.time() < deadline:
+            await asyncio.sleep(_LOOK_SECONDS)
+            state = (await client.read_flow_run(flow_run_id)).state
+        if state and state.is_final():
+            return False
+        # Without a process there is nobody who would say that it has ended.
+        waits = state is not None and (state.is_scheduled() or state.name == "Suspended")
+        with asking_patiently():
+            ends = Cancelled if waits else Cancelling
+            await client.set_flow_run_state(flow_run_id, ends(message=message), force=True)
+    return True

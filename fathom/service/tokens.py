@@ -1,0 +1,210 @@
+"""API tokens, kept on the store so that all servers on it know them: `.serve/tokens/{id}.json`.
+
+A token is `fathom_{id}_{secret}`. Only a SHA-256 of the secret is stored. It has 256 random bits, so it needs neither
+salt nor a slow hash.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import re
+import secrets
+import time
+from datetime import UTC, datetime, timedelta
+
+from pydantic import Field, ValidationError
+
+from fathom.errors import InvalidInput, NotSignedIn, StoreError
+from fathom.models import Model
+from fathom.service.caller import Caller, Limits, Role
+from fathom.service.options import Options
+from fathom.storage.store import ArtifactStore, json_bytes
+
+FOLDER = ".serve/tokens"
+LOCAL_NAME = "local"
+REMEMBERED_SECONDS = 3.0
+"""How long a token of an object store is used without asking again: a revoked one may still be taken so long."""
+_FORM = re.compile(r"fathom_([0-9a-f]{12})_([0-9a-f]{64})")
+_ID = re.compile(r"[0-9a-f]{12}")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,59}")  # it is the name of files, too
+
+
+class Token(Model):
+    """A token as it is stored. Times are ISO 8601 in UTC."""
+
+    id: str
+    name: str
+    role: Role
+    sha256: str = Field(repr=False)  # of the secret
+    created: str
+    expires: str | None = None
+    revoked: str | None = None
+    requests_per_minute: int | None = None
+    runs_per_day: int | None = None
+    daily_usd: float | None = None
+
+    @property
+    def state(self) -> str:
+        """`valid`, `revoked` or `expired`."""
+        if self.revoked:
+            return "revoked"
+        return "expired" if self.expires and datetime.fromisoformat(self.expires) <= datetime.now(UTC) else "valid"
+
+    @property
+    def caller(self) -> Caller:
+        """Whoever has the token."""
+        limits = Limits(self.requests_per_minute, self.runs_per_day, self.daily_usd)
+        return Caller(self.name, self.role, self.id, limits)
+
+
+class Tokens:
+    """The tokens of one store."""
+
+    def __init__(self, store: ArtifactStore) -> None:
+        self._store = store
+        self._seconds = REMEMBERED_SECONDS if "://" in store.address() else 0.0
+        self._known: dict[str, tuple[float, Token]] = {}  # by id, with the time at which it was read
+
+    async def add(self, name: str, role: Role, limits: Limits, days: float | None = None) -> tuple[Token, str]:
+        """Make a token and return it and the text that its holder sends, which is stored nowhere.
+
+        Raises:
+            InvalidInput: the name cannot be used, or has a valid token.
+        """
+        check_name(name)
+        if any(token.name == name and token.state == "valid" for token in await self.list()):
+            raise InvalidInput(
+                f"{name} already has a token.", next_step=f"fathom tokens revoke {name}, then add it again"
+            )
+        now = datetime.now(UTC)
+        secret = secrets.token_hex(32)
+        token = Token(
+            id=secrets.token_hex(6),
+            name=name,
+            role=role,
+            sha256=_hashed(secret),
+            created=now.isoformat(timespec="seconds"),
+            expires=(now + timedelta(days=days)).isoformat(timespec="seconds") if days else None,
+            requests_per_minute=limits.requests_per_minute,
+            runs_per_day=limits.runs_per_day,
+            daily_usd=limits.daily_usd,
+        )
+        if not await self._store.create(_path(token.id), json_bytes(token)):
+            raise StoreError("The id of the new token is already in use.", next_step="try again")
+        return token, f"fathom_{token.id}_{secret}"
+
+    async def list(self) -> list[Token]:
+        """Return all tokens, also those that are no longer valid, by name and age.
+
+        Raises:
+            StoreError: one cannot be read.
+        """
+        ids = [name.removesuffix(".json") for name in await self._store.list(FOLDER)]
+        found = await asyncio.gather(*(self._read(known) for known in ids if _ID.fullmatch(known)))
+        return sorted((token for token in found if token), key=lambda token: (token.name, token.created))
+
+    async def revoke(self, name: str) -> Token:
+        """Make the token of a name invalid from now on.
+
+        Raises:
+            InvalidInput: there is no valid token of that name.
+        """
+        valid = [token for token in await self.list() if token.name == name and token.state == "valid"]
+        if not valid:
+            raise InvalidInput(f"{name!r} has no valid token.", next_step="fathom tokens list")
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        revoked = [token.model_copy(update={"revoked": now}) for token in valid]
+        for token in revoked:
+            await self._store.write(_path(token.id), json_bytes(token))
+        return revoked[-1]
+
+    async def check(self, text: str) -> Token:
+        """Return the token that a text is.
+
+        Raises:
+            NotSignedIn: it is none of this store, was revoked or has expired.
+        """
+        unknown = NotSignedIn("The token is not valid.")
+        if not (parts := _FORM.fullmatch(text)):
+            raise unknown
+        token = await self._recent(parts[1])
+        if token is None or not hmac.compare_digest(token.sha256, _hashed(parts[2])):
+            raise unknown
+        return self._valid(token)
+
+    async def of(self, token_id: str) -> Token:
+        """Return the token of an id, whose holder has shown it before.
+
+        Raises:
+            NotSignedIn: there is none, it was revoked or has expired.
+        """
+        token = await self._recent(token_id)
+        if token is None:
+            raise NotSignedIn("The token is not valid.")
+        return self._valid(token)
+
+    def _valid(self, token: Token) -> Token:
+        if token.state != "valid":
+            why = "was revoked" if token.revoked else "has expired"
+            raise NotSignedIn(f"The token {why}.", next_step="ask an administrator for another one")
+        return token
+
+    async def _recent(self, token_id: str) -> Token | None:
+        at, token = self._known.get(token_id, (0.0, None))
+        if token and time.monotonic() - at < self._seconds:
+            return token
+        if token := await self._read(token_id):
+            self._known[token_id] = (time.monotonic(), token)
+        return token
+
+    async def _read(self, token_id: str) -> Token | None:
+        try:
+            return Token.model_validate_json(await self._store.read(_path(token_id)))
+        except FileNotFoundError:
+            return None
+        except ValidationError as error:
+            raise StoreError(
+                f"{self._store.address(_path(token_id))} is damaged: {error.errors()[0]['msg']}.",
+                next_step="remove that file and add the token again",
+            ) from None
+
+
+def check_name(name: str) -> str:
+    """Return a name that a caller can have.
+
+    Raises:
+        InvalidInput: it cannot be one.
+    """
+    if not _NAME.fullmatch(name) or name == LOCAL_NAME:
+        raise InvalidInput(
+            f"{name[:60]!r} cannot be a name.",
+            next_step=f"use up to 60 letters, digits and . _ @ + -, not {LOCAL_NAME!r}",
+        )
+    return name
+
+
+def _hashed(secret: str) -> str:
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def _path(token_id: str) -> str:
+    return f"{FOLDER}/{token_id}.json"
+
+
+async def check_reach(options: Options) -> None:
+    """Check that somebody can sign in where that is needed.
+
+    Raises:
+        InvalidInput: there is no valid token.
+    """
+    if options.open or options.user_header:
+        return
+    tokens = await Tokens(ArtifactStore(options.artifacts)).list()
+    if not any(token.state == "valid" for token in tokens):
+        why = f"reachable at {options.host}" if not options.sign_in else "started with --sign-in"
+        raise InvalidInput(
+            f"A server that is {why} needs sign-in, and {options.artifacts} has no valid token.",
+            next_step="fathom tokens add NAME --role admin",
+        )
