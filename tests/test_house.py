@@ -167,7 +167,7 @@ def test_a_class_name_means_one_thing() -> None:
 
 
 def test_what_only_an_extra_brings_is_imported_late() -> None:
-    """Whoever installs no extra can import all but the two modules that are nothing without MCP's package."""
+    """Whoever installs no extra can import all but the module that is nothing without MCP's package."""
     script = """
 import importlib, sys
 class Missing:
@@ -184,7 +184,7 @@ for name in sys.argv[1:]:
 """
     names = [name for name in map(dotted, MODULES) if not name.endswith("__main__")]
     done = subprocess.run([sys.executable, "-c", script, *names], capture_output=True, text=True, check=True, cwd=ROOT)
-    assert done.stdout.split() == ["fathom.interfaces.mcp.server", "fathom.interfaces.mcp.stdio"]
+    assert done.stdout.split() == ["fathom.interfaces.mcp.server"]
 
 
 def test_one_place_reads_the_environment() -> None:

@@ -18,8 +18,6 @@ from fathom.interfaces.api import (
     batches,
     corpora,
     document,
-    health,
-    me,
     reports,
     runs,
     sessions,
@@ -27,8 +25,7 @@ from fathom.interfaces.api import (
     status,
     watches,
 )
-from fathom.interfaces.chat import completions, responses
-from fathom.interfaces.chat import errors as openai
+from fathom.interfaces.chat import completions, responses, wire
 from fathom.interfaces.gate import Gate, Guard, is_program
 from fathom.interfaces.mcp.transports import Mounted
 from fathom.interfaces.page import PAGE
@@ -65,7 +62,7 @@ def create_app(options: Options, wake: Callable[[], object] = lambda: None) -> F
     app.state.desk, app.state.gate = desk, gate
     for kind in (FathomError, RequestValidationError, HTTPException, httpx.HTTPError):
         app.add_exception_handler(kind, on_error)
-    data = (health, runs, reports, watches, batches, status, sessions, sharing, corpora, me, completions, responses)
+    data = (runs, reports, watches, batches, status, sessions, sharing, corpora, completions, responses)
     for part in (*data, *PAGE):
         app.include_router(part.router)
     app.router.routes += mcp.routes()
@@ -77,8 +74,8 @@ def create_app(options: Options, wake: Callable[[], object] = lambda: None) -> F
 async def on_error(request: Request, error: Exception) -> Response:
     """Answer with an error."""
     problem, headers = problems.told(request, error)
-    if openai.speaks_openai(request):
-        return openai.answer(problem, headers, error)
+    if wire.speaks_openai(request):
+        return wire.answer(problem, headers, error)
     if not is_program(request.url.path) and "text/html" in request.headers.get("accept", ""):
         return page.answer(request, problem, headers)
     return problems.answer(problem, headers)

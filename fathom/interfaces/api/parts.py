@@ -1,12 +1,14 @@
-"""What the routes have in common."""
+"""What the routes have in common: parameters, bodies of JSON, and streams of events."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import Depends, Header, Path, Query, Request
+from fastapi.responses import StreamingResponse
 
 from fathom.errors import WrongMediaType
+from fathom.service.events import MEDIA_TYPE
 
 JSON = "application/json"
 RUN_ID = "df99f416-1f7e-4c63-94d9-a70b9f20c5f2"
@@ -22,6 +24,12 @@ Key = Annotated[
         description="A caller who sends the same key again gets the same run.",
     ),
 ]
+LastEvent = Annotated[
+    str, Header(alias="Last-Event-ID", pattern=r"^[0-9]{0,12}$", description="Id of the last event you received.")
+]
+After = Annotated[
+    int, Query(ge=0, lt=10**12, description="The same as Last-Event-ID, for clients that cannot set headers.")
+]
 
 
 def _json_only(request: Request) -> None:
@@ -34,6 +42,7 @@ JSON_ONLY = [Depends(_json_only)]
 """Dependencies of a route that takes a body: only JSON, and said to be JSON, which no form of another page can send."""
 
 
-def described(example: Any, media: str = JSON) -> dict[str, Any]:
-    """Return what the document of the API says of an answer, with an example."""
-    return {"content": {media: {"example": example}}}
+class EventStream(StreamingResponse):
+    """Server-sent events."""
+
+    media_type = MEDIA_TYPE

@@ -5,14 +5,14 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import Annotated
 
-from fastapi import APIRouter, Header, Query, Response
+from fastapi import APIRouter, Query, Response
 from fastapi.responses import StreamingResponse
 
 from fathom.client.shapes import AnswerRequest, FollowUpRequest, RemarkRequest, Run, RunList, RunRequest
-from fathom.interfaces.api.parts import JSON_ONLY, Cursor, Key, Limit, RunId
+from fathom.interfaces.api.parts import JSON_ONLY, After, Cursor, EventStream, Key, LastEvent, Limit, RunId
 from fathom.interfaces.dependencies import TheCaller, TheDesk
 from fathom.models import RunState
-from fathom.service.events import HEADERS, MEDIA_TYPE
+from fathom.service.events import HEADERS
 from fathom.service.resuming import resume
 from fathom.service.run_list import RunFilter, time_of
 
@@ -27,19 +27,6 @@ Since = Annotated[
         json_schema_extra={"format": "date-time"},
     ),
 ]
-
-LastEvent = Annotated[
-    str, Header(alias="Last-Event-ID", pattern=r"^[0-9]{0,12}$", description="Id of the last event you received.")
-]
-After = Annotated[
-    int, Query(ge=0, lt=10**12, description="The same as Last-Event-ID, for clients that cannot set headers.")
-]
-
-
-class EventStream(StreamingResponse):
-    """Server-sent events."""
-
-    media_type = MEDIA_TYPE
 
 
 @router.post("", status_code=HTTPStatus.ACCEPTED, summary="Start a run", dependencies=JSON_ONLY)

@@ -9,8 +9,7 @@ from fastapi import APIRouter, Path
 from fastapi.responses import StreamingResponse
 
 from fathom.client.sessions import CreateSessionRequest, ExecuteRequest, ExecutionStarted, Session
-from fathom.interfaces.api.parts import JSON_ONLY
-from fathom.interfaces.api.runs import EventStream, LastEvent
+from fathom.interfaces.api.parts import JSON_ONLY, EventStream, LastEvent
 from fathom.interfaces.dependencies import TheCaller, TheDesk
 from fathom.service import sessions
 from fathom.service.events import HEADERS

@@ -1,4 +1,4 @@
-"""What the server can do: templates, settings, estimates, costs."""
+"""The server: what it can do and what that costs, what who asks may use, and whether it lives and can work."""
 
 from __future__ import annotations
 
@@ -6,18 +6,19 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Path, Query
 
-from fathom.client.shapes import RunRequest
+from fathom.client.shapes import Me, RunRequest
 from fathom.client.standing import CostTable, Estimate, Status, TemplateList, TemplateSummary
 from fathom.config.templates import UsedTemplate, shipped, template_of
 from fathom.errors import NotThere
 from fathom.interfaces.api.parts import JSON_ONLY
-from fathom.interfaces.dependencies import TheCaller, TheDesk
+from fathom.interfaces.dependencies import TheCaller, TheDesk, TheGate
+from fathom.interfaces.gate import LOCAL, PER_MINUTE
 from fathom.service import status
 
-router = APIRouter(prefix="/api/v1", tags=["server"])
+router = APIRouter(prefix="/api/v1")
 
 
-@router.get("/templates", summary="List templates")
+@router.get("/templates", summary="List templates", tags=["server"])
 async def list_templates() -> TemplateList:
     """List the kinds of research that there are templates for."""
     found = [template_of(name) for name in shipped()]
@@ -26,7 +27,7 @@ async def list_templates() -> TemplateList:
     )
 
 
-@router.get("/templates/{name}", summary="Read a template")
+@router.get("/templates/{name}", summary="Read a template", tags=["server"])
 async def read_template(
     name: Annotated[str, Path(max_length=100, description="Name of the template.", examples=["due-diligence"])],
 ) -> UsedTemplate:
@@ -36,13 +37,13 @@ async def read_template(
     return template_of(name)
 
 
-@router.post("/estimates", summary="Estimate a run", dependencies=JSON_ONLY)
+@router.post("/estimates", summary="Estimate a run", dependencies=JSON_ONLY, tags=["server"])
 async def estimate_run(request: RunRequest, desk: TheDesk, caller: TheCaller) -> Estimate:
     """Say what a run would use and cost, by phase, without starting it."""
     return await status.estimate(desk, caller, request)
 
 
-@router.get("/costs", summary="Read the costs")
+@router.get("/costs", summary="Read the costs", tags=["server"])
 async def read_costs(
     desk: TheDesk,
     caller: TheCaller,
@@ -55,13 +56,44 @@ async def read_costs(
     return await status.costs(desk, caller, since, by)
 
 
-@router.get("/settings/schema", summary="Read the schema of settings")
+@router.get("/settings/schema", summary="Read the schema of settings", tags=["server"])
 async def read_settings_schema() -> dict[str, Any]:
     """Return the JSON schema of a run's settings, for programs that build forms."""
     return status.settings_schema()
 
 
-@router.get("/status", summary="Read the server's status")
+@router.get("/status", summary="Read the server's status", tags=["server"])
 async def read_status(desk: TheDesk, caller: TheCaller) -> Status:
     """Say which models, tools and search vendors runs use, and their caps. No secret is told."""
     return await status.status(desk, caller)
+
+
+@router.get("/health", summary="Ask whether the server lives", tags=["health"])
+async def health() -> dict[str, str]:
+    """Say that the server lives."""
+    return {"status": "ok"}
+
+
+@router.get("/ready", summary="Ask whether the server can work", tags=["health"])
+async def ready(desk: TheDesk) -> dict[str, str]:
+    """Say that a question would be researched: Prefect answers, the store can be written, and a worker lives."""
+    await desk.readiness.check()
+    return {"status": "ok"}
+
+
+@router.get("/me", tags=["access"])
+async def read_me(desk: TheDesk, gate: TheGate, caller: TheCaller) -> Me:
+    """Return your name and role, your limits and what is left of them."""
+    limits = caller.limits
+    per_minute = None if caller == LOCAL else limits.requests_per_minute or PER_MINUTE
+    runs_left, usd_left = await desk.spending.left(caller)
+    return Me(
+        name=caller.name,
+        role=caller.role.value,
+        requests_per_minute=per_minute,
+        requests_left=gate.rates.left(caller.name, per_minute) if per_minute else None,
+        runs_per_day=limits.runs_per_day,
+        runs_left=runs_left,
+        daily_usd=limits.daily_usd,
+        usd_left=usd_left,
+    )

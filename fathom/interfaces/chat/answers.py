@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from textwrap import shorten
 
 from fathom.config.inputs import MAX_QUERY_CHARS
-from fathom.errors import InvalidInput
-from fathom.interfaces.chat.errors import RunFailed
+from fathom.errors import FathomError, InvalidInput, NoReport
 from fathom.interfaces.chat.shapes import Message
 from fathom.models import Asked, Matter, RunState
 from fathom.report.chapters import title_of
@@ -20,6 +19,13 @@ from fathom.service.caller import Caller
 from fathom.service.runs import Desk
 from fathom.text.plain import clean_line
 from fathom.text.urls import linkable
+
+
+class RunFailed(FathomError):
+    """The run that a request started failed."""
+
+    code = NoReport.code
+    remedy = NoReport.remedy
 
 
 @dataclass(frozen=True)

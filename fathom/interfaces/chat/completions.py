@@ -15,15 +15,14 @@ from fathom.interfaces import problems
 from fathom.interfaces.chat import answers, conversations
 from fathom.interfaces.chat.answers import ChatAnswer, Reference
 from fathom.interfaces.chat.conversations import begin, collected, researched, said
-from fathom.interfaces.chat.errors import error_of
-from fathom.interfaces.chat.models import MODELS, settings_of
-from fathom.interfaces.chat.shapes import ChatRequest
+from fathom.interfaces.chat.shapes import MODELS, ChatRequest, settings_of
 from fathom.interfaces.chat.wire import (
     SILENCE,
     STREAM,
     Key,
     citation_of,
     created,
+    error_of,
     event,
     patient,
     refuse_format,

@@ -26,8 +26,7 @@ from fathom.errors import FathomError, InvalidInput, NoReport, RunNotFound
 from fathom.extractive.questions import keywords
 from fathom.interfaces import problems
 from fathom.interfaces.chat.answers import ChatAnswer, Conversation, answer_of
-from fathom.interfaces.chat.models import settings_of
-from fathom.interfaces.chat.shapes import Extras, Message, Request
+from fathom.interfaces.chat.shapes import Extras, Message, Request, settings_of
 from fathom.models import Matter, RunState
 from fathom.service.caller import Caller
 from fathom.service.outages import outage

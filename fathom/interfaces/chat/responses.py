@@ -16,10 +16,8 @@ from fathom.interfaces import problems
 from fathom.interfaces.chat import answers, conversations
 from fathom.interfaces.chat.answers import ChatAnswer, Conversation, Earlier
 from fathom.interfaces.chat.conversations import begin, collected, researched, said
-from fathom.interfaces.chat.errors import error_of
-from fathom.interfaces.chat.models import model_of, settings_of
-from fathom.interfaces.chat.shapes import ResponseRequest
-from fathom.interfaces.chat.wire import SILENCE, STREAM, Key, citation_of, created, event, patient, server_of
+from fathom.interfaces.chat.shapes import ResponseRequest, model_of, settings_of
+from fathom.interfaces.chat.wire import SILENCE, STREAM, Key, citation_of, created, error_of, event, patient, server_of
 from fathom.interfaces.dependencies import TheCaller, TheDesk
 from fathom.models import RunState
 from fathom.service.caller import Caller

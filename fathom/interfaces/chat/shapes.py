@@ -1,12 +1,15 @@
-"""What the endpoint reads of a request. All other fields are allowed, and have no effect on research."""
+"""What the endpoint reads of a request, and the models that it offers. All other fields have no effect on research."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from fathom.errors import InvalidInput
+from fathom.config.groups import Profile
+from fathom.config.settings import SETTINGS
+from fathom.errors import InvalidInput, NotThere
 
 _TEXTS = ("text", "input_text", "output_text")
 _UNSAID = ("reasoning", "refusal", "item_reference")
@@ -97,3 +100,33 @@ class ResponseRequest(Request):
         """Return the conversation."""
         said = [Message(role="user", content=self.input)] if isinstance(self.input, str) else self.input
         return [*([Message(role="system", content=self.instructions)] if self.instructions else []), *said]
+
+
+class NoModel(NotThere):
+    """There is no model of that name."""
+
+    remedy = "GET /v1/models lists the models"
+
+
+MODELS: Mapping[str, Mapping[str, Any]] = {
+    "fathom": {},
+    **{f"fathom-{one}": {"profile": one.value} for one in Profile if one is not SETTINGS["profile"].default},
+}
+"""Their settings by name; `fathom` has the server's default, and in a follow-up the settings of the run before."""
+
+
+def settings_of(model: str) -> dict[str, Any]:
+    """Return the settings that a model stands for.
+
+    Raises:
+        NoModel: there is none of that name.
+    """
+    if model not in MODELS:
+        raise NoModel(f"The model {model[:60]!r} does not exist.", next_step=f"choose one of {', '.join(MODELS)}")
+    return dict(MODELS[model])
+
+
+def model_of(settings: Mapping[str, Any]) -> str:
+    """Return the name of the model that stands for a run's profile."""
+    profile = settings.get("profile")
+    return next((name for name, own in MODELS.items() if own.get("profile") == profile), "fathom")

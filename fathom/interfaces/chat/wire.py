@@ -1,4 +1,7 @@
-"""What both forms of the endpoint put on the wire alike."""
+"""What both forms of the endpoint put on the wire alike: answers that take long, events, citations and errors.
+
+OpenAI's clients turn errors of this form into exceptions and messages.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +9,23 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Coroutine
 from datetime import datetime
+from http import HTTPStatus
 from time import time
 from typing import Annotated, Any
 
 from fastapi import Header, Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
 
+from fathom.client.shapes import Problem
 from fathom.errors import FathomError, InvalidInput
 from fathom.interfaces import problems
 from fathom.interfaces.chat.answers import Reference
-from fathom.interfaces.chat.errors import error_of
+from fathom.interfaces.chat.shapes import NoModel
 from fathom.service import progress
+
+PREFIX = "/v1/"
+_CODES = {HTTPStatus.UNAUTHORIZED: "invalid_api_key", HTTPStatus.TOO_MANY_REQUESTS: "rate_limit_exceeded"}
+"""Codes that clients know; all others are those of docs/errors.md."""
 
 Key = Annotated[str, Header(alias="Idempotency-Key", max_length=200)]
 STREAM = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
@@ -88,3 +97,32 @@ def citation_of(reference: Reference) -> dict[str, Any]:
         "title": reference.title,
         "url": reference.url,
     }
+
+
+def speaks_openai(request: Request) -> bool:
+    """Whether whoever sent a request expects errors of this form."""
+    return request.url.path.startswith(PREFIX)
+
+
+def error_of(problem: Problem, error: Exception | None = None) -> dict[str, dict[str, str | None]]:
+    """Return a problem in the form of OpenAI's API; the message has its code of docs/errors.md and what to do."""
+    status = HTTPStatus(problem.status)
+    hint = f" ({problem.next_step})" if problem.next_step else ""
+    lacks_model = isinstance(error, NoModel)
+    return {
+        "error": {
+            "message": f"{problem.code or ''} {problem.detail or problem.title}{hint}".strip(),
+            "type": "server_error" if status >= HTTPStatus.INTERNAL_SERVER_ERROR else "invalid_request_error",
+            "param": "model" if lacks_model else None,
+            "code": "model_not_found" if lacks_model else _CODES.get(status, problem.code),
+        }
+    }
+
+
+def answer(problem: Problem, headers: dict[str, str], error: Exception | None = None) -> JSONResponse:
+    """Return a problem as a response. A failed run is not tried again: it would be researched and paid again."""
+    status = HTTPStatus(problem.status)
+    if status is HTTPStatus.UNPROCESSABLE_ENTITY:
+        status = HTTPStatus.BAD_REQUEST
+    again = {"x-should-retry": "false"} if status is HTTPStatus.INTERNAL_SERVER_ERROR else {}
+    return JSONResponse(error_of(problem, error), status, {**headers, **again})

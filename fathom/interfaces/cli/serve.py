@@ -177,10 +177,10 @@ def mcp(
         ) from None
     be_patient()
     ensure_api()
-    from fathom.interfaces.mcp.stdio import serve
+    from fathom.interfaces.mcp.transports import serve_process
     from fathom.service.options import Options
 
-    asyncio.run(serve(Options(artifact_root(artifacts), pool=pool, at_once=at_once)))
+    asyncio.run(serve_process(Options(artifact_root(artifacts), pool=pool, at_once=at_once)))
 
 
 def metrics(

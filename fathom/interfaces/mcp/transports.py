@@ -1,11 +1,12 @@
-"""The MCP server below `/mcp`, over streamable HTTP, for clients that passed the guard.
+"""The MCP server over the input and output of a process, and over streamable HTTP, for clients that passed the guard.
 
-It is made when the first request comes: the package takes half a second to load, and may not be installed.
+It is made when it is first needed: the package takes half a second to load, and may not be installed.
 """
 
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from http import HTTPStatus
@@ -16,8 +17,12 @@ from starlette.types import Receive, Scope, Send
 
 from fathom.client.shapes import Problem
 from fathom.interfaces import problems
+from fathom.interfaces.gate import LOCAL
 from fathom.service.caller import Caller
+from fathom.service.options import Options
+from fathom.service.outages import asking_briefly
 from fathom.service.runs import Desk
+from fathom.service.workers import Workers
 
 PATH = "/mcp"
 
@@ -90,3 +95,24 @@ def _caller_of(context: Any) -> Caller:
     caller = context.request_context.request.state.caller
     assert isinstance(caller, Caller)
     return caller
+
+
+async def serve_process(options: Options) -> None:
+    """Serve one client until the input ends. Runs under way go on: their workers end once nothing is left to do."""
+    from fathom.interfaces.mcp.server import create_server
+
+    workers = None if options.pool else Workers(options, _say)
+    desk = Desk(options, workers.wake if workers else lambda: None)
+    async with asking_briefly():
+        await desk.open()
+        keeping = asyncio.create_task(workers.keep()) if workers else None
+        try:
+            await create_server(desk, lambda _: LOCAL).run_stdio_async()
+        finally:
+            if keeping:
+                keeping.cancel()
+                await asyncio.wait({keeping})
+
+
+def _say(line: str) -> None:
+    sys.stderr.write(f"{line}\n")  # the protocol has the other stream

@@ -1,4 +1,4 @@
-"""Signing in to the page with a token, and out."""
+"""Signing in to the page with a token, and out; and *Settings*, what is configured."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from fastapi import APIRouter, Form, Request, Response
 from fastapi.responses import RedirectResponse
 
 from fathom.errors import NotSignedIn
-from fathom.interfaces.dependencies import TheGate
+from fathom.interfaces.dependencies import TheCaller, TheDesk, TheGate
 from fathom.interfaces.gate import SIGN_IN
 from fathom.interfaces.page.rendering import page
 from fathom.service.browser_sessions import COOKIE, SECONDS, BrowserSession
+from fathom.service.caller import Role
+from fathom.service.status import status
 
 ATTEMPTS = 20
 """In a minute, from one address."""
@@ -46,6 +48,18 @@ async def sign_in(
         COOKIE, session.cookie, max_age=SECONDS, httponly=True, samesite="lax", secure=request.state.secure
     )
     return answer
+
+
+@router.get("/settings")
+async def settings(request: Request, desk: TheDesk, caller: TheCaller) -> Response:
+    """Show what is configured, and never a secret."""
+    return page(
+        request,
+        "settings",
+        found=await status(desk, caller),
+        options=desk.options,
+        store=desk.store.address() if caller.role is Role.admin else "",
+    )
 
 
 @router.post("/sign-out")

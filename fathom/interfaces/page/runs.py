@@ -1,4 +1,4 @@
-"""A run: watched, answered, steered, and read when it has ended. Everything works as plain forms and links."""
+"""*Runs*: listed, and one watched, answered, steered, and read when it has ended, by plain forms and links."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
+from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request
 from pydantic import ValidationError
@@ -31,12 +32,33 @@ from fathom.service.runs import Desk
 from fathom.storage.store import ArtifactStore
 from fathom.text.citations import without_citations
 
-router = APIRouter(prefix="/runs/{run_id}", include_in_schema=False)
+router = APIRouter(prefix="/runs", include_in_schema=False)
+_PAGE = 25
 _MOST = 50  # runs that are listed below a report
 _ROWS = 2  # empty ones for steps that a person adds to a plan
 
 
 @router.get("")
+async def list_runs(
+    request: Request,
+    desk: TheDesk,
+    caller: TheCaller,
+    *,
+    text: str = "",
+    state: str = "",
+    owner: str = "",
+    cursor: str = "",
+) -> Response:
+    """List runs: searched, filtered, page by page."""
+    filters = {"text": text.strip()[:200], "state": state if state in list(RunState) else "", "owner": owner[:100]}
+    states = frozenset({RunState(filters["state"])} if filters["state"] else ())
+    wanted = RunFilter(states=states, words=filters["text"], owner=filters["owner"].strip() or None)
+    found = await desk.latest(caller, wanted, limit=_PAGE, cursor=cursor)
+    more = urlencode({**{name: value for name, value in filters.items() if value}, "cursor": found.next or ""})
+    return page(request, "runs", found=found, filters=filters, more=more, first=not cursor)
+
+
+@router.get("/{run_id}")
 async def watch(run_id: str, request: Request, desk: TheDesk, caller: TheCaller, check: str = "") -> Response:
     """Show a run, as it goes on or as it ended; with `check`, check its report again."""
     run = await desk.get(caller, run_id)
@@ -44,7 +66,7 @@ async def watch(run_id: str, request: Request, desk: TheDesk, caller: TheCaller,
     return await _show(request, desk, run, checked=checked)
 
 
-@router.post("/answer")
+@router.post("/{run_id}/answer")
 async def answer(run_id: str, request: Request, desk: TheDesk, caller: TheCaller) -> Response:
     """Answer what the run asks."""
     run = await desk.get(caller, run_id)
@@ -59,7 +81,7 @@ async def answer(run_id: str, request: Request, desk: TheDesk, caller: TheCaller
     return _back(run)
 
 
-@router.post("/remarks")
+@router.post("/{run_id}/remarks")
 async def tell(run_id: str, request: Request, desk: TheDesk, caller: TheCaller) -> Response:
     """Tell the run what else to look at."""
     run = await desk.get(caller, run_id)
@@ -72,7 +94,7 @@ async def tell(run_id: str, request: Request, desk: TheDesk, caller: TheCaller) 
     return _back(run, "?told=1")
 
 
-@router.post("/stop")
+@router.post("/{run_id}/stop")
 async def stop(run_id: str, request: Request, desk: TheDesk, caller: TheCaller) -> Response:
     """End the research of the run and let it write with what there is."""
     run = await desk.get(caller, run_id)
@@ -83,7 +105,7 @@ async def stop(run_id: str, request: Request, desk: TheDesk, caller: TheCaller) 
     return _back(run)
 
 
-@router.post("/cancel")
+@router.post("/{run_id}/cancel")
 async def cancel(run_id: str, desk: TheDesk, caller: TheCaller) -> Response:
     """End the run without a report."""
     run = await desk.get(caller, run_id)
@@ -91,13 +113,13 @@ async def cancel(run_id: str, desk: TheDesk, caller: TheCaller) -> Response:
     return _back(run)
 
 
-@router.post("/resume")
+@router.post("/{run_id}/resume")
 async def go_on(run_id: str, desk: TheDesk, caller: TheCaller) -> Response:
     """Continue a run that stopped before its end; no finished call is repeated."""
     return _back(await resume(desk, caller, run_id))
 
 
-@router.post("/share")
+@router.post("/{run_id}/share")
 async def share(run_id: str, request: Request, desk: TheDesk, caller: TheCaller) -> Response:
     """Share the run with everybody who may read, with nobody, or by a link."""
     async with request.form() as form:
@@ -109,7 +131,7 @@ async def share(run_id: str, request: Request, desk: TheDesk, caller: TheCaller)
     return _back(await desk.get(caller, run_id))
 
 
-@router.post("/ask")
+@router.post("/{run_id}/ask")
 async def ask(run_id: str, request: Request, desk: TheDesk, caller: TheCaller) -> Response:
     """Ask a question that follows up on the run."""
     run = await desk.get(caller, run_id)
