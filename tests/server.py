@@ -62,7 +62,7 @@ def served_with(options: Options, *, limit: int = 4) -> Iterator[Served]:
                 beside.enter_context(worker_serving(Worker(options.work_pool, limit)))
             yield Served(f"http://{config.host}:{config.port}", Path(options.artifacts), options)
     finally:
-        app.state.desk.feeds.close()
+        app.state.service.feeds.close()
         server.should_exit = True
         thread.join(30)
 

@@ -28,9 +28,9 @@ from fathom.flows.runs.stored import files_of
 from fathom.interfaces.uploads import Uploaded, upload_form
 from fathom.models import RunResult
 from fathom.service.caller import Caller, Role
-from fathom.service.corpora import CorpusDesk
+from fathom.service.corpora import CorpusService
 from fathom.service.options import Options
-from fathom.service.runs import Desk
+from fathom.service.runs import RunService
 from fathom.storage.corpora import CorpusStore, prune_uploads
 from fathom.storage.editions import CORPORA, StorageLimits
 from fathom.storage.runs import runs
@@ -56,8 +56,8 @@ def upload(name: str, data: bytes = LEAVE) -> Uploaded:
     return Uploaded(name, len(data), io.BytesIO(data))
 
 
-def desk(root: Path, **limits: int) -> CorpusDesk:
-    return CorpusDesk(CorpusStore(ArtifactStore(str(root)), StorageLimits(**limits)))
+def service_of(root: Path, **limits: int) -> CorpusService:
+    return CorpusService(CorpusStore(ArtifactStore(str(root)), StorageLimits(**limits)))
 
 
 def files_below(folder: Path) -> list[Path]:
@@ -103,7 +103,7 @@ def test_no_name_becomes_a_path(tmp_path_factory: pytest.TempPathFactory, names:
 
 
 async def test_what_is_too_much_is_refused_before_anything_is_written(tmp_path: Path) -> None:
-    small = desk(tmp_path, file_bytes=200, corpus_bytes=300, corpus_files=3, all_bytes=3_000)
+    small = service_of(tmp_path, file_bytes=200, corpus_bytes=300, corpus_files=3, all_bytes=3_000)
     for uploads, of in (
         ([upload("a.md", b"a" * 201)], "a file may have 200 bytes"),
         ([upload(f"{n}.md", b"a" * 150) for n in range(3)], "it may have 300 bytes"),
@@ -121,7 +121,7 @@ async def test_what_is_too_much_is_refused_before_anything_is_written(tmp_path: 
     for data in (b"0" * 150, b"1" * 150):  # what was replaced counts until it is pruned
         await small.add(ANN, "handbook", [upload("a.md", data)])
     with pytest.raises(TooLarge, match="All corpora together"):
-        await desk(tmp_path, all_bytes=700).create(ANN, "second", [upload("a.md", b"a" * 150)])
+        await service_of(tmp_path, all_bytes=700).create(ANN, "second", [upload("a.md", b"a" * 150)])
     assert len(files_below(tmp_path)) == len(before) + 4
 
 
@@ -161,7 +161,7 @@ def test_forged_files_are_left_out_or_refused() -> None:
 
 
 async def test_who_may_read_and_change_a_corpus(tmp_path: Path) -> None:
-    corpora, server = desk(tmp_path), Desk(Options(str(tmp_path)))
+    corpora, server = service_of(tmp_path), RunService(Options(str(tmp_path)))
     with pytest.raises(NotAllowed):
         await corpora.create(EVE, "eves", [upload("a.md")])
     await corpora.create(ANN, "handbook", [upload("a.md")])
@@ -193,14 +193,14 @@ async def test_who_may_read_and_change_a_corpus(tmp_path: Path) -> None:
 
 
 async def test_two_who_change_a_corpus_at_once_lose_nothing(tmp_path: Path) -> None:
-    corpora = desk(tmp_path)
+    corpora = service_of(tmp_path)
     await corpora.create(ANN, "handbook", [upload("0.md")])
-    await asyncio.gather(*(desk(tmp_path).add(ANN, "handbook", [upload(f"{n}.md")]) for n in range(1, 8)))
+    await asyncio.gather(*(service_of(tmp_path).add(ANN, "handbook", [upload(f"{n}.md")]) for n in range(1, 8)))
     assert len((await corpora.read(ANN, "handbook")).contents) == 8
 
 
 async def test_what_an_unfinished_run_reads_is_not_pruned(tmp_path: Path) -> None:
-    store, corpora = ArtifactStore(str(tmp_path)), desk(tmp_path)
+    store, corpora = ArtifactStore(str(tmp_path)), service_of(tmp_path)
     for name in ("handbook", "other"):
         await corpora.create(ANN, name, [upload("a.md")])
         await corpora.add(ANN, name, [upload("a.md", TRAVEL)])
@@ -297,7 +297,7 @@ def test_a_large_upload_is_refused_over_http(prefect_server: object, tmp_path: P
 
 @pytest.mark.usefixtures("home", "prefect_server")
 async def test_runs_keep_the_edition_that_they_began_with(tmp_path: Path) -> None:
-    store, corpora = ArtifactStore(str(tmp_path / "store")), desk(tmp_path / "store")
+    store, corpora = ArtifactStore(str(tmp_path / "store")), service_of(tmp_path / "store")
     await corpora.create(ANN, "handbook", [upload("Leave.md"), upload("travel.md", TRAVEL)])
     used = await corpora.corpora.fixed(["handbook"])
     chosen: dict[str, Any] = {"model": "extractive", "profile": "quick", "corpora": ["handbook"], "run_key": "one"}

@@ -31,7 +31,7 @@ from fathom.interfaces.mcp.transports import Mounted
 from fathom.interfaces.page import PAGE
 from fathom.interfaces.page import rendering as page
 from fathom.service.options import Options
-from fathom.service.runs import Desk
+from fathom.service.runs import RunService
 
 
 def create_app(options: Options, wake: Callable[[], object] = lambda: None) -> FastAPI:
@@ -39,15 +39,15 @@ def create_app(options: Options, wake: Callable[[], object] = lambda: None) -> F
 
     `wake` is called when a run can begin.
     """
-    desk, gate = Desk(options, wake), Gate(options)
-    mcp = Mounted(desk)
+    service, gate = RunService(options, wake), Gate(options)
+    mcp = Mounted(service)
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
-        await desk.open()
+        await service.submissions.deploy()
         async with mcp.lifespan():
             yield
-        await desk.feeds.aclose()
+        await service.feeds.aclose()
 
     app = FastAPI(
         title="Fathom",
@@ -59,7 +59,7 @@ def create_app(options: Options, wake: Callable[[], object] = lambda: None) -> F
         generate_unique_id_function=lambda route: route.name,
         lifespan=lifespan,
     )
-    app.state.desk, app.state.gate = desk, gate
+    app.state.service, app.state.gate = service, gate
     for kind in (FathomError, RequestValidationError, HTTPException, httpx.HTTPError):
         app.add_exception_handler(kind, on_error)
     data = (runs, reports, watches, batches, status, sessions, sharing, corpora, completions, responses)

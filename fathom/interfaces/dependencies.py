@@ -1,20 +1,20 @@
-"""What every route gets: the desk, and who asks."""
+"""What routes are given: the service, the gate, who asks, and the run of an address, for who may see it."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import Depends, Request
+from fastapi import Depends, Path, Request
 
 from fathom.interfaces.gate import Gate
 from fathom.service.caller import Caller
-from fathom.service.runs import Desk
+from fathom.service.runs import RunHandle, RunService
 
 
-def _desk(request: Request) -> Desk:
-    desk = request.app.state.desk
-    assert isinstance(desk, Desk)
-    return desk
+def _service(request: Request) -> RunService:
+    service = request.app.state.service
+    assert isinstance(service, RunService)
+    return service
 
 
 def _gate(request: Request) -> Gate:
@@ -29,7 +29,17 @@ def _caller(request: Request) -> Caller:
     return caller
 
 
-TheDesk = Annotated[Desk, Depends(_desk)]
+TheService = Annotated[RunService, Depends(_service)]
 TheGate = Annotated[Gate, Depends(_gate)]
 TheCaller = Annotated[Caller, Depends(_caller)]
 """Set by `fathom.interfaces.gate` before any route is reached."""
+RunId = Annotated[
+    str, Path(description="Id of the run.", max_length=60, examples=["df99f416-1f7e-4c63-94d9-a70b9f20c5f2"])
+]
+
+
+async def _run(run_id: RunId, service: TheService, caller: TheCaller) -> RunHandle:
+    return await service.open(caller, run_id)
+
+
+TheRun = Annotated[RunHandle, Depends(_run)]

@@ -126,7 +126,7 @@ def _of_failure(request: Request, error: FathomError) -> tuple[Problem, dict[str
     headers = {"Retry-After": str(int(error.retry_after) + 1)} if error.retry_after is not None else {}
     if isinstance(error, NotSignedIn):
         headers["WWW-Authenticate"] = "Bearer"
-    hide_store(error, getattr(request.state, "caller", None), request.app.state.desk.store.address())
+    hide_store(error, getattr(request.state, "caller", None), request.app.state.service.store.address())
     return problem_of(error), headers
 
 

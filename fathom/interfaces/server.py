@@ -39,7 +39,7 @@ async def serve(options: Options, listener: socket.socket, say: Callable[[str], 
     )
     async with asking_briefly():  # requests inherit the context in which the server begins to listen
         server = _Server(config, lambda: _tell_start(options, listener, say))
-        server.on_stop = [app.state.desk.feeds.close, *([workers.terminate] if workers else [])]
+        server.on_stop = [app.state.service.feeds.close, *([workers.terminate] if workers else [])]
         keeping = asyncio.create_task(_keep(workers, server)) if workers else None
         telling = asyncio.create_task(_tell_pool(options, server, say)) if options.pool else None
         await server.serve([listener])

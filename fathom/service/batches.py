@@ -1,6 +1,7 @@
 """Batches that were asked of the server: a flow run on its pool, whose questions run there too and are the caller's.
 
-What the server stores of a batch is whose it is and which flow run; all else is Prefect's and the batch's own.
+What the server stores of a batch is whose it is and which flow run; all else is Prefect's and the batch's own. A batch
+of somebody else does not exist for a caller: `NotThere`.
 """
 
 from __future__ import annotations
@@ -24,20 +25,21 @@ from fathom.batch.folder import BATCHES, QUESTIONS, BatchFolder
 from fathom.batch.questions import Format, lines_of, read_questions, settings_of
 from fathom.client.standing import Batch, BatchList, BatchRequest, BatchSummary, Question
 from fathom.config.settings import ResearchSettings
-from fathom.errors import InvalidInput, NotAllowed, NotThere
+from fathom.errors import InvalidInput, NotThere
 from fathom.flows.batch import research_batch
 from fathom.flows.deploying import deploy
 from fathom.flows.preflight import check_batch
 from fathom.flows.runs.states import FLOW, row_of, state_of
 from fathom.models import Model, RunState
 from fathom.models.run import BatchQuestion, BatchRow
-from fathom.service.caller import Caller, Ownership, Role
+from fathom.service.activity import Action
+from fathom.service.caller import Caller, Role
 from fathom.service.limits import capped, most_usd
 from fathom.service.outages import asking_patiently
-from fathom.service.ownership import Deed, tags_of
+from fathom.service.ownership import Ownership
 from fathom.service.reports import hidden
 from fathom.service.run_view import API
-from fathom.service.runs import Desk
+from fathom.service.runs import RunService
 from fathom.storage.atomic import READERS
 from fathom.storage.lease import result_key
 from fathom.storage.names import slug
@@ -55,8 +57,13 @@ class _Kept(Model):
     questions: int
     run_id: str
 
+    @property
+    def ownership(self) -> Ownership:
+        """Whose it is."""
+        return Ownership(owner=self.owner)
 
-async def start(desk: Desk, caller: Caller, request: BatchRequest) -> Batch:
+
+async def start(service: RunService, caller: Caller, request: BatchRequest) -> Batch:
     """Start a batch.
 
     Raises:
@@ -64,14 +71,14 @@ async def start(desk: Desk, caller: Caller, request: BatchRequest) -> Batch:
         InvalidInput: a question cannot be researched.
     """
     caller.check(Role.asker)
-    settings = desk.settings_for(caller, request.settings, request.template)
+    settings = service.settings_for(caller, request.settings, request.template)
     asked = [one if isinstance(one, Question) else Question(question=one) for one in request.questions]
     questions = [BatchQuestion(question=one.question, settings=one.settings) for one in asked]
     # As a file would be read: the same checks, with the numbers of questions in place of lines.
-    return await _start(desk, caller, request, settings, read_questions(lines_of(questions), "jsonl", settings))
+    return await _start(service, caller, request, settings, read_questions(lines_of(questions), "jsonl", settings))
 
 
-async def start_from(desk: Desk, caller: Caller, text: str, kind: Format, request: BatchRequest) -> Batch:
+async def start_from(service: RunService, caller: Caller, text: str, kind: Format, request: BatchRequest) -> Batch:
     """Start a batch of the questions in a text; those of `request` do not count.
 
     Raises:
@@ -79,19 +86,19 @@ async def start_from(desk: Desk, caller: Caller, text: str, kind: Format, reques
         InvalidInput: a line cannot be used.
     """
     caller.check(Role.asker)
-    settings = desk.settings_for(caller, request.settings, request.template)
-    return await _start(desk, caller, request, settings, read_questions(text, kind, settings))
+    settings = service.settings_for(caller, request.settings, request.template)
+    return await _start(service, caller, request, settings, read_questions(text, kind, settings))
 
 
-async def latest(desk: Desk, caller: Caller) -> BatchList:
+async def latest(service: RunService, caller: Caller) -> BatchList:
     """Return the batches that the caller may see, the newest first."""
-    names = [name.removesuffix(".json") for name in await desk.store.list(FOLDER)]
+    names = [name.removesuffix(".json") for name in await service.store.list(FOLDER)]
     limit = asyncio.Semaphore(READERS)
 
     async def read(key: str) -> Batch | None:
         async with limit:
-            kept = await _read(desk, key)
-            return await _shown(desk, key, kept) if kept and _may_see(caller, kept) else None
+            kept = await _read(service, key)
+            return await _shown(service, key, kept) if kept and kept.ownership.readable_by(caller) else None
 
     found = [one for one in await asyncio.gather(*map(read, names)) if one]
     found.sort(key=lambda one: (one.created, one.id), reverse=True)
@@ -99,26 +106,19 @@ async def latest(desk: Desk, caller: Caller) -> BatchList:
     return BatchList(batches=[BatchSummary(**one.model_dump(include=fields)) for one in found])
 
 
-async def one(desk: Desk, caller: Caller, key: str) -> Batch:
-    """Return a batch with a row for each question.
-
-    Raises:
-        NotThere: there is no such batch, or the caller may not see it.
-    """
-    return await _shown(desk, key, await _find(desk, caller, key))
+async def one(service: RunService, caller: Caller, key: str) -> Batch:
+    """Return a batch with a row for each question."""
+    return await _shown(service, key, await _find(service, caller, key))
 
 
-async def cancel(desk: Desk, caller: Caller, key: str) -> None:
+async def cancel(service: RunService, caller: Caller, key: str) -> None:
     """End a batch and the runs of its questions that are under way.
 
     Raises:
-        NotThere: there is no such batch, or the caller may not see it.
         NotAllowed: it is somebody else's.
     """
-    kept = await _find(desk, caller, key)
-    caller.check(Role.asker)
-    if caller.role is not Role.admin and kept.owner != caller.name:
-        raise NotAllowed("Only the owner of the batch and administrators may do this.")
+    kept = await _find(service, caller, key)
+    kept.ownership.check_owner(caller, "batch")
     flow_run = await _flow_run(kept.run_id)
     if flow_run and not (flow_run.state and flow_run.state.is_final()):
         waits = flow_run.state_type is StateType.SCHEDULED
@@ -130,23 +130,29 @@ async def cancel(desk: Desk, caller: Caller, key: str) -> None:
 
 
 async def _start(
-    desk: Desk, caller: Caller, request: BatchRequest, settings: ResearchSettings, questions: Sequence[BatchQuestion]
+    service: RunService,
+    caller: Caller,
+    request: BatchRequest,
+    settings: ResearchSettings,
+    questions: Sequence[BatchQuestion],
 ) -> Batch:
-    most = await _most(desk, caller, settings, questions)
+    most = await _most(service, caller, settings, questions)
     settings, checked, _ = await asyncio.to_thread(check_batch, settings, questions)
     usd = Decimal(str(request.budget.max_usd)) if request.budget.max_usd else most
-    async with desk.spending.taking(caller, usd, len(checked)) as taken:
+    async with service.spending.taking(caller, usd, len(checked)) as taken:
         # What was taken is all that the batch may spend; it is not given back: its runs are too many to ask for.
         capped_at = {"max_usd": float(usd)} if taken and taken.usd else {}
-        key, flow_run = await _created(desk, caller, request, settings, checked, capped_at)
+        key, flow_run = await _created(service, caller, request, settings, checked, capped_at)
     now = datetime.now(UTC).isoformat()
     kept = _Kept(owner=caller.name, created=now, questions=len(checked), run_id=str(flow_run.id))
-    await desk.store.create(f"{FOLDER}/{key}.json", json_bytes(kept))
-    await desk.sharing.journal.note(kept.run_id, caller, Deed.asked)
-    return await _shown(desk, key, kept)
+    await service.store.create(f"{FOLDER}/{key}.json", json_bytes(kept))
+    await service.activity.note(kept.run_id, caller, Action.asked)
+    return await _shown(service, key, kept)
 
 
-async def _most(desk: Desk, caller: Caller, settings: ResearchSettings, questions: Sequence[BatchQuestion]) -> Decimal:
+async def _most(
+    service: RunService, caller: Caller, settings: ResearchSettings, questions: Sequence[BatchQuestion]
+) -> Decimal:
     """Check what the caller has chosen for each question, as for a run of its own, and return what all may cost."""
     costs: dict[str, Decimal] = {}
     total = Decimal(0)
@@ -157,16 +163,16 @@ async def _most(desk: Desk, caller: Caller, settings: ResearchSettings, question
             )
         own = json.dumps(question.settings, sort_keys=True)
         if own not in costs:
-            desk.settings_for(caller, question.settings)  # what no request may set, no question of it may
+            service.settings_for(caller, question.settings)  # what no request may set, no question of it may
             merged = settings_of(question, settings)
-            await desk.check_use(caller, merged)
+            await service.check_use(caller, merged)
             costs[own] = most_usd(capped(caller, merged))
         total += costs[own]
     return total
 
 
 async def _created(  # noqa: PLR0917 - what is asked, and by whom
-    desk: Desk,
+    service: RunService,
     caller: Caller,
     request: BatchRequest,
     settings: ResearchSettings,
@@ -175,50 +181,50 @@ async def _created(  # noqa: PLR0917 - what is asked, and by whom
 ) -> tuple[str, FlowRun]:
     key = f"{slug(request.name)[:40].replace('_', '-')}-{uuid4().hex[:8]}"
     path = f"{BATCHES}/{key}/{QUESTIONS}"
-    await desk.store.write(path, lines_of(questions).encode())
+    await service.store.write(path, lines_of(questions).encode())
     about = "Research many questions that were asked of the server."
     async with get_client() as client:
         with asking_patiently():
-            made = await deploy(desk.options.deployment, research_batch, description=about, pool=desk.options.work_pool)
+            made = await deploy(
+                service.options.deployment, research_batch, description=about, pool=service.options.work_pool
+            )
             flow_run = await client.create_flow_run_from_deployment(
                 made,
                 parameters={
-                    "file": desk.store.address(path),
+                    "file": service.store.address(path),
                     "settings": capped(caller, settings).model_dump(mode="json", exclude_unset=True),
                     "at_once": request.at_once,
                     "budget": request.budget.model_dump(exclude_none=True) | capped_at,
-                    "deployment": f"{FLOW}/{desk.options.deployment}",
+                    "deployment": f"{FLOW}/{service.options.deployment}",
                     "run_key": key,
                 },
-                tags=tags_of(Ownership(owner=caller.name)),
+                tags=Ownership(owner=caller.name).tags,
                 idempotency_key=f"fathom/serve/batch/{key}",
             )
     return key, flow_run
 
 
-async def _find(desk: Desk, caller: Caller, key: str) -> _Kept:
-    kept = await _read(desk, key) if key and result_key("", key) == key else None
-    if kept is None or not _may_see(caller, kept):
-        raise NotThere(f"There is no batch {key[:60]!r}.", next_step="GET /api/v1/batches lists them")
+async def _find(service: RunService, caller: Caller, key: str) -> _Kept:
+    missing = NotThere(f"There is no batch {key[:60]!r}.", next_step="GET /api/v1/batches lists them")
+    kept = await _read(service, key) if key and result_key("", key) == key else None
+    if kept is None:
+        raise missing
+    kept.ownership.check_read(caller, missing)
     return kept
 
 
-async def _read(desk: Desk, key: str) -> _Kept | None:
+async def _read(service: RunService, key: str) -> _Kept | None:
     try:
-        return _Kept.model_validate_json(await desk.store.read(f"{FOLDER}/{key}.json"))
+        return _Kept.model_validate_json(await service.store.read(f"{FOLDER}/{key}.json"))
     except (FileNotFoundError, ValidationError):
         return None
 
 
-def _may_see(caller: Caller, kept: _Kept) -> bool:
-    return Ownership(owner=kept.owner).readable_by(caller)
-
-
-async def _shown(desk: Desk, key: str, kept: _Kept) -> Batch:
-    folder = BatchFolder(desk.store, key)
-    text = (await desk.store.read(f"{folder.path}/{QUESTIONS}")).decode()
+async def _shown(service: RunService, key: str, kept: _Kept) -> Batch:
+    folder = BatchFolder(service.store, key)
+    text = (await service.store.read(f"{folder.path}/{QUESTIONS}")).decode()
     questions = read_questions(text, "jsonl", ResearchSettings())
-    rows = [_row(desk, record.row) for record in (await folder.records(questions)).values()]
+    rows = [_row(service, record.row) for record in (await folder.records(questions)).values()]
     costs = [row.cost_usd for row in rows]
     return Batch(
         id=key,
@@ -233,8 +239,8 @@ async def _shown(desk: Desk, key: str, kept: _Kept) -> Batch:
     )
 
 
-def _row(desk: Desk, row: BatchRow) -> BatchRow:
-    reason = hidden(row.reason.encode(), desk.store.address()).decode()
+def _row(service: RunService, row: BatchRow) -> BatchRow:
+    reason = hidden(row.reason.encode(), service.store.address()).decode()
     report = f"{API}/runs/{row.run_id}/report" if row.report else ""
     return row.model_copy(update={"reason": reason, "report": report})
 

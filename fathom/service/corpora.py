@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Sequence
 
 from fathom.client.shapes import Corpus, CorpusEntry, CorpusLimits, CorpusList, CorpusSummary
-from fathom.errors import NotAllowed
 from fathom.flows.corpora import examine, examined, sorted_out
-from fathom.service.caller import Caller, Ownership, Role
+from fathom.service.caller import Caller, Role
+from fathom.service.ownership import Ownership
 from fathom.storage.corpora import CorpusStore
 from fathom.storage.editions import Edition, Upload, check_name, no_corpus, unknown_corpus
 from fathom.tools.documents.corpus import CorpusReading
@@ -17,8 +17,8 @@ from fathom.tools.documents.readers import ENDINGS
 PATIENCE_SECONDS = 20.0
 
 
-class CorpusDesk:
-    """The corpora of one store. A corpus that somebody may not read does not exist for them."""
+class CorpusService:
+    """The corpora of one store. One that a caller may not read does not exist for them: `NotThere`."""
 
     def __init__(self, corpora: CorpusStore) -> None:
         self.corpora = corpora
@@ -28,7 +28,7 @@ class CorpusDesk:
     async def list(self, caller: Caller) -> CorpusList:
         """Return the corpora that the caller may read."""
         caller.check(Role.reader)
-        found = [edition for edition in await self.corpora.all() if _readable(edition, caller)]
+        found = [edition for edition in await self.corpora.all() if _ownership(edition).readable_by(caller)]
         readings = await asyncio.gather(*(examined(self.corpora.store, edition) for edition in found))
         limits, used = self.corpora.limits, await self.corpora.used()
         return CorpusList(
@@ -47,9 +47,6 @@ class CorpusDesk:
         """Return a corpus with its files and what of them cannot be read.
 
         That is found out at the first call. If it takes long, `documents` is null until it is done.
-
-        Raises:
-            NotThere: there is no such corpus, or the caller may not read it.
         """
         edition = await self._readable(caller, name)
         key = f"{edition.name}/{edition.digest}"
@@ -78,7 +75,6 @@ class CorpusDesk:
         """Add files to a corpus as `create` does; one replaces the file of the same name.
 
         Raises:
-            NotThere: there is no such corpus, or the caller may not read it.
             NotAllowed: it is somebody else's.
             InvalidInput: a name cannot be used, or all files are of a kind that is not read.
             TooLarge: a limit is exceeded.
@@ -91,7 +87,7 @@ class CorpusDesk:
         """Remove a file of a corpus.
 
         Raises:
-            NotThere: there is no such corpus or file, or the caller may not read it.
+            NotThere: it has no such file.
             NotAllowed: it is somebody else's.
         """
         await self.check_owner(caller, name)
@@ -101,7 +97,6 @@ class CorpusDesk:
         """Remove a corpus. Runs that have begun to read it go on.
 
         Raises:
-            NotThere: there is no such corpus, or the caller may not read it.
             NotAllowed: it is somebody else's.
         """
         await self.check_owner(caller, name)
@@ -111,7 +106,6 @@ class CorpusDesk:
         """Let everybody who may read read a corpus, or no longer.
 
         Raises:
-            NotThere: there is no such corpus, or the caller may not read it.
             NotAllowed: it is somebody else's.
         """
         await self.check_owner(caller, name)
@@ -120,7 +114,11 @@ class CorpusDesk:
     async def readable(self, caller: Caller, names: Sequence[str]) -> Sequence[str]:
         """Return those of some corpora that are there and that the caller may read."""
         found = [await self.corpora.find(name) for name in names]
-        return [name for name, edition in zip(names, found, strict=True) if edition and _readable(edition, caller)]
+        return [
+            name
+            for name, edition in zip(names, found, strict=True)
+            if edition and _ownership(edition).readable_by(caller)
+        ]
 
     async def check_readable(self, caller: Caller, names: Sequence[str]) -> None:
         """Check that the caller may read some corpora.
@@ -131,18 +129,13 @@ class CorpusDesk:
         if unknown := [name for name in names if name not in await self.readable(caller, names)]:
             raise unknown_corpus(unknown[0])
 
-    async def check_owner(self, caller: Caller, name: str) -> Edition:
-        """Return a corpus that the caller may change.
+    async def check_owner(self, caller: Caller, name: str) -> None:
+        """Check that the caller may change a corpus.
 
         Raises:
-            NotThere: there is no such corpus, or the caller may not read it.
             NotAllowed: it is somebody else's.
         """
-        edition = await self._readable(caller, name)
-        caller.check(Role.asker)
-        if caller.role is not Role.admin and edition.owner != caller.name:
-            raise NotAllowed("Only the owner of the corpus and administrators may change it.")
-        return edition
+        _ownership(await self._readable(caller, name)).check_owner(caller, "corpus")
 
     def _read(self, key: str, done: asyncio.Task[CorpusReading]) -> None:
         self._reading.pop(key, None)
@@ -156,13 +149,15 @@ class CorpusDesk:
     async def _readable(self, caller: Caller, name: str) -> Edition:
         caller.check(Role.reader)
         edition = await self.corpora.find(name)
-        if edition is None or not _readable(edition, caller):
-            raise no_corpus(name)
+        missing = no_corpus(name)
+        if edition is None:
+            raise missing
+        _ownership(edition).check_read(caller, missing)
         return edition
 
 
-def _readable(edition: Edition, caller: Caller) -> bool:
-    return Ownership(owner=edition.owner, shared=edition.shared).readable_by(caller)
+def _ownership(edition: Edition) -> Ownership:
+    return Ownership(owner=edition.owner, shared=edition.shared)
 
 
 def _summary(edition: Edition, reading: CorpusReading | None) -> CorpusSummary:

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import asyncio
 from bisect import bisect_right
-from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Mapping
-from contextlib import aclosing, suppress
+from collections.abc import AsyncGenerator, Coroutine, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
@@ -375,27 +375,3 @@ def told_end(state: RunState, at: str, message: str) -> RunEvent:
     """Return the last event of a stream: how the run ended, or that its process is gone and nobody goes on."""
     data = {"state": state.value, "ended": state.ended}
     return RunEvent(id=0, type=EventType.state_change, at=at, message=message or state.value, data=dict(data))
-
-
-PULSE_SECONDS = 15.0
-"""After so long without an event a comment is sent: proxies and clients cut streams that are silent for longer."""
-RETRY = b"retry: 2000\n\n"  # ms after which a browser comes back when the stream was cut off
-ENDED_RETRY = b"retry: 60000\n"  # one that has not closed the stream of a run that ended
-PULSE = b": still there\n\n"
-HEADERS = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
-MEDIA_TYPE = "text/event-stream"
-
-
-async def stream(events: AsyncGenerator[RunEvent | None, None]) -> AsyncIterator[bytes]:
-    """Yield events as they are sent; None is a pulse."""
-    yield RETRY
-    async with aclosing(events):
-        async for event in events:
-            yield frame(event) if event else PULSE
-
-
-def frame(event: RunEvent) -> bytes:
-    """Return an event as it is sent."""
-    number = f"id: {event.id}\n".encode() if event.id else b""
-    ended = ENDED_RETRY if "ended" in event.data else b""
-    return number + ended + f"event: {event.type.value}\ndata: {event.model_dump_json()}\n\n".encode()

@@ -14,7 +14,7 @@ import httpx
 from fathom.client.shapes import EventType, Run, RunEvent
 from fathom.models import Asked, RunState
 from fathom.service.caller import Caller
-from fathom.service.runs import Desk
+from fathom.service.runs import RunService
 
 KEEP_ALIVE = 10.0
 """Seconds after which something is sent although nothing has happened: programs and proxies cut silent connections."""
@@ -32,7 +32,7 @@ class Begun:
     asked: tuple[Asked, str] | None = None
 
 
-async def progress(desk: Desk, caller: Caller, begun: Begun) -> AsyncGenerator[str, None]:
+async def progress(service: RunService, caller: Caller, begun: Begun) -> AsyncGenerator[str, None]:
     """Yield what happens in a run, a line for each event, until it has ended or waits for a person.
 
     An empty line says that nothing has happened for `KEEP_ALIVE` seconds.
@@ -40,7 +40,7 @@ async def progress(desk: Desk, caller: Caller, begun: Begun) -> AsyncGenerator[s
     loop = asyncio.get_running_loop()
     told_last, answered = loop.time(), loop.time()
     talks = bool(begun.run.settings.get("people"))
-    events = desk.events(caller, begun.run.id)
+    events = (await service.open(caller, begun.run.id, to_follow=True)).events()
     async with aclosing(with_silences(events, min(_LOOK, KEEP_ALIVE))) as happening:
         async for event in happening:
             if event is not None and (line := _line_of(event, begun.since)):
@@ -52,7 +52,7 @@ async def progress(desk: Desk, caller: Caller, begun: Begun) -> AsyncGenerator[s
                 yield ""
             if event is None and (talks or silent):
                 try:
-                    run = await desk.get(caller, begun.run.id)
+                    run = await service.read(caller, begun.run.id)
                 except httpx.HTTPError:  # looked again: an outage of Prefect ends no stream
                     continue
                 if run.state.ended:  # cancelled before a worker took it

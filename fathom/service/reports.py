@@ -26,35 +26,33 @@ from fathom.flows.runs.finding import KnownRun
 from fathom.flows.runs.stored import no_report, read_audit
 from fathom.models import Plan, Verdict
 from fathom.report.chapters import cited_sources
-from fathom.service.caller import Caller, Role
+from fathom.service.caller import Role
 from fathom.service.run_view import API
-from fathom.service.runs import Desk
+from fathom.service.runs import RunHandle
 
 _TEXT = (".json", ".jsonl", ".md", ".html", ".txt")
 
 
-async def claims(desk: Desk, caller: Caller, run_id: str, verdict: Verdict | None = None) -> ClaimList:
+async def claims(run: RunHandle, verdict: Verdict | None = None) -> ClaimList:
     """Return the claims of a run's report, all or those of one verdict.
 
     Raises:
-        RunNotFound: there is no such run, or the caller may not see it.
         NoReport: it has no report, or none yet.
     """
-    found = (await desk.report_data(caller, run_id)).claims
+    found = (await run.report_data()).claims
     chosen = [claim for claim in found if verdict in (None, claim.verdict)]
     counts = Counter(claim.verdict for claim in found)
-    return ClaimList(run_id=run_id, counts={one: counts[one] for one in Verdict}, claims=chosen)
+    return ClaimList(run_id=run.run_id, counts={one: counts[one] for one in Verdict}, claims=chosen)
 
 
-async def sources(desk: Desk, caller: Caller, run_id: str) -> SourceList:
+async def sources(run: RunHandle) -> SourceList:
     """Return the sources of a run, the cited ones first.
 
     Raises:
-        RunNotFound: there is no such run, or the caller may not see it.
         NoReport: it has no report, or none yet.
     """
-    report = await desk.report_data(caller, run_id)
-    record, _ = read((await desk.files(caller, run_id, [PROVENANCE]))[PROVENANCE])
+    report = await run.report_data()
+    record, _ = read((await run.files([PROVENANCE]))[PROVENANCE])
     numbers = {source.source_id: number for number, source in enumerate(cited_sources(report), 1)}
     calls = Counter(source_id for call in record.calls for source_id in call.source_ids)
     found = [
@@ -70,96 +68,84 @@ async def sources(desk: Desk, caller: Caller, run_id: str) -> SourceList:
         for source in record.sources
     ]
     last = len(numbers) + 1
-    return SourceList(run_id=run_id, sources=sorted(found, key=lambda source: source.number or last))
+    return SourceList(run_id=run.run_id, sources=sorted(found, key=lambda source: source.number or last))
 
 
-async def plan(desk: Desk, caller: Caller, run_id: str) -> Plan:
+async def plan(run: RunHandle) -> Plan:
     """Return the plan of a run, with the status of each step.
 
     Raises:
-        RunNotFound: there is no such run, or the caller may not see it.
         NotThere: it has none yet.
     """
-    if found := (await desk.get(caller, run_id)).plan:
+    if found := (await run.read()).plan:
         return found
     raise NotThere("The run has no plan yet.", next_step="wait for it")
 
 
-async def notes(desk: Desk, caller: Caller, run_id: str) -> NoteList:
+async def notes(run: RunHandle) -> NoteList:
     """Return what a run noted from what it read.
 
     Raises:
-        RunNotFound: there is no such run, or the caller may not see it.
         NoReport: it has not finished.
     """
-    found = await _finished(desk, caller, run_id)
-    made = await found.folder.notes() if found.folder else None
-    if made is None:
-        raise await no_report(found.stored.files)
-    return NoteList(run_id=run_id, notes=made)
+    folder = run.finished()
+    if (made := await folder.notes()) is None:
+        raise await no_report(folder)
+    return NoteList(run_id=run.run_id, notes=made)
 
 
-async def artifacts(desk: Desk, caller: Caller, run_id: str) -> ArtifactList:
-    """Return the files of a run.
-
-    Raises:
-        RunNotFound: there is no such run, or the caller may not see it.
-    """
-    found, _ = await desk.readable(caller, run_id)
-    base = f"{API}/runs/{run_id}/artifacts"
+async def artifacts(run: RunHandle) -> ArtifactList:
+    """Return the files of a run."""
+    base = f"{API}/runs/{run.run_id}/artifacts"
     infos = [
         ArtifactInfo(name=name, bytes=size, what=what_is(name), link=f"{base}/{name}")
-        for name, size in sorted((await _sizes(found)).items())
+        for name, size in sorted((await _sizes(run.found)).items())
     ]
-    return ArtifactList(run_id=run_id, artifacts=infos)
+    return ArtifactList(run_id=run.run_id, artifacts=infos)
 
 
-async def artifact(desk: Desk, caller: Caller, run_id: str, name: str) -> bytes:
+async def artifact(run: RunHandle, name: str) -> bytes:
     """Return a file of a run. Only administrators see where on the server it is, if the file says so.
 
     Raises:
-        RunNotFound: there is no such run, or the caller may not see it.
         NotThere: it has no such file.
     """
-    found, _ = await desk.readable(caller, run_id)
-    if not found.folder or name not in await _sizes(found):
-        raise NotThere(f"The run has no file {name[:60]!r}.", next_step=f"GET {API}/runs/{run_id}/artifacts lists them")
-    data = await found.folder.load(name)
-    return data if caller.role is Role.admin or not name.endswith(_TEXT) else hidden(data, desk.store.address())
+    if not run.found.folder or name not in await _sizes(run.found):
+        how = f"GET {API}/runs/{run.run_id}/artifacts lists them"
+        raise NotThere(f"The run has no file {name[:60]!r}.", next_step=how)
+    data = await run.found.folder.load(name)
+    return data if run.caller.role is Role.admin or not name.endswith(_TEXT) else hidden(data, run.store.address())
 
 
-async def audit(desk: Desk, caller: Caller, run_id: str) -> AuditTrail:
+async def audit(run: RunHandle) -> AuditTrail:
     """Return the audit log of a run, its chain checked.
 
     Raises:
-        RunNotFound: there is no such run, or the caller may not see it.
         NotThere: it has none yet.
     """
-    found, _ = await desk.readable(caller, run_id)
-    if not found.folder:
+    if not run.found.folder:
         raise NotThere("The run has no audit log yet.", next_step="wait for it")
-    log = await read_audit(found.stored)
-    trail = AuditTrail(run_id=run_id, whole=log.whole, broken=log.broken, events=log.events)
-    if caller.role is Role.admin:
+    log = await read_audit(run.found.stored)
+    trail = AuditTrail(run_id=run.run_id, whole=log.whole, broken=log.broken, events=log.events)
+    if run.caller.role is Role.admin:
         return trail
-    return AuditTrail.model_validate_json(hidden(trail.model_dump_json().encode(), desk.store.address()))
+    return AuditTrail.model_validate_json(hidden(trail.model_dump_json().encode(), run.store.address()))
 
 
-async def check(desk: Desk, caller: Caller, run_id: str) -> Checkup:
+async def check(run: RunHandle) -> Checkup:
     """Check a run again from its stored files.
 
     Raises:
-        RunNotFound: there is no such run, or the caller may not see it.
         NoReport: it has no report, or its evidence was removed.
         StoreError: its record is damaged.
     """
-    found = await _finished(desk, caller, run_id)
-    result = await verified(found.stored)
+    run.finished()
+    result = await verified(run.found.stored)
     wrong = {problem.claim for problem in result.problems}
     confirmed = sum(claim.number not in wrong for claim in result.claims)
     more = "" if result.ok or confirmed < len(result.claims) else ", but files were changed"
     return Checkup(
-        run_id=run_id,
+        run_id=run.run_id,
         ok=result.ok,
         said=f"checked now: {confirmed} of {len(result.claims)}{more}",
         checked=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -170,55 +156,40 @@ async def check(desk: Desk, caller: Caller, run_id: str) -> Checkup:
     )
 
 
-async def follow_claim(desk: Desk, caller: Caller, run_id: str, number: int) -> Trace:
+async def follow_claim(run: RunHandle, number: int) -> Trace:
     """Return a claim of a run with the way to each of its quotes.
 
     Raises:
-        RunNotFound: there is no such run, or the caller may not see it.
         NotThere: its report has no claim of that number.
         NoReport: it has no report, or its evidence was removed.
     """
-    found = await _finished(desk, caller, run_id)
+    run.finished()
     try:
-        return (await traced(found.stored, number))[0]
+        return (await traced(run.found.stored, number))[0]
     except InvalidInput as error:
         raise NotThere(error.message, next_step=error.next_step) from None
 
 
-async def changes(desk: Desk, caller: Caller, run_id: str) -> Changes:
+async def changes(run: RunHandle) -> Changes:
     """Return what changed from the run of a watch before this one.
 
     Raises:
-        RunNotFound: there is no such run, or the caller may not see it.
         NotThere: it was not compared with another.
     """
-    found, _ = await desk.readable(caller, run_id)
-    compared = await found.folder.stored(Changes, CHANGES) if found.folder else None
+    compared = await run.found.folder.stored(Changes, CHANGES) if run.found.folder else None
     if compared is None:
         raise NotThere("The run was not compared with another run: only the later runs of a watch are compared.")
     return compared
 
 
-async def stem(desk: Desk, caller: Caller, run_id: str) -> str:
-    """Return what the file name of a run's exported report begins with.
-
-    Raises:
-        RunNotFound: there is no such run, or the caller may not see it.
-    """
-    found, _ = await desk.readable(caller, run_id)
-    return found.folder.folder.rpartition("/")[2] if found.folder else run_id
+def stem(run: RunHandle) -> str:
+    """Return what the file name of a run's exported report begins with."""
+    return run.found.folder.folder.rpartition("/")[2] if run.found.folder else run.run_id
 
 
 def hidden(data: bytes, root: str) -> bytes:
     """Return the text of a file without where on the server its store is."""
     return data.replace(json.dumps(root, ensure_ascii=False)[1:-1].encode(), b"").replace(root.encode(), b"")
-
-
-async def _finished(desk: Desk, caller: Caller, run_id: str) -> KnownRun:
-    found, _ = await desk.readable(caller, run_id)
-    if not found.folder:
-        await desk.report_data(caller, run_id)  # says why there is none
-    return found
 
 
 async def _sizes(found: KnownRun) -> dict[str, int]:

@@ -1,48 +1,64 @@
-"""What every way of asking does with runs: the API, the page, the OpenAI-compatible endpoint and the MCP server.
+"""Runs, for every door: the API, the page, the OpenAI-compatible endpoint and the MCP server.
 
-Who may do it is checked here, so no protocol can forget it.
+A run is opened for whoever asks, which checks that they may see it; what they may do with it, the run they have checks.
+So no protocol can forget it.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import aclosing, nullcontext
+from time import monotonic
 from typing import Any
 
-from fathom.client.shapes import AnswerRequest, FollowUpRequest, Form, Run, RunEvent, RunList, RunRequest
+from fathom.client.shapes import (
+    AnswerRequest,
+    DeedEntry,
+    FollowUpRequest,
+    Form,
+    Run,
+    RunEvent,
+    RunList,
+    RunRequest,
+    ShareLink,
+)
 from fathom.config.form import SetBy, setting_of
 from fathom.config.given import settings_from
 from fathom.config.settings import SETTINGS, ResearchSettings
-from fathom.errors import InvalidInput, NoReport, NotInstalled
+from fathom.errors import Conflict, InvalidInput, NoReport, NotInstalled, RunNotFound
 from fathom.flows.preflight import check_request
 from fathom.flows.runs import answering, following
-from fathom.flows.runs.finding import KnownRun
+from fathom.flows.runs.finding import Finder, KnownRun, find_run, no_run
+from fathom.flows.runs.resuming import reschedule
 from fathom.flows.runs.steering import check_author, check_remark, steer
 from fathom.flows.runs.stored import no_report
-from fathom.models import Matter, Reply, Report
+from fathom.models import Matter, Reply, Report, RunState
 from fathom.report.exporting import export, files_for
-from fathom.service.caller import Caller, Ownership, Role
-from fathom.service.corpora import CorpusDesk
-from fathom.service.events import PULSE_SECONDS, Feeds, stream
-from fathom.service.limits import Spending, check_choice, check_most
+from fathom.service.activity import Action, ActivityLog
+from fathom.service.caller import Caller, Role
+from fathom.service.corpora import CorpusService
+from fathom.service.events import Feeds
+from fathom.service.limits import Spending, capped, check_choice, check_most, most_usd
+from fathom.service.links import ShareLinks
 from fathom.service.options import Options
 from fathom.service.outages import asking_patiently
-from fathom.service.ownership import Deed
+from fathom.service.ownership import Owners, Ownership
 from fathom.service.run_list import EVERYTHING, MOST, Listing, RunFilter
 from fathom.service.run_view import read_run
-from fathom.service.sharing import Sharing
 from fathom.service.submissions import Submissions, cancel_flow_run
 from fathom.service.workers import Readiness
 from fathom.storage.corpora import CorpusStore
 from fathom.storage.steering import Steer
-from fathom.storage.store import ArtifactStore
+from fathom.storage.store import ArtifactStore, RunFolder
 
 OF_THE_SERVER = [path for path, field in SETTINGS.items() if setting_of(field).set_by is SetBy.server]
 """Settings that no request sets: the store is the server's, and a template has a field of its own."""
+LOOK_SECONDS = 2.0  # between two looks at whether somebody who follows a run still may
+_STOPPED = (RunState.interrupted, RunState.failed, RunState.cancelled)
 
 
-class Desk:
+class RunService:
     """The runs of one store. Everything else is Prefect's or the store's, so any number of servers can share it.
 
     `wake` is called when a run was started or can go on, so that a worker looks for it at once.
@@ -50,20 +66,18 @@ class Desk:
 
     def __init__(self, options: Options, wake: Callable[[], object] = lambda: None) -> None:
         self.options = options
+        self.wake = wake
         self.store = ArtifactStore(options.artifacts)
-        self.sharing = Sharing(self.store)
-        self.owners = self.sharing.owners
+        self.owners = Owners(self.store)
+        self.links = ShareLinks(self.store)
+        self.activity = ActivityLog(self.store)
         self.spending = Spending(self.store)
-        self.corpora = CorpusDesk(CorpusStore(self.store, self.options.uploads))
+        self.corpora = CorpusService(CorpusStore(self.store, options.uploads))
         self.feeds = Feeds(self.store)
         self.readiness = Readiness(self.store, options)
-        self._wake = wake
-        self.listing = Listing(self.store, self.owners)
-        self._submissions = Submissions(options, self.sharing, self.spending, wake)
-
-    async def open(self) -> None:
-        """Make the deployment whose runs the server starts."""
-        await self._submissions.open()
+        self.submissions = Submissions(options, self.owners, self.activity, self.spending, wake)
+        self._listing = Listing(self.store, self.owners)
+        self._finder = Finder(self.store)
 
     async def start(self, caller: Caller, request: RunRequest, key: str = "") -> Run:
         """Start a run; with the same key, the same caller gets the same run again.
@@ -83,177 +97,44 @@ class Desk:
         checked = await asyncio.to_thread(check_request, request.question, settings)
         ownership = Ownership(owner=caller.name, shared=request.shared)
         with asking_patiently():
-            started = await self._submissions.submit(caller, checked.query, checked.settings, ownership, key=key)
-            return await self.get(caller, started)
+            started = await self.submissions.submit(caller, checked.query, checked.settings, ownership, key=key)
+            return await self.read(caller, started)
 
-    async def ask(self, caller: Caller, run_id: str, request: FollowUpRequest, key: str = "") -> Run:
-        """Start a run that follows up on a finished one.
-
-        Raises:
-            RunNotFound: there is no such run, or the caller may not see it.
-            NotAllowed: the caller may not ask, or not with these settings.
-            TooManyRequests: the caller has used up what a day allows.
-            NoReport: it has no report to follow up on.
-            InvalidInput: the request cannot be researched.
-        """
-        caller.check(Role.asker)
-        found, ownership = await self.readable(caller, run_id)
-        if not found.folder:
-            raise _no_report_yet(run_id)
-        parent = await following.parent_of(found.stored)
-        given = self.settings_for(caller, request.settings).model_dump(mode="json", exclude_unset=True)
-        earlier = parent.settings_with(given)
-        if "corpora" in given:
-            await self.corpora.check_readable(caller, given["corpora"])
-        elif "corpora" in earlier:  # of somebody else, or gone: what the earlier run has found stays
-            earlier["corpora"] = await self.corpora.readable(caller, earlier["corpora"])
-        settings = settings_from({**earlier, "artifacts": self.options.artifacts})
-        checked = await asyncio.to_thread(check_request, request.question, settings, follow_up=True)
-        own = Ownership(owner=caller.name, shared=ownership.shared)
-        with asking_patiently():
-            started = await self._submissions.submit(
-                caller, checked.query, checked.settings, own, key=key, parent=run_id
-            )
-            return await self.get(caller, started)
-
-    async def get(self, caller: Caller, run_id: str) -> Run:
-        """Return a run.
+    async def open(self, caller: Caller, run_id: str, *, to_follow: bool = False) -> RunHandle:
+        """Return a run for whoever asks. Many who come to follow one at the same moment share what was found.
 
         Raises:
             RunNotFound: there is no such run, or the caller may not see it.
         """
-        return await read_run(self.store, *await self.readable(caller, run_id))
+        found = await (self._finder.find(run_id) if to_follow else find_run(self.store, run_id))
+        return RunHandle(self, caller, found, await self.ownership(caller, found))
+
+    async def ownership(self, caller: Caller, found: KnownRun) -> Ownership:
+        """Return whose a run is, as `open` does."""
+        own = await self.owners.of(found.run_id, found.tags)
+        if not own.readable_by(caller) and await self.links.let_in(found.run_id, caller):
+            own = own.model_copy(update={"guest": caller.name})
+        own.check_read(caller, no_run(found.run_id))
+        return own
+
+    async def read(self, caller: Caller, run_id: str) -> Run:
+        """Return what is known of a run now, as `open` does."""
+        return await (await self.open(caller, run_id)).read()
 
     async def latest(
         self, caller: Caller, wanted: RunFilter = EVERYTHING, *, limit: int = 50, cursor: str = ""
     ) -> RunList:
         """Return the runs that the caller may see, the newest first; `cursor` is `next` of the page before."""
-        return await self.listing.page(caller, wanted, min(limit, MOST), cursor)
+        return await self._listing.page(caller, wanted, min(limit, MOST), cursor)
 
-    async def cancel(self, caller: Caller, run_id: str) -> None:
-        """End a run without a report; one that has ended stays as it is.
-
-        Raises:
-            RunNotFound: there is no such run, or the caller may not see it.
-            NotAllowed: it is somebody else's.
-        """
-        found, ownership = await self.readable(caller, run_id)
-        ownership.check_owner(caller, run_id)
-        if found.flow_run and await cancel_flow_run(found.flow_run.id, f"{caller.name} cancelled it."):
-            await self.sharing.journal.note(run_id, caller, Deed.cancelled)
-
-    async def answer(self, caller: Caller, run_id: str, request: AnswerRequest) -> Run:
-        """Answer what a run asks.
+    async def join(self, caller: Caller, run_id: str, secret: str) -> None:
+        """Let a caller in who has a link; from then on they read the run without it.
 
         Raises:
-            RunNotFound: there is no such run, or the caller may not see it.
-            InvalidInput: it asks nothing, or the answer cannot be used.
+            NotThere: it is no link to this run, or was removed.
         """
-        found, ownership = await self.readable(caller, run_id)
-        ownership.check_write(caller, run_id)
-        if not found.flow_run:
-            raise InvalidInput(f"The run {run_id[:8]} is not waiting for an answer.")
-        waits = await answering.waiting(found.flow_run.id)
-        answers = request.answers
-        if waits.asked.matter is Matter.question and not request.reject:
-            defaults = [question.default for question in waits.asked.questions]
-            answers = [given.strip() or default for given, default in zip(answers, defaults, strict=False)]
-            answers += defaults[len(answers) :]
-        reply = Reply(answers=answers, plan=request.plan, remark=request.remark, stop=request.reject, by=caller.name)
-        await answering.answer(waits, reply)
-        await self.sharing.journal.note(run_id, caller, Deed.answered, waits.asked.matter.value)
-        self._wake()
-        return await self.get(caller, run_id)
-
-    async def tell(self, caller: Caller, run_id: str, text: str) -> None:
-        """Tell a run that is going on what else to look at.
-
-        Raises:
-            RunNotFound: there is no such run, or the caller may not see it.
-            InvalidInput: it is too late, or the text cannot be used.
-        """
-        await self._steer(caller, run_id, Steer.tell, check_remark(text))
-
-    async def stop(self, caller: Caller, run_id: str) -> None:
-        """End the research of a run and let it write with what there is.
-
-        Raises:
-            RunNotFound: there is no such run, or the caller may not see it.
-            InvalidInput: it is too late.
-        """
-        await self._steer(caller, run_id, Steer.stop, "")
-
-    async def events(self, caller: Caller, run_id: str, after: int = 0) -> AsyncGenerator[RunEvent, None]:
-        """Yield the events of a run after the one of an id, as they come, until the run has ended.
-
-        Raises:
-            RunNotFound: there is no such run, or the caller may not see it.
-        """
-        found = await self.sharing.followed(caller, run_id)
-        async with aclosing(self.sharing.while_readable(caller, found, self.feeds.follow(found, after))) as events:
-            async for event in events:
-                if event:
-                    yield event
-
-    async def stream(self, caller: Caller, run_id: str, after: int = 0) -> AsyncIterator[bytes]:
-        """Return the events of a run as server-sent events, with a pulse while nothing happens.
-
-        Raises:
-            RunNotFound: there is no such run, or the caller may not see it.
-        """
-        found = await self.sharing.followed(caller, run_id)
-        return stream(self.sharing.while_readable(caller, found, self.feeds.follow(found, after, PULSE_SECONDS)))
-
-    async def report(self, caller: Caller, run_id: str, form: Form) -> bytes:
-        """Return the report of a run in one of its forms.
-
-        Raises:
-            RunNotFound: there is no such run, or the caller may not see it.
-            NoReport: it has no report, or none yet.
-            NotInstalled: a library that the form needs is not installed.
-        """
-        files = await self.files(caller, run_id, files_for([form]))
-        written, failed = await asyncio.to_thread(export, files, [form])
-        if form in failed:
-            raise NotInstalled(failed[form].message, next_step=failed[form].next_step)
-        return written[form]
-
-    async def report_data(self, caller: Caller, run_id: str) -> Report:
-        """Return the report of a run as data.
-
-        Raises:
-            RunNotFound: there is no such run, or the caller may not see it.
-            NoReport: it has no report, or none yet.
-        """
-        found, _ = await self.readable(caller, run_id)
-        if not found.folder:
-            raise _no_report_yet(run_id)
-        if (report := await found.folder.report()) is None:
-            raise await no_report(found.folder)
-        return report
-
-    async def files(self, caller: Caller, run_id: str, names: list[str]) -> Mapping[str, bytes]:
-        """Return files of a run by name.
-
-        Raises:
-            RunNotFound: there is no such run, or the caller may not see it.
-            NoReport: one does not exist.
-        """
-        found, _ = await self.readable(caller, run_id)
-        if not found.folder:
-            raise _no_report_yet(run_id)
-        try:
-            return {name: await found.folder.load(name) for name in names}
-        except FileNotFoundError:
-            raise await no_report(found.folder) from None
-
-    async def readable(self, caller: Caller, run_id: str) -> tuple[KnownRun, Ownership]:
-        """Return a run, and whose it is.
-
-        Raises:
-            RunNotFound: there is no such run, or the caller may not see it.
-        """
-        return await self.sharing.readable(caller, run_id)
+        if link_id := await self.links.join(run_id, secret, caller):
+            await self.activity.note(run_id, caller, Action.joined, link_id)
 
     def settings_for(self, caller: Caller, given: Mapping[str, Any], template: str | None = None) -> ResearchSettings:
         """Return the settings of a request, on the store of the server.
@@ -279,13 +160,244 @@ class Desk:
         check_most(caller, settings)
         await self.corpora.check_readable(caller, settings.corpora or [])
 
-    async def _steer(self, caller: Caller, run_id: str, kind: Steer, text: str) -> None:
-        found, ownership = await self.readable(caller, run_id)
-        ownership.check_write(caller, run_id)
-        await steer(found.stored, kind, text, check_author(caller.name))
-        deed = Deed.told if kind is Steer.tell else Deed.stopped
-        await self.sharing.journal.note(run_id, caller, deed, text)
 
+class RunHandle:
+    """A run that `caller` may see, as it was found, and all that they may do with it."""
 
-def _no_report_yet(run_id: str) -> NoReport:
-    return NoReport(f"The run {run_id[:8]} has not finished: there is no report yet.", next_step="wait for it")
+    def __init__(self, service: RunService, caller: Caller, found: KnownRun, ownership: Ownership) -> None:
+        self.caller = caller
+        self.found = found
+        self.run_id = found.run_id
+        self.store = service.store
+        self._service = service
+        self._ownership = ownership
+
+    async def read(self) -> Run:
+        """Return what is known of the run."""
+        return await read_run(self.store, self.found, self._ownership)
+
+    async def ask(self, request: FollowUpRequest, key: str = "") -> Run:
+        """Start a run that follows up on this finished one.
+
+        Raises:
+            NotAllowed: the caller may not ask, or not with these settings.
+            TooManyRequests: the caller has used up what a day allows.
+            NoReport: it has no report to follow up on.
+            InvalidInput: the request cannot be researched.
+        """
+        self.caller.check(Role.asker)
+        self.finished()
+        service, caller = self._service, self.caller
+        parent = await following.parent_of(self.found.stored)
+        given = service.settings_for(caller, request.settings).model_dump(mode="json", exclude_unset=True)
+        earlier = parent.settings_with(given)
+        if "corpora" in given:
+            await service.corpora.check_readable(caller, given["corpora"])
+        elif "corpora" in earlier:  # of somebody else, or gone: what the earlier run has found stays
+            earlier["corpora"] = await service.corpora.readable(caller, earlier["corpora"])
+        settings = settings_from({**earlier, "artifacts": service.options.artifacts})
+        checked = await asyncio.to_thread(check_request, request.question, settings, follow_up=True)
+        own = Ownership(owner=caller.name, shared=self._ownership.shared)
+        with asking_patiently():
+            started = await service.submissions.submit(
+                caller, checked.query, checked.settings, own, key=key, parent=self.run_id
+            )
+            return await service.read(caller, started)
+
+    async def cancel(self) -> None:
+        """End the run without a report; one that has ended stays as it is.
+
+        Raises:
+            NotAllowed: it is somebody else's.
+        """
+        self._check_owner()
+        if self.found.flow_run and await cancel_flow_run(self.found.flow_run.id, f"{self.caller.name} cancelled it."):
+            await self._note(Action.cancelled)
+
+    async def resume(self) -> Run:
+        """Have a worker continue the run, which was interrupted, failed or was cancelled.
+
+        Raises:
+            NotAllowed: it is somebody else's.
+            TooManyRequests: the caller has used up what a day allows.
+            Conflict: there is nothing to continue, or no worker can do it.
+            RunBusy: a process works on it.
+        """
+        self._check_owner()  # it spends what is theirs
+        state, flow_run, spending = (await self.read()).state, self.found.flow_run, self._service.spending
+        if state not in _STOPPED:
+            how = "read its result" if state.ended else "wait for it"
+            raise Conflict(f"The run is {state.value}: there is nothing to resume.", next_step=how)
+        if flow_run is None or flow_run.deployment_id is None:
+            how = f"fathom resume {self.run_id[:8]}, on the machine of the server"
+            raise Conflict("No worker can take this run: the server did not start it.", next_step=how)
+        # What it had not spent may have been given back when it stopped.
+        settings = capped(self.caller, ResearchSettings.model_validate(flow_run.parameters.get("settings") or {}))
+        held = await spending.holds(self.caller, self.run_id)
+        async with nullcontext() if held else spending.taking(self.caller, most_usd(settings)) as taken:
+            await reschedule(flow_run)
+        if taken:
+            await spending.hold_again(self.caller, taken, self.run_id)
+        return await self._service.read(self.caller, self.run_id)
+
+    async def answer(self, request: AnswerRequest) -> Run:
+        """Answer what the run asks.
+
+        Raises:
+            NotAllowed: the caller may not ask.
+            InvalidInput: it asks nothing, or the answer cannot be used.
+        """
+        self.caller.check(Role.asker)
+        if not self.found.flow_run:
+            raise InvalidInput(f"The run {self.run_id[:8]} is not waiting for an answer.")
+        waits = await answering.waiting(self.found.flow_run.id)
+        answers = request.answers
+        if waits.asked.matter is Matter.question and not request.reject:
+            defaults = [question.default for question in waits.asked.questions]
+            answers = [given.strip() or default for given, default in zip(answers, defaults, strict=False)]
+            answers += defaults[len(answers) :]
+        by = self.caller.name
+        reply = Reply(answers=answers, plan=request.plan, remark=request.remark, stop=request.reject, by=by)
+        await answering.answer(waits, reply)
+        await self._note(Action.answered, waits.asked.matter.value)
+        self._service.wake()
+        return await self._service.read(self.caller, self.run_id)
+
+    async def tell(self, text: str) -> None:
+        """Tell the run, which is going on, what else to look at.
+
+        Raises:
+            NotAllowed: the caller may not ask.
+            InvalidInput: it is too late, or the text cannot be used.
+        """
+        await self._steer(Steer.tell, check_remark(text))
+
+    async def stop(self) -> None:
+        """End the research of the run and let it write with what there is.
+
+        Raises:
+            NotAllowed: the caller may not ask.
+            InvalidInput: it is too late.
+        """
+        await self._steer(Steer.stop, "")
+
+    async def events(self, after: int = 0, pulse: float | None = None) -> AsyncGenerator[RunEvent | None, None]:
+        """Yield the events of the run after the one of an id, as they come; None after `pulse` seconds without one.
+
+        It ends when the run has, and when the caller may no longer see it.
+        """
+        looked = monotonic()
+        async with aclosing(self._service.feeds.follow(self.found, after, pulse)) as events:
+            async for event in events:
+                if self.caller.role is not Role.admin and monotonic() - looked > LOOK_SECONDS:
+                    looked = monotonic()
+                    try:
+                        await self._service.ownership(self.caller, self.found)
+                    except RunNotFound:
+                        return
+                yield event
+
+    async def report(self, form: Form) -> bytes:
+        """Return the report of the run in one of its forms.
+
+        Raises:
+            NoReport: it has no report, or none yet.
+            NotInstalled: a library that the form needs is not installed.
+        """
+        files = await self.files(files_for([form]))
+        written, failed = await asyncio.to_thread(export, files, [form])
+        if form in failed:
+            raise NotInstalled(failed[form].message, next_step=failed[form].next_step)
+        return written[form]
+
+    async def report_data(self) -> Report:
+        """Return the report of the run as data.
+
+        Raises:
+            NoReport: it has no report, or none yet.
+        """
+        folder = self.finished()
+        if (report := await folder.report()) is None:
+            raise await no_report(folder)
+        return report
+
+    async def files(self, names: list[str]) -> Mapping[str, bytes]:
+        """Return files of the run by name.
+
+        Raises:
+            NoReport: one does not exist.
+        """
+        folder = self.finished()
+        try:
+            return {name: await folder.load(name) for name in names}
+        except FileNotFoundError:
+            raise await no_report(folder) from None
+
+    def finished(self) -> RunFolder:
+        """Return where the files of the run are.
+
+        Raises:
+            NoReport: it has none yet.
+        """
+        if self.found.folder:
+            return self.found.folder
+        raise NoReport(f"The run {self.run_id[:8]} has not finished: there is no report yet.", next_step="wait for it")
+
+    async def share(self, *, shared: bool) -> None:
+        """Share the run with everybody who may sign in, or with nobody any more.
+
+        Raises:
+            NotAllowed: it is somebody else's.
+        """
+        self._check_owner()
+        if self._ownership.shared != shared:
+            own = self._ownership.model_copy(update={"shared": shared, "guest": ""})
+            await self._service.owners.record(self.run_id, own)
+            await self._note(Action.shared if shared else Action.unshared)
+
+    async def link(self) -> ShareLink:
+        """Make a link to the run for whoever has it and is signed in.
+
+        Raises:
+            NotAllowed: it is somebody else's.
+        """
+        self._check_owner()
+        made = await self._service.links.make(self.run_id, self.caller)
+        await self._note(Action.linked, made.id)
+        return made
+
+    async def links(self) -> list[ShareLink]:
+        """Return the links to the run, without their addresses.
+
+        Raises:
+            NotAllowed: it is somebody else's.
+        """
+        self._check_owner()
+        return await self._service.links.of(self.run_id)
+
+    async def unlink(self, link_id: str) -> None:
+        """Remove a link; who came by it may no longer read the run.
+
+        Raises:
+            NotAllowed: it is somebody else's.
+            NotThere: there is no such link.
+        """
+        self._check_owner()
+        await self._service.links.remove(self.run_id, link_id)
+        await self._note(Action.unlinked, link_id)
+
+    async def activity(self) -> list[DeedEntry]:
+        """Return what people did with the run over a server, in order."""
+        found = await self._service.activity.of(self.run_id)
+        return [DeedEntry(**entry.model_dump(exclude={"unique", "token"})) for entry in found]
+
+    async def _steer(self, kind: Steer, text: str) -> None:
+        self.caller.check(Role.asker)
+        await steer(self.found.stored, kind, text, check_author(self.caller.name))
+        await self._note(Action.told if kind is Steer.tell else Action.stopped, text)
+
+    def _check_owner(self) -> None:
+        self._ownership.check_owner(self.caller, "run")
+
+    async def _note(self, action: Action, detail: str = "") -> None:
+        await self._service.activity.note(self.run_id, self.caller, action, detail)

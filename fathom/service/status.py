@@ -17,16 +17,16 @@ from fathom.flows.diagnosis import examine
 from fathom.flows.preflight import estimated
 from fathom.run.estimate import Bounds
 from fathom.service.caller import Caller, Role
-from fathom.service.runs import OF_THE_SERVER, Desk
+from fathom.service.runs import OF_THE_SERVER, RunService
 from fathom.tools.registry import REGISTRY, configured_tools
 from fathom.tools.search.choice import prices_of
 
 
-async def status(desk: Desk, caller: Caller) -> Status:
+async def status(service: RunService, caller: Caller) -> Status:
     """Return what the server's runs use; administrators also learn what is wrong with it."""
     caller.check(Role.reader)
     environment = Environment.read()
-    settings = ResearchSettings(artifacts=desk.options.artifacts)
+    settings = ResearchSettings(artifacts=service.options.artifacts)
     tools = configured_tools(settings, environment)
     resolved = resolve(settings, environment, tools)
     found = await asyncio.to_thread(lambda: list(examine())) if caller.role is Role.admin else []
@@ -40,7 +40,7 @@ async def status(desk: Desk, caller: Caller) -> Status:
     )
 
 
-async def estimate(desk: Desk, caller: Caller, request: RunRequest) -> Estimate:
+async def estimate(service: RunService, caller: Caller, request: RunRequest) -> Estimate:
     """Return what a request would use, by phase; nothing is started or written.
 
     Raises:
@@ -48,7 +48,7 @@ async def estimate(desk: Desk, caller: Caller, request: RunRequest) -> Estimate:
         InvalidInput: it could not be run.
     """
     caller.check(Role.asker)
-    settings = desk.settings_for(caller, request.settings, request.template)
+    settings = service.settings_for(caller, request.settings, request.template)
     rows = await asyncio.to_thread(estimated, request.question, settings)
     return Estimate(
         phases=[
@@ -65,7 +65,9 @@ async def estimate(desk: Desk, caller: Caller, request: RunRequest) -> Estimate:
     )
 
 
-async def costs(desk: Desk, caller: Caller, since: str, by: Literal["model", "day", "deployment"]) -> CostTable:
+async def costs(
+    service: RunService, caller: Caller, since: str, by: Literal["model", "day", "deployment"]
+) -> CostTable:
     """Return what the runs that began since a time have cost.
 
     Raises:
@@ -74,7 +76,7 @@ async def costs(desk: Desk, caller: Caller, since: str, by: Literal["model", "da
     """
     caller.check(Role.admin)
     begin = parse_since(since, datetime.now(UTC))
-    found = await costs_of(desk.store, begin, By(by))
+    found = await costs_of(service.store, begin, By(by))
     return CostTable(
         since=begin.isoformat(),
         by=by,

@@ -16,27 +16,33 @@ from fathom.errors import Conflict
 from fathom.flows.deep_research import deep_research
 from fathom.flows.deploying import deploy
 from fathom.flows.runs.states import FLOW
-from fathom.service.caller import Caller, Ownership
+from fathom.service.activity import Action, ActivityLog
+from fathom.service.caller import Caller
 from fathom.service.limits import Spending, capped, check_most, most_usd
 from fathom.service.options import Options
 from fathom.service.outages import asking_patiently, starting
-from fathom.service.ownership import Deed, tags_of
-from fathom.service.sharing import Sharing
+from fathom.service.ownership import Owners, Ownership
 
 
 class Submissions:
     """Flow runs of the server's deployment. `wake` is called after each, so that a worker looks for it at once."""
 
     def __init__(
-        self, options: Options, sharing: Sharing, spending: Spending, wake: Callable[[], object] = lambda: None
+        self,
+        options: Options,
+        owners: Owners,
+        activity: ActivityLog,
+        spending: Spending,
+        wake: Callable[[], object] = lambda: None,
     ) -> None:
         self._options = options
-        self._sharing = sharing
+        self._owners = owners
+        self._activity = activity
         self._spending = spending
         self._wake = wake
 
-    async def open(self) -> None:
-        """Make the deployment."""
+    async def deploy(self) -> None:
+        """Make the deployment whose runs the server starts."""
         with starting():
             await deploy(
                 self._options.deployment,
@@ -72,7 +78,7 @@ class Submissions:
             repeated = bool(own_key) and await _exists(client, own_key)
             async with nullcontext() if repeated else self._spending.taking(caller, most_usd(settings)) as taken:
                 flow_run = await client.create_flow_run_from_deployment(
-                    deployment.id, parameters=parameters, tags=tags_of(ownership), idempotency_key=own_key or None
+                    deployment.id, parameters=parameters, tags=ownership.tags, idempotency_key=own_key or None
                 )
         run_id = str(flow_run.id)
         if taken:
@@ -80,8 +86,8 @@ class Submissions:
         if key and {name: flow_run.parameters.get(name) for name in parameters} != parameters:
             raise Conflict("This Idempotency-Key was used for another request.", next_step="choose another key")
         if not repeated:
-            await self._sharing.owners.record(run_id, ownership)
-            await self._sharing.journal.note(run_id, caller, Deed.asked)
+            await self._owners.record(run_id, ownership)
+            await self._activity.note(run_id, caller, Action.asked)
         self._wake()
         return run_id
 

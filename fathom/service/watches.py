@@ -1,4 +1,4 @@
-"""Watched questions, for whoever may see them: a watch belongs to who made it, and so do its runs."""
+"""Watched questions. A watch belongs to who made it, and so do its runs; for others it does not exist: `NotThere`."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from fathom.errors import Conflict, InvalidInput, NotAllowed, NotThere, RunBusy,
 from fathom.flows import notifying, watches
 from fathom.flows.preflight import artifact_root, check_request
 from fathom.flows.runs.comparing import runs_of
-from fathom.service.caller import Caller, Ownership, Role
+from fathom.service.caller import Caller, Role
 from fathom.service.outages import asking_patiently
-from fathom.service.ownership import OWNER_TAG, tags_of
+from fathom.service.ownership import Ownership
 from fathom.service.run_list import RunFilter
-from fathom.service.runs import Desk
+from fathom.service.runs import RunService
 
 
-async def add(desk: Desk, caller: Caller, request: WatchRequest) -> Watch:
+async def add(service: RunService, caller: Caller, request: WatchRequest) -> Watch:
     """Create a watch, whose runs are the caller's.
 
     Raises:
@@ -29,96 +29,87 @@ async def add(desk: Desk, caller: Caller, request: WatchRequest) -> Watch:
         Conflict: there is a watch of that name.
     """
     caller.check(Role.asker)
-    settings = desk.settings_for(caller, request.settings, request.template)
+    settings = service.settings_for(caller, request.settings, request.template)
     if bool(request.every) == bool(request.cron):
         raise InvalidInput("Give either `every` or `cron`.", next_step='for example "every": "1d"')
     schedule = watches.schedule_of(request.every, request.cron, request.timezone)
     _check_countable(caller)
-    await desk.check_use(caller, settings)
+    await service.check_use(caller, settings)
     checked = await asyncio.to_thread(check_request, request.question, settings)
     name = watches.name_of(request.name or checked.query)
     if not name:
         raise InvalidInput(
             wrong=[WrongValue("name", request.name, "it has no letter or digit")], next_step="use at least one"
         )
-    tags = tags_of(Ownership(owner=caller.name))
+    tags = Ownership(owner=caller.name).tags
     try:
         with asking_patiently():
-            made = await watches.add(name, checked.query, checked.settings, schedule, desk.options.work_pool, tags)
+            made = await watches.add(name, checked.query, checked.settings, schedule, service.options.work_pool, tags)
     except InvalidInput as error:
         raise Conflict(error.message, next_step="choose another name") from None
     return _shown(made)
 
 
-async def everyone(desk: Desk, caller: Caller) -> WatchList:
+async def everyone(service: RunService, caller: Caller) -> WatchList:
     """Return the watches that the caller may see."""
     found = await watches.all_watches()
-    return WatchList(watches=[_shown(one) for one in found if _is_here(desk, one) and _may_see(caller, one)])
+    return WatchList(
+        watches=[_shown(one) for one in found if _is_here(service, one) and _ownership(one).readable_by(caller)]
+    )
 
 
-async def one(desk: Desk, caller: Caller, name: str) -> Watch:
-    """Return a watch.
-
-    Raises:
-        NotThere: there is none of that name, or the caller may not see it.
-    """
-    return _shown(await _find(desk, caller, name))
+async def one(service: RunService, caller: Caller, name: str) -> Watch:
+    """Return a watch."""
+    return _shown(await _find(service, caller, name))
 
 
-async def change(desk: Desk, caller: Caller, name: str, request: WatchChange) -> Watch:
+async def change(service: RunService, caller: Caller, name: str, request: WatchChange) -> Watch:
     """Pause a watch, or have it run by its schedule again.
 
     Raises:
-        NotThere: there is none of that name, or the caller may not see it.
         NotAllowed: the caller may not ask.
     """
-    found = await _own(desk, caller, name)
+    found = await _own(service, caller, name)
     with asking_patiently():
         await (watches.pause if request.state == "paused" else watches.resume)(found)
     return _shown(await watches.find(found.name))
 
 
-async def remove(desk: Desk, caller: Caller, name: str) -> None:
+async def remove(service: RunService, caller: Caller, name: str) -> None:
     """Remove a watch and its notifications; its runs stay.
 
     Raises:
-        NotThere: there is none of that name, or the caller may not see it.
         NotAllowed: the caller may not ask.
     """
-    found = await _own(desk, caller, name)
+    found = await _own(service, caller, name)
     with asking_patiently():
         await watches.remove(found)
         await notifying.remove_of(found.name)
 
 
-async def run(desk: Desk, caller: Caller, name: str) -> Run:
+async def run(service: RunService, caller: Caller, name: str) -> Run:
     """Start a run of a watch now.
 
     Raises:
-        NotThere: there is no watch of that name, or the caller may not see it.
         NotAllowed: the caller may not ask.
         RunBusy: another run of it is under way: both would tell the same changes.
     """
-    found = await _own(desk, caller, name)
+    found = await _own(service, caller, name)
     _check_countable(caller)
     if busy := await watches.under_way(found.name):
         raise RunBusy(f"The run {busy} of the watch {found.name!r} is in progress.", next_step="wait for it")
     async with get_client() as client:
         with asking_patiently():
             flow_run = await client.create_flow_run_from_deployment(UUID(found.deployment_id), tags=list(found.tags))
-    await desk.owners.record(str(flow_run.id), Ownership(owner=_owner(found)))
-    return await desk.get(caller, str(flow_run.id))
+    await service.owners.record(str(flow_run.id), Ownership(owner=_ownership(found).owner))
+    return await service.read(caller, str(flow_run.id))
 
 
-async def history(desk: Desk, caller: Caller, name: str, limit: int) -> WatchHistory:
-    """Return the runs of a watch, the newest first, with what changed.
-
-    Raises:
-        NotThere: there is no watch of that name, or the caller may not see it.
-    """
-    found = await _find(desk, caller, name)
-    listed = (await desk.latest(caller, RunFilter(watch=found.name), limit=limit)).runs
-    ended = await runs_of(desk.store, found.name)
+async def history(service: RunService, caller: Caller, name: str, limit: int) -> WatchHistory:
+    """Return the runs of a watch, the newest first, with what changed."""
+    found = await _find(service, caller, name)
+    listed = (await service.latest(caller, RunFilter(watch=found.name), limit=limit)).runs
+    ended = await runs_of(service.store, found.name)
     changes = {run.run_id: result.changes if result else "" for run, result in ended}
     runs = [WatchRun(**one.model_dump(), changes=changes.get(one.id, "")) for one in listed]
     return WatchHistory(name=found.name, runs=runs)
@@ -133,15 +124,13 @@ def _check_countable(caller: Caller) -> None:
         )
 
 
-async def _own(desk: Desk, caller: Caller, name: str) -> watches.WatchedQuestion:
-    found = await _find(desk, caller, name)
-    caller.check(Role.asker)
-    if caller.role is not Role.admin and _owner(found) != caller.name:
-        raise NotAllowed("Only the owner of the watch and administrators may do this.")
+async def _own(service: RunService, caller: Caller, name: str) -> watches.WatchedQuestion:
+    found = await _find(service, caller, name)
+    _ownership(found).check_owner(caller, "watch")
     return found
 
 
-async def _find(desk: Desk, caller: Caller, name: str) -> watches.WatchedQuestion:
+async def _find(service: RunService, caller: Caller, name: str) -> watches.WatchedQuestion:
     missing = NotThere(f"There is no watch {name[:60]!r}.", next_step="GET /api/v1/watches lists them")
     if watches.name_of(name) != name:
         raise missing
@@ -149,22 +138,19 @@ async def _find(desk: Desk, caller: Caller, name: str) -> watches.WatchedQuestio
         found = await watches.find(name)
     except InvalidInput:
         raise missing from None
-    if not _is_here(desk, found) or not _may_see(caller, found):
+    if not _is_here(service, found):
         raise missing
+    _ownership(found).check_read(caller, missing)
     return found
 
 
-def _is_here(desk: Desk, found: watches.WatchedQuestion) -> bool:
+def _is_here(service: RunService, found: watches.WatchedQuestion) -> bool:
     given = (found.parameters.get("settings") or {}).get("artifacts")
-    return artifact_root(given) == desk.store.address()
+    return artifact_root(given) == service.store.address()
 
 
-def _may_see(caller: Caller, found: watches.WatchedQuestion) -> bool:
-    return Ownership(owner=_owner(found)).readable_by(caller)
-
-
-def _owner(found: watches.WatchedQuestion) -> str:
-    return next((tag.removeprefix(OWNER_TAG) for tag in found.tags if tag.startswith(OWNER_TAG)), "")
+def _ownership(found: watches.WatchedQuestion) -> Ownership:
+    return Ownership.of_tags(found.tags)
 
 
 def _shown(found: watches.WatchedQuestion) -> Watch:
@@ -173,7 +159,7 @@ def _shown(found: watches.WatchedQuestion) -> Watch:
         {
             **{name: getattr(found, name) for name in ("name", "question", "schedule", "state")},
             "next_run": found.next_run or None,
-            "owner": _owner(found),
+            "owner": _ownership(found).owner,
             "settings": {name: value for name, value in settings.items() if name not in ("artifacts", "docs")},
         }
     )

@@ -90,7 +90,7 @@ async def find_run(store: ArtifactStore, run_id: str) -> KnownRun:
     Raises:
         RunNotFound: neither Prefect nor the store knows it, or it is in another store.
     """
-    missing = RunNotFound(f"There is no run {run_id[:60]}.", next_step="GET /api/v1/runs lists the runs")
+    missing = no_run(run_id)
     try:
         known_as = UUID(run_id)
     except ValueError:
@@ -117,6 +117,11 @@ async def find_run(store: ArtifactStore, run_id: str) -> KnownRun:
         stored = await _with_id(store, run_id)
         return found.with_files(stored) if stored and stored.folder else found
     return found
+
+
+def no_run(run_id: str) -> RunNotFound:
+    """Return the error of a run that does not exist, or that whoever asks may not see."""
+    return RunNotFound(f"There is no run {run_id[:60]}.", next_step="GET /api/v1/runs lists the runs")
 
 
 async def find_flow_run(name: str, stored: Sequence[StoredRun] = ()) -> FlowRun:

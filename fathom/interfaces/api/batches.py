@@ -14,7 +14,7 @@ from fathom.config.given import wrong_in
 from fathom.config.groups import Profile
 from fathom.errors import InvalidInput, WrongMediaType
 from fathom.interfaces.api.parts import JSON
-from fathom.interfaces.dependencies import TheCaller, TheDesk
+from fathom.interfaces.dependencies import TheCaller, TheService
 from fathom.service import batches
 
 router = APIRouter(prefix="/api/v1/batches", tags=["batches"])
@@ -39,16 +39,16 @@ _BODY: dict[str, Any] = {
 
 
 @router.get("", summary="List batches")
-async def list_batches(desk: TheDesk, caller: TheCaller) -> BatchList:
+async def list_batches(service: TheService, caller: TheCaller) -> BatchList:
     """List the batches that were asked of the server and that you may see, the newest first."""
-    return await batches.latest(desk, caller)
+    return await batches.latest(service, caller)
 
 
 @router.post("", status_code=HTTPStatus.ACCEPTED, summary="Start a batch", openapi_extra=_BODY)
 async def start_batch(  # noqa: PLR0917 - injected by name
     request: Request,
     response: Response,
-    desk: TheDesk,
+    service: TheService,
     caller: TheCaller,
     profile: Annotated[
         Profile | None,
@@ -68,7 +68,7 @@ async def start_batch(  # noqa: PLR0917 - injected by name
         raise WrongMediaType(f"Questions must be JSON, {', '.join(_FORMATS)}, not {kind[:60] or 'of no media type'}.")
     body = await _read(request)
     if kind == JSON:
-        made = await batches.start(desk, caller, _asked(body))
+        made = await batches.start(service, caller, _asked(body))
     else:
         about = BatchRequest(
             questions=["of the body"],
@@ -77,21 +77,21 @@ async def start_batch(  # noqa: PLR0917 - injected by name
             at_once=at_once,
             budget=BatchCaps(max_usd=max_usd),
         )
-        made = await batches.start_from(desk, caller, _text(body), _FORMATS[kind], about)
+        made = await batches.start_from(service, caller, _text(body), _FORMATS[kind], about)
     response.headers["Location"] = f"/api/v1/batches/{made.id}"
     return made
 
 
 @router.get("/{batch_id}", summary="Read a batch")
-async def read_batch(batch_id: BatchId, desk: TheDesk, caller: TheCaller) -> Batch:
+async def read_batch(batch_id: BatchId, service: TheService, caller: TheCaller) -> Batch:
     """Return a batch with a row for each question."""
-    return await batches.one(desk, caller, batch_id)
+    return await batches.one(service, caller, batch_id)
 
 
 @router.delete("/{batch_id}", status_code=HTTPStatus.NO_CONTENT, summary="Cancel a batch")
-async def cancel_batch(batch_id: BatchId, desk: TheDesk, caller: TheCaller) -> None:
+async def cancel_batch(batch_id: BatchId, service: TheService, caller: TheCaller) -> None:
     """End a batch and the runs of its questions that are under way; what has finished stays."""
-    await batches.cancel(desk, caller, batch_id)
+    await batches.cancel(service, caller, batch_id)
 
 
 async def _read(request: Request) -> bytes:

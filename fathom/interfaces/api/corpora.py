@@ -10,7 +10,7 @@ from fastapi import APIRouter, Request, Response
 
 from fathom.client.shapes import Corpus, CorpusChange, CorpusList
 from fathom.errors import InvalidInput
-from fathom.interfaces.dependencies import TheCaller, TheDesk
+from fathom.interfaces.dependencies import TheCaller, TheService
 from fathom.interfaces.uploads import upload_form
 from fathom.service.caller import Role
 
@@ -34,51 +34,51 @@ _NEW = _form(
 
 
 @router.get("")
-async def list_corpora(desk: TheDesk, caller: TheCaller) -> CorpusList:
+async def list_corpora(service: TheService, caller: TheCaller) -> CorpusList:
     """List the corpora that you may read."""
-    return await desk.corpora.list(caller)
+    return await service.corpora.list(caller)
 
 
 @router.post("", status_code=HTTPStatus.CREATED, openapi_extra=_NEW)
-async def create_corpus(request: Request, response: Response, desk: TheDesk, caller: TheCaller) -> Corpus:
+async def create_corpus(request: Request, response: Response, service: TheService, caller: TheCaller) -> Corpus:
     """Make a corpus of uploaded files."""
     caller.check(Role.asker)
-    async with upload_form(request, desk.corpora.corpora.limits) as form:
+    async with upload_form(request, service.corpora.corpora.limits) as form:
         if "name" not in form.fields:
             raise InvalidInput("The corpus has no name.", next_step="send a field `name`")
         shared = form.fields.get("shared", "").lower() in _TRUE
-        made = await desk.corpora.create(caller, form.fields["name"], form.files, shared=shared)
+        made = await service.corpora.create(caller, form.fields["name"], form.files, shared=shared)
     response.headers["Location"] = f"{router.prefix}/{quote(made.name)}"
     return made
 
 
 @router.get("/{name}")
-async def read_corpus(name: str, desk: TheDesk, caller: TheCaller) -> Corpus:
+async def read_corpus(name: str, service: TheService, caller: TheCaller) -> Corpus:
     """Return a corpus: its files, and which of them cannot be read."""
-    return await desk.corpora.read(caller, name)
+    return await service.corpora.read(caller, name)
 
 
 @router.patch("/{name}")
-async def change_corpus(name: str, change: CorpusChange, desk: TheDesk, caller: TheCaller) -> Corpus:
+async def change_corpus(name: str, change: CorpusChange, service: TheService, caller: TheCaller) -> Corpus:
     """Share a corpus with everybody who may read, or no longer."""
-    return await desk.corpora.share(caller, name, shared=change.shared)
+    return await service.corpora.share(caller, name, shared=change.shared)
 
 
 @router.delete("/{name}", status_code=HTTPStatus.NO_CONTENT)
-async def remove_corpus(name: str, desk: TheDesk, caller: TheCaller) -> None:
+async def remove_corpus(name: str, service: TheService, caller: TheCaller) -> None:
     """Remove a corpus. Runs that have begun to read it go on."""
-    await desk.corpora.remove(caller, name)
+    await service.corpora.remove(caller, name)
 
 
 @router.put("/{name}/files", openapi_extra=_form({}, []))
-async def add_files(name: str, request: Request, desk: TheDesk, caller: TheCaller) -> Corpus:
+async def add_files(name: str, request: Request, service: TheService, caller: TheCaller) -> Corpus:
     """Add files to a corpus; one replaces the file of the same name."""
-    await desk.corpora.check_owner(caller, name)
-    async with upload_form(request, desk.corpora.corpora.limits) as form:
-        return await desk.corpora.add(caller, name, form.files)
+    await service.corpora.check_owner(caller, name)
+    async with upload_form(request, service.corpora.corpora.limits) as form:
+        return await service.corpora.add(caller, name, form.files)
 
 
 @router.delete("/{name}/files")
-async def remove_file(name: str, file: str, desk: TheDesk, caller: TheCaller) -> Corpus:
+async def remove_file(name: str, file: str, service: TheService, caller: TheCaller) -> Corpus:
     """Remove the file of a name, given as the parameter `file`, from a corpus."""
-    return await desk.corpora.remove_file(caller, name, file)
+    return await service.corpora.remove_file(caller, name, file)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
 from typing import Annotated
 
-from fastapi import Depends, Header, Path, Query, Request
+from fastapi import Depends, Header, Query, Request
 from fastapi.responses import StreamingResponse
 
+from fathom.client.shapes import RunEvent
 from fathom.errors import WrongMediaType
-from fathom.service.events import MEDIA_TYPE
 
 JSON = "application/json"
-RUN_ID = "df99f416-1f7e-4c63-94d9-a70b9f20c5f2"
-
-RunId = Annotated[str, Path(description="Id of the run.", max_length=60, examples=[RUN_ID])]
 Limit = Annotated[int, Query(ge=1, le=200, description="Maximum number of entries per page.")]
 Cursor = Annotated[str, Query(max_length=300, description="`next` from the previous page.")]
 Key = Annotated[
@@ -42,7 +41,29 @@ JSON_ONLY = [Depends(_json_only)]
 """Dependencies of a route that takes a body: only JSON, and said to be JSON, which no form of another page can send."""
 
 
+PULSE_SECONDS = 15.0
+"""After so long without an event a comment is sent: proxies and clients cut streams that are silent for longer."""
+STREAM = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
+PULSE = b": still there\n\n"
+_RETRY = b"retry: 2000\n\n"  # ms after which a browser comes back when the stream was cut off
+_ENDED_RETRY = b"retry: 60000\n"  # one that has not closed the stream of a run that ended
+
+
 class EventStream(StreamingResponse):
     """Server-sent events."""
 
-    media_type = MEDIA_TYPE
+    media_type = "text/event-stream"
+
+
+async def frames(events: AsyncGenerator[RunEvent | None, None]) -> AsyncIterator[bytes]:
+    """Yield events as they are sent; None is a pulse."""
+    yield _RETRY
+    async with aclosing(events):
+        async for event in events:
+            yield _frame(event) if event else PULSE
+
+
+def _frame(event: RunEvent) -> bytes:
+    number = f"id: {event.id}\n".encode() if event.id else b""
+    ended = _ENDED_RETRY if "ended" in event.data else b""
+    return number + ended + f"event: {event.type.value}\ndata: {event.model_dump_json()}\n\n".encode()

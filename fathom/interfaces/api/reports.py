@@ -12,8 +12,7 @@ from fathom.changes.model import Changes
 from fathom.client.shapes import MEDIA_TYPES, ArtifactList, AuditTrail, Checkup, ClaimList, Form, NoteList, SourceList
 from fathom.errors import NotAcceptable
 from fathom.evidence.trace import Trace
-from fathom.interfaces.api.parts import RunId
-from fathom.interfaces.dependencies import TheCaller, TheDesk
+from fathom.interfaces.dependencies import TheRun
 from fathom.models import Plan, Verdict
 from fathom.report.exporting import files_for
 from fathom.report.html import unsafe
@@ -42,10 +41,8 @@ _PLAIN = f"default-src 'none'; {_SANDBOX}"
         501: {"description": "The server lacks the library for this form."},
     },
 )
-async def read_report(  # noqa: PLR0917 - injected by name
-    run_id: RunId,
-    desk: TheDesk,
-    caller: TheCaller,
+async def read_report(
+    run: TheRun,
     form: Annotated[Form | None, Query(description="Form of the report; overrides `Accept`.")] = None,
     accept: Annotated[str, Header(max_length=1_000, include_in_schema=False)] = "",
     if_none_match: Annotated[str, Header(max_length=1_000, include_in_schema=False)] = "",
@@ -53,13 +50,13 @@ async def read_report(  # noqa: PLR0917 - injected by name
     """Return the report as html, md, json, docx, pdf, bib or ris, by `Accept` or by `form`."""
     chosen = form or _accepted(accept)
     # Of what it is made from: the same report as a PDF has other bytes each time.
-    files = await desk.files(caller, run_id, files_for([chosen]))
+    files = await run.files(files_for([chosen]))
     tag = f'W/"{hashlib.sha256(chosen.encode() + b"".join(files.values())).hexdigest()[:20]}"'
     headers = {"Vary": "Accept", "ETag": tag, "Cache-Control": "private, no-cache"}
     if tag in [one.strip() for one in if_none_match.split(",")] or if_none_match.strip() == "*":
         return Response(status_code=304, headers=headers)
-    data = await desk.report(caller, run_id, chosen)
-    name = f"{await reports.stem(desk, caller, run_id)}.{chosen}"
+    data = await run.report(chosen)
+    name = f"{reports.stem(run)}.{chosen}"
     headers["Content-Disposition"] = f'{"inline" if chosen == "html" else "attachment"}; filename="{name}"'
     headers |= _guarded(data) if chosen == "html" else {"X-Content-Type-Options": "nosniff"}
     return Response(data, media_type=MEDIA_TYPES[chosen], headers=headers)
@@ -67,66 +64,62 @@ async def read_report(  # noqa: PLR0917 - injected by name
 
 @router.get("/claims", summary="List claims")
 async def list_claims(
-    run_id: RunId,
-    desk: TheDesk,
-    caller: TheCaller,
+    run: TheRun,
     verdict: Annotated[Verdict | None, Query(description="Only claims with this verdict.")] = None,
 ) -> ClaimList:
     """List the sentences of the report with the verdict on each, and the stored bytes that it rests on."""
-    return await reports.claims(desk, caller, run_id, verdict)
+    return await reports.claims(run, verdict)
 
 
 @router.get("/claims/{number}/trace", summary="Trace a claim")
 async def trace_claim(
-    run_id: RunId,
+    run: TheRun,
     number: Annotated[int, Path(ge=1, le=1_000_000, description="Number of the claim.", examples=[1])],
-    desk: TheDesk,
-    caller: TheCaller,
 ) -> Trace:
     """Return a claim with the way to each of its quotes: source, call, step, file and line."""
-    return await reports.follow_claim(desk, caller, run_id, number)
+    return await reports.follow_claim(run, number)
 
 
 @router.get("/sources", summary="List sources")
-async def list_sources(run_id: RunId, desk: TheDesk, caller: TheCaller) -> SourceList:
+async def list_sources(run: TheRun) -> SourceList:
     """List what the run has read: how good each source is, how often it is used, and its reference."""
-    return await reports.sources(desk, caller, run_id)
+    return await reports.sources(run)
 
 
 @router.get("/plan", summary="Read the plan")
-async def read_plan(run_id: RunId, desk: TheDesk, caller: TheCaller) -> Plan:
+async def read_plan(run: TheRun) -> Plan:
     """Return the plan of the run with the status of each step."""
-    return await reports.plan(desk, caller, run_id)
+    return await reports.plan(run)
 
 
 @router.get("/notes", summary="List notes")
-async def list_notes(run_id: RunId, desk: TheDesk, caller: TheCaller) -> NoteList:
+async def list_notes(run: TheRun) -> NoteList:
     """List what the run noted from what it read."""
-    return await reports.notes(desk, caller, run_id)
+    return await reports.notes(run)
 
 
 @router.get("/changes", summary="List changes")
-async def list_changes(run_id: RunId, desk: TheDesk, caller: TheCaller) -> Changes:
+async def list_changes(run: TheRun) -> Changes:
     """Return what changed since the run of the watch before this one."""
-    return await reports.changes(desk, caller, run_id)
+    return await reports.changes(run)
 
 
 @router.get("/audit", summary="Read the audit log")
-async def read_audit(run_id: RunId, desk: TheDesk, caller: TheCaller) -> AuditTrail:
+async def read_audit(run: TheRun) -> AuditTrail:
     """Return the audit log of the run, and whether its chain of hashes is whole."""
-    return await reports.audit(desk, caller, run_id)
+    return await reports.audit(run)
 
 
 @router.post("/verify", summary="Verify a report")
-async def verify_run(run_id: RunId, desk: TheDesk, caller: TheCaller) -> Checkup:
+async def verify_run(run: TheRun) -> Checkup:
     """Check every file, quote and verdict of the run again, now. No model is asked."""
-    return await reports.check(desk, caller, run_id)
+    return await reports.check(run)
 
 
 @router.get("/artifacts", summary="List files")
-async def list_artifacts(run_id: RunId, desk: TheDesk, caller: TheCaller) -> ArtifactList:
+async def list_artifacts(run: TheRun) -> ArtifactList:
     """List the files of the run."""
-    return await reports.artifacts(desk, caller, run_id)
+    return await reports.artifacts(run)
 
 
 @router.get(
@@ -136,13 +129,11 @@ async def list_artifacts(run_id: RunId, desk: TheDesk, caller: TheCaller) -> Art
     responses={200: {"description": "The file.", "content": {"text/plain": _BYTES, "text/html": _BYTES}}},
 )
 async def read_artifact(
-    run_id: RunId,
+    run: TheRun,
     name: Annotated[str, Path(max_length=300, examples=["report.md"], description="One of the listed names.")],
-    desk: TheDesk,
-    caller: TheCaller,
 ) -> Response:
     """Return a file of the run as plain text; `report.html` as a page."""
-    data = await reports.artifact(desk, caller, run_id, name)
+    data = await reports.artifact(run, name)
     if name == REPORT_PAGE:
         return Response(data, media_type="text/html", headers=_guarded(data))
     headers = {

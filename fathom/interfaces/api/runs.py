@@ -9,11 +9,20 @@ from fastapi import APIRouter, Query, Response
 from fastapi.responses import StreamingResponse
 
 from fathom.client.shapes import AnswerRequest, FollowUpRequest, RemarkRequest, Run, RunList, RunRequest
-from fathom.interfaces.api.parts import JSON_ONLY, After, Cursor, EventStream, Key, LastEvent, Limit, RunId
-from fathom.interfaces.dependencies import TheCaller, TheDesk
+from fathom.interfaces.api.parts import (
+    JSON_ONLY,
+    PULSE_SECONDS,
+    STREAM,
+    After,
+    Cursor,
+    EventStream,
+    Key,
+    LastEvent,
+    Limit,
+    frames,
+)
+from fathom.interfaces.dependencies import RunId, TheCaller, TheRun, TheService
 from fathom.models import RunState
-from fathom.service.events import HEADERS
-from fathom.service.resuming import resume
 from fathom.service.run_list import RunFilter, time_of
 
 router = APIRouter(prefix="/api/v1/runs", tags=["runs"])
@@ -31,17 +40,17 @@ Since = Annotated[
 
 @router.post("", status_code=HTTPStatus.ACCEPTED, summary="Start a run", dependencies=JSON_ONLY)
 async def start_run(
-    request: RunRequest, response: Response, desk: TheDesk, caller: TheCaller, idempotency_key: Key = ""
+    request: RunRequest, response: Response, service: TheService, caller: TheCaller, idempotency_key: Key = ""
 ) -> Run:
     """Research a question. The answer comes at once; `Location` and `links` say where the run is."""
-    run = await desk.start(caller, request, idempotency_key)
+    run = await service.start(caller, request, idempotency_key)
     response.headers["Location"] = run.links.run
     return run
 
 
 @router.get("", summary="List runs")
 async def list_runs(
-    desk: TheDesk,
+    service: TheService,
     caller: TheCaller,
     *,
     state: Annotated[list[RunState], Query(description="Only runs in one of these states; repeatable.")] = [],  # noqa: B006
@@ -68,69 +77,61 @@ async def list_runs(
         parent=parent,
         watch=watch,
     )
-    return await desk.latest(caller, wanted, limit=limit, cursor=cursor)
+    return await service.latest(caller, wanted, limit=limit, cursor=cursor)
 
 
 @router.get("/{run_id}", summary="Read a run")
-async def read_run(run_id: RunId, desk: TheDesk, caller: TheCaller) -> Run:
+async def read_run(run: TheRun) -> Run:
     """Return a run: its state, plan, metrics and result."""
-    return await desk.get(caller, run_id)
+    return await run.read()
 
 
 @router.delete("/{run_id}", status_code=HTTPStatus.NO_CONTENT, summary="Cancel a run")
-async def cancel_run(run_id: RunId, desk: TheDesk, caller: TheCaller) -> None:
+async def cancel_run(run: TheRun) -> None:
     """End a run without a report. One that has ended stays as it is."""
-    await desk.cancel(caller, run_id)
+    await run.cancel()
 
 
 @router.post("/{run_id}/answer", summary="Answer a run", dependencies=JSON_ONLY)
-async def answer_run(run_id: RunId, request: AnswerRequest, desk: TheDesk, caller: TheCaller) -> Run:
+async def answer_run(run: TheRun, request: AnswerRequest) -> Run:
     """Answer what a run asks: its questions, or whether its plan or report is accepted."""
-    return await desk.answer(caller, run_id, request)
+    return await run.answer(request)
 
 
 @router.post(
     "/{run_id}/remarks", status_code=HTTPStatus.NO_CONTENT, summary="Tell a run something", dependencies=JSON_ONLY
 )
-async def tell_run(run_id: RunId, request: RemarkRequest, desk: TheDesk, caller: TheCaller) -> None:
+async def tell_run(run: TheRun, request: RemarkRequest) -> None:
     """Tell a run that is going on what else to look at."""
-    await desk.tell(caller, run_id, request.text)
+    await run.tell(request.text)
 
 
 @router.post("/{run_id}/stop", status_code=HTTPStatus.NO_CONTENT, summary="End a run's research")
-async def stop_run(run_id: RunId, desk: TheDesk, caller: TheCaller) -> None:
+async def stop_run(run: TheRun) -> None:
     """End the research of a run and let it write with what there is."""
-    await desk.stop(caller, run_id)
+    await run.stop()
 
 
 @router.post("/{run_id}/resume", status_code=HTTPStatus.ACCEPTED, summary="Resume a run")
-async def resume_run(run_id: RunId, desk: TheDesk, caller: TheCaller) -> Run:
+async def resume_run(run: TheRun) -> Run:
     """Continue a run that was interrupted, failed or was cancelled. No finished call is repeated."""
-    return await resume(desk, caller, run_id)
+    return await run.resume()
 
 
 @router.post("/{run_id}/ask", status_code=HTTPStatus.ACCEPTED, summary="Follow up on a run", dependencies=JSON_ONLY)
-async def ask_run(  # noqa: PLR0917 - injected by name
-    run_id: RunId,
-    request: FollowUpRequest,
-    response: Response,
-    desk: TheDesk,
-    caller: TheCaller,
-    idempotency_key: Key = "",
-) -> Run:
+async def ask_run(run: TheRun, request: FollowUpRequest, response: Response, idempotency_key: Key = "") -> Run:
     """Ask a question that follows up on a finished run, in a run of its own."""
-    run = await desk.ask(caller, run_id, request, idempotency_key)
-    response.headers["Location"] = run.links.run
-    return run
+    started = await run.ask(request, idempotency_key)
+    response.headers["Location"] = started.links.run
+    return started
 
 
 @router.get("/{run_id}/follow-ups", summary="List follow-ups")
 async def list_follow_ups(
-    run_id: RunId, desk: TheDesk, caller: TheCaller, limit: Limit = 50, cursor: Cursor = ""
+    run: TheRun, service: TheService, caller: TheCaller, limit: Limit = 50, cursor: Cursor = ""
 ) -> RunList:
     """List the runs that follow up on a run, the newest first."""
-    await desk.readable(caller, run_id)
-    return await desk.latest(caller, RunFilter(parent=run_id), limit=limit, cursor=cursor)
+    return await service.latest(caller, RunFilter(parent=run.run_id), limit=limit, cursor=cursor)
 
 
 @router.get(
@@ -145,7 +146,7 @@ async def list_follow_ups(
     },
 )
 async def follow_run(
-    run_id: RunId, desk: TheDesk, caller: TheCaller, last_event_id: LastEvent = "", after: After = 0
+    run_id: RunId, service: TheService, caller: TheCaller, last_event_id: LastEvent = "", after: After = 0
 ) -> StreamingResponse:
     """Follow what happens in a run, as server-sent events.
 
@@ -153,5 +154,5 @@ async def follow_run(
     what follows, on any server and however often the run was resumed. `now` says what the run does at the moment; it
     has no id. The last event is a `state_change` with `ended` in its data: then close the stream.
     """
-    events = await desk.stream(caller, run_id, int(last_event_id) if last_event_id else after)
-    return EventStream(events, headers=HEADERS)
+    run = await service.open(caller, run_id, to_follow=True)
+    return EventStream(frames(run.events(int(last_event_id or after), PULSE_SECONDS)), headers=STREAM)

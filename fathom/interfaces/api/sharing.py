@@ -8,45 +8,45 @@ from fastapi import APIRouter
 from fastapi.responses import RedirectResponse
 
 from fathom.client.shapes import DeedEntry, Run, ShareLink, SharingRequest
-from fathom.interfaces.dependencies import TheCaller, TheDesk
+from fathom.interfaces.dependencies import TheCaller, TheRun, TheService
 
 router = APIRouter(tags=["sharing"])
 _RUN = "/api/v1/runs/{run_id}"
 
 
 @router.patch(_RUN)
-async def share_run(run_id: str, request: SharingRequest, desk: TheDesk, caller: TheCaller) -> Run:
+async def share_run(run: TheRun, request: SharingRequest, service: TheService, caller: TheCaller) -> Run:
     """Share a run with everybody who is signed in, or end that."""
-    await desk.sharing.share(caller, run_id, shared=request.shared)
-    return await desk.get(caller, run_id)
+    await run.share(shared=request.shared)
+    return await service.read(caller, run.run_id)
 
 
 @router.post(f"{_RUN}/links", status_code=HTTPStatus.CREATED)
-async def link_run(run_id: str, desk: TheDesk, caller: TheCaller) -> ShareLink:
+async def link_run(run: TheRun) -> ShareLink:
     """Make a link that shares a run with whoever has it and is signed in."""
-    return await desk.sharing.link(caller, run_id)
+    return await run.link()
 
 
 @router.get(f"{_RUN}/links")
-async def list_links(run_id: str, desk: TheDesk, caller: TheCaller) -> list[ShareLink]:
+async def list_links(run: TheRun) -> list[ShareLink]:
     """Return the links to a run, without their addresses."""
-    return await desk.sharing.links(caller, run_id)
+    return await run.links()
 
 
 @router.delete(f"{_RUN}/links/{{link_id}}", status_code=HTTPStatus.NO_CONTENT)
-async def unlink_run(run_id: str, link_id: str, desk: TheDesk, caller: TheCaller) -> None:
+async def unlink_run(run: TheRun, link_id: str) -> None:
     """Remove a link; whoever came by it may no longer read the run."""
-    await desk.sharing.unlink(caller, run_id, link_id)
+    await run.unlink(link_id)
 
 
 @router.get(f"{_RUN}/activity")
-async def read_activity(run_id: str, desk: TheDesk, caller: TheCaller) -> list[DeedEntry]:
+async def read_activity(run: TheRun) -> list[DeedEntry]:
     """Return who did what with a run over a server: asked, answered, steered, cancelled, shared it."""
-    return await desk.sharing.activity(caller, run_id)
+    return await run.activity()
 
 
 @router.get("/runs/{run_id}/join/{secret}", include_in_schema=False)
-async def join_run(run_id: str, secret: str, desk: TheDesk, caller: TheCaller) -> RedirectResponse:
+async def join_run(run_id: str, secret: str, service: TheService, caller: TheCaller) -> RedirectResponse:
     """Let in who has a link, and show the run."""
-    await desk.sharing.join(caller, run_id, secret)
+    await service.join(caller, run_id, secret)
     return RedirectResponse(f"/runs/{run_id}", HTTPStatus.SEE_OTHER)

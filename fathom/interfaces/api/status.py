@@ -11,7 +11,7 @@ from fathom.client.standing import CostTable, Estimate, Status, TemplateList, Te
 from fathom.config.templates import UsedTemplate, shipped, template_of
 from fathom.errors import NotThere
 from fathom.interfaces.api.parts import JSON_ONLY
-from fathom.interfaces.dependencies import TheCaller, TheDesk, TheGate
+from fathom.interfaces.dependencies import TheCaller, TheGate, TheService
 from fathom.interfaces.gate import LOCAL, PER_MINUTE
 from fathom.service import status
 
@@ -38,14 +38,14 @@ async def read_template(
 
 
 @router.post("/estimates", summary="Estimate a run", dependencies=JSON_ONLY, tags=["server"])
-async def estimate_run(request: RunRequest, desk: TheDesk, caller: TheCaller) -> Estimate:
+async def estimate_run(request: RunRequest, service: TheService, caller: TheCaller) -> Estimate:
     """Say what a run would use and cost, by phase, without starting it."""
-    return await status.estimate(desk, caller, request)
+    return await status.estimate(service, caller, request)
 
 
 @router.get("/costs", summary="Read the costs", tags=["server"])
 async def read_costs(
-    desk: TheDesk,
+    service: TheService,
     caller: TheCaller,
     since: Annotated[
         str, Query(max_length=40, description="Start of the period: 30d, 12h, or a date.", examples=["30d"])
@@ -53,7 +53,7 @@ async def read_costs(
     by: Annotated[Literal["model", "day", "deployment"], Query(description="How the costs are grouped.")] = "model",
 ) -> CostTable:
     """Say what the runs of the store have cost. For administrators."""
-    return await status.costs(desk, caller, since, by)
+    return await status.costs(service, caller, since, by)
 
 
 @router.get("/settings/schema", summary="Read the schema of settings", tags=["server"])
@@ -63,9 +63,9 @@ async def read_settings_schema() -> dict[str, Any]:
 
 
 @router.get("/status", summary="Read the server's status", tags=["server"])
-async def read_status(desk: TheDesk, caller: TheCaller) -> Status:
+async def read_status(service: TheService, caller: TheCaller) -> Status:
     """Say which models, tools and search vendors runs use, and their caps. No secret is told."""
-    return await status.status(desk, caller)
+    return await status.status(service, caller)
 
 
 @router.get("/health", summary="Ask whether the server lives", tags=["health"])
@@ -75,18 +75,18 @@ async def health() -> dict[str, str]:
 
 
 @router.get("/ready", summary="Ask whether the server can work", tags=["health"])
-async def ready(desk: TheDesk) -> dict[str, str]:
+async def ready(service: TheService) -> dict[str, str]:
     """Say that a question would be researched: Prefect answers, the store can be written, and a worker lives."""
-    await desk.readiness.check()
+    await service.readiness.check()
     return {"status": "ok"}
 
 
 @router.get("/me", tags=["access"])
-async def read_me(desk: TheDesk, gate: TheGate, caller: TheCaller) -> Me:
+async def read_me(service: TheService, gate: TheGate, caller: TheCaller) -> Me:
     """Return your name and role, your limits and what is left of them."""
     limits = caller.limits
     per_minute = None if caller == LOCAL else limits.requests_per_minute or PER_MINUTE
-    runs_left, usd_left = await desk.spending.left(caller)
+    runs_left, usd_left = await service.spending.left(caller)
     return Me(
         name=caller.name,
         role=caller.role.value,

@@ -16,7 +16,7 @@ from fathom.report.markdown import render_cited
 from fathom.report.quotations import escaped
 from fathom.report.unanswered import render_unanswered
 from fathom.service.caller import Caller
-from fathom.service.runs import Desk
+from fathom.service.runs import RunService
 from fathom.text.plain import clean_line
 from fathom.text.urls import linkable
 
@@ -54,13 +54,14 @@ class ChatAnswer:
         return [head, *(f"\n## {chapter}" for chapter in chapters)]
 
 
-async def answer_of(desk: Desk, caller: Caller, run_id: str, server: str) -> ChatAnswer:
+async def answer_of(service: RunService, caller: Caller, run_id: str, server: str) -> ChatAnswer:
     """Return what a run says that has ended or waits for a person; `server` is the address of this server.
 
     Raises:
         RunFailed: it failed, or goes on while this server ends.
     """
-    run = await desk.get(caller, run_id)
+    found = await service.open(caller, run_id)
+    run = await found.read()
     page = f"{server}{run.links.page}"
     if run.state is RunState.waiting and run.asked:
         return ChatAnswer(f"{_question(run.asked, run.complaint)}\n\n[Or answer on its page]({page}{ASKS})\n", [])
@@ -76,7 +77,7 @@ async def answer_of(desk: Desk, caller: Caller, run_id: str, server: str) -> Cha
     if not run.result or not run.result.report:
         why = f": {run.result.reason}" if run.result and run.result.reason else ""
         raise RunFailed(f"The run {run.id} failed{why}.", next_step=f"see {page}")
-    text, citations = render_cited(await desk.report_data(caller, run_id), linked=True)
+    text, citations = render_cited(await found.report_data(), linked=True)
     references = [
         Reference(
             citation.start,

@@ -28,7 +28,7 @@ from fathom.interfaces.chat.wire import (
     refuse_format,
     server_of,
 )
-from fathom.interfaces.dependencies import TheCaller, TheDesk
+from fathom.interfaces.dependencies import TheCaller, TheService
 
 router = APIRouter(prefix="/v1", include_in_schema=False)  # OpenAI's document describes it
 _MADE = 1_764_000_000  # when the models came to be
@@ -49,7 +49,7 @@ async def read_model(name: str) -> dict[str, Any]:
 
 @router.post("/chat/completions")
 async def complete(
-    asked: ChatRequest, request: Request, desk: TheDesk, caller: TheCaller, idempotency_key: Key = ""
+    asked: ChatRequest, request: Request, service: TheService, caller: TheCaller, idempotency_key: Key = ""
 ) -> Response:
     """Answer the last message of a conversation."""
     settings_of(asked.model)
@@ -60,14 +60,14 @@ async def complete(
         raise InvalidInput("n: a question is researched once.", next_step="leave it out")
     refuse_format((asked.response_format or {}).get("type"))
     talk = answers.read(asked.messages)
-    begun = await begin(desk, caller, asked, talk, idempotency_key)
+    begun = await begin(service, caller, asked, talk, idempotency_key)
     run, server = begun.run, server_of(request)
     writer = _Writer(asked, f"chatcmpl-{run.id}", created(run.created))
     if asked.stream:
-        return writer.streamed(researched(desk, caller, begun, server))
+        return writer.streamed(researched(service, caller, begun, server))
 
     async def whole() -> dict[str, Any]:
-        answer, lines = await collected(researched(desk, caller, begun, server))
+        answer, lines = await collected(researched(service, caller, begun, server))
         return writer.whole(answer, "\n".join(lines))
 
     return await patient(whole)

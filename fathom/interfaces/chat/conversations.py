@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 import httpx
 from pydantic import BaseModel, ValidationError
 
-from fathom.client.shapes import AnswerRequest, FollowUpRequest, Run, RunRequest
+from fathom.client.shapes import AnswerRequest, FollowUpRequest, RunRequest
 from fathom.config.given import wrong_in
 from fathom.errors import FathomError, InvalidInput, NoReport, RunNotFound
 from fathom.extractive.questions import keywords
@@ -31,7 +31,7 @@ from fathom.models import Matter, RunState
 from fathom.service.caller import Caller
 from fathom.service.outages import outage
 from fathom.service.progress import Begun, progress
-from fathom.service.runs import Desk
+from fathom.service.runs import RunHandle, RunService
 from fathom.text.plain import clean_line
 
 _YES = re.compile(
@@ -42,7 +42,7 @@ _NUMBER = re.compile(r"\A\s*(?:\d+[.):]|[-*])\s*")
 _RequestT = TypeVar("_RequestT", bound=BaseModel)
 
 
-async def begin(desk: Desk, caller: Caller, asked: Request, talk: Conversation, key: str) -> Begun:
+async def begin(service: RunService, caller: Caller, asked: Request, talk: Conversation, key: str) -> Begun:
     """Take up what a conversation asks: the answer to a run that waits for one, a follow-up, or a new question.
 
     Raises:
@@ -52,18 +52,19 @@ async def begin(desk: Desk, caller: Caller, asked: Request, talk: Conversation, 
     settings = {**settings_of(asked.model), **extras.settings()}
     if talk.earlier:
         with suppress(RunNotFound):  # of another server, or of somebody else
-            earlier = await desk.get(caller, talk.earlier.run_id)
+            earlier = await service.open(caller, talk.earlier.run_id)
             if talk.earlier.asks:
-                return await _answer(desk, caller, earlier, talk.question)
+                return await _answer(earlier, talk.question)
             with suppress(NoReport):
                 follow_up = _checked(FollowUpRequest, question=talk.question, settings=settings)
-                return Begun(await desk.ask(caller, earlier.id, follow_up, key))
+                return Begun(await earlier.ask(follow_up, key))
     given = {"template": extras.template, "corpora": extras.corpora, "shared": extras.shared}
     request = _checked(RunRequest, question=talk.whole, settings=settings, **given)
-    return Begun(await desk.start(caller, request, key))
+    return Begun(await service.start(caller, request, key))
 
 
-async def _answer(desk: Desk, caller: Caller, run: Run, text: str) -> Begun:
+async def _answer(handle: RunHandle, text: str) -> Begun:
+    run = await handle.read()
     if run.state is not RunState.waiting or not run.asked:
         return Begun(run)  # it was answered elsewhere
     since = datetime.now(UTC)
@@ -74,7 +75,7 @@ async def _answer(desk: Desk, caller: Caller, run: Run, text: str) -> Begun:
         request = AnswerRequest()
     else:
         request = AnswerRequest(reject=True) if _NO.fullmatch(text) else _checked(AnswerRequest, remark=text)
-    return Begun(await desk.answer(caller, run.id, request), since, (run.asked, run.complaint))
+    return Begun(await handle.answer(request), since, (run.asked, run.complaint))
 
 
 def _checked(kind: type[_RequestT], **fields: Any) -> _RequestT:
@@ -89,18 +90,18 @@ async def said(text: str) -> AsyncIterator[str | ChatAnswer]:
     yield ChatAnswer(text, [])
 
 
-async def researched(desk: Desk, caller: Caller, begun: Begun, server: str) -> AsyncIterator[str | ChatAnswer]:
+async def researched(service: RunService, caller: Caller, begun: Begun, server: str) -> AsyncIterator[str | ChatAnswer]:
     """Yield lines on what happens, empty ones in silences, then the answer: nothing of it before it is verified."""
     yield f"{begun.run.state.value.capitalize()}: {server}{begun.run.links.page}"
     try:
-        async with aclosing(progress(desk, caller, begun)) as happening:
+        async with aclosing(progress(service, caller, begun)) as happening:
             async for line in happening:
                 yield line
-        yield await answer_of(desk, caller, begun.run.id, server)
+        yield await answer_of(service, caller, begun.run.id, server)
     except httpx.HTTPError as error:
         raise outage(error) from error
     except FathomError as error:  # it is told within the answer, past the handler of failures
-        problems.hide_store(error, caller, desk.store.address())
+        problems.hide_store(error, caller, service.store.address())
         raise
 
 

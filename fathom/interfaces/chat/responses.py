@@ -18,11 +18,11 @@ from fathom.interfaces.chat.answers import ChatAnswer, Conversation, Earlier
 from fathom.interfaces.chat.conversations import begin, collected, researched, said
 from fathom.interfaces.chat.shapes import ResponseRequest, model_of, settings_of
 from fathom.interfaces.chat.wire import SILENCE, STREAM, Key, citation_of, created, error_of, event, patient, server_of
-from fathom.interfaces.dependencies import TheCaller, TheDesk
+from fathom.interfaces.dependencies import TheCaller, TheService
 from fathom.models import RunState
 from fathom.service.caller import Caller
 from fathom.service.progress import Begun
-from fathom.service.runs import Desk
+from fathom.service.runs import RunService
 
 router = APIRouter(prefix="/v1/responses", include_in_schema=False)  # OpenAI's document describes it
 _STATUS = {RunState.queued: "queued", RunState.failed: "failed", RunState.cancelled: "cancelled"}
@@ -30,7 +30,7 @@ _STATUS = {RunState.queued: "queued", RunState.failed: "failed", RunState.cancel
 
 @router.post("")
 async def respond(
-    asked: ResponseRequest, request: Request, desk: TheDesk, caller: TheCaller, idempotency_key: Key = ""
+    asked: ResponseRequest, request: Request, service: TheService, caller: TheCaller, idempotency_key: Key = ""
 ) -> Response:
     """Answer what a conversation asks; with `background`, return at once."""
     settings_of(asked.model)
@@ -42,50 +42,51 @@ async def respond(
         return JSONResponse(response.data("completed", ChatAnswer(done, []), []))
     talk = answers.read(messages)
     if asked.previous_response_id:
-        talk = await _after(desk, caller, talk, asked.previous_response_id)
-    begun = await begin(desk, caller, asked, talk, idempotency_key)
+        talk = await _after(service, caller, talk, asked.previous_response_id)
+    begun = await begin(service, caller, asked, talk, idempotency_key)
     run, server = begun.run, server_of(request)
     response = _Response(UUID(run.id).hex, asked.model, created(run.created), asked)
     if asked.stream:
-        return _stream(response, researched(desk, caller, begun, server))
+        return _stream(response, researched(service, caller, begun, server))
     if asked.background:
         return JSONResponse(response.data(_status(run)))
 
     async def whole() -> dict[str, Any]:
-        return response.data("completed", *await collected(researched(desk, caller, begun, server)))
+        return response.data("completed", *await collected(researched(service, caller, begun, server)))
 
     return await patient(whole)
 
 
 @router.get("/{response_id}")
-async def read_response(response_id: str, request: Request, desk: TheDesk, caller: TheCaller) -> dict[str, Any]:
+async def read_response(response_id: str, request: Request, service: TheService, caller: TheCaller) -> dict[str, Any]:
     """Return a response as far as it is."""
-    run = await desk.get(caller, _run_id(response_id))
+    run = await service.read(caller, _run_id(response_id))
     response = _Response(UUID(run.id).hex, model_of(run.settings), created(run.created), None, run.parent)
     waits = run.state is RunState.waiting and run.asked is not None
     if run.state is RunState.cancelled or not (waits or run.state.ended):
         return response.data(_status(run))
     try:
-        parts = researched(desk, caller, Begun(run), server_of(request))
+        parts = researched(service, caller, Begun(run), server_of(request))
         return response.data("completed", *await collected(parts))
     except FathomError as error:
         return response.data(_STATUS.get(run.state, "failed"), error=error)
 
 
 @router.post("/{response_id}/cancel")
-async def cancel_response(response_id: str, desk: TheDesk, caller: TheCaller) -> dict[str, Any]:
+async def cancel_response(response_id: str, service: TheService, caller: TheCaller) -> dict[str, Any]:
     """End the run of a response."""
-    run = await desk.get(caller, _run_id(response_id))
+    found = await service.open(caller, _run_id(response_id))
+    run = await found.read()
     response = _Response(UUID(run.id).hex, model_of(run.settings), created(run.created), None, run.parent)
     if run.state.ended:
         return response.data(_STATUS.get(run.state, "completed"))
-    await desk.cancel(caller, run.id)
+    await found.cancel()
     return response.data("cancelled")
 
 
-async def _after(desk: Desk, caller: Caller, talk: Conversation, previous: str) -> Conversation:
+async def _after(service: RunService, caller: Caller, talk: Conversation, previous: str) -> Conversation:
     """Return a conversation with the run of the response before it; what that asked is answered."""
-    run = await desk.get(caller, _run_id(previous))
+    run = await service.read(caller, _run_id(previous))
     return Conversation(talk.question, talk.context, Earlier(run.id, asks=not run.state.ended))
 
 

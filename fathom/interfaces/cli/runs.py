@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from fathom.flows.runs.replay import ReplayedFile
     from fathom.flows.runs.stored import Audit, RunDetails
     from fathom.models import Plan
-    from fathom.service.ownership import Entry
+    from fathom.service.activity import Activity
     from fathom.storage.runs import StoredRun
 
 
@@ -136,10 +136,10 @@ def audit(run: Run, artifacts: Root = None, as_json: Json = False) -> None:
     Example: fathom audit 1a2b3c4d
     """
     from fathom.flows.runs.stored import read_audit, read_run
-    from fathom.service.ownership import Journal
+    from fathom.service.activity import ActivityLog
 
-    async def both(stored: StoredRun) -> tuple[Audit, list[Entry]]:
-        return await read_audit(stored), await Journal(stored.store).of(stored.run_id)
+    async def both(stored: StoredRun) -> tuple[Audit, list[Activity]]:
+        return await read_audit(stored), await ActivityLog(stored.store).of(stored.run_id)
 
     found, people = read_run(run, artifacts, both)
 

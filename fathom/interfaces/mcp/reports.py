@@ -20,8 +20,7 @@ from fathom.evidence.words import check
 from fathom.models import Claim, Model, Report, RunState, Verdict
 from fathom.report.chapters import chapters, cited_sources, title_of
 from fathom.report.unanswered import render_unanswered
-from fathom.service.caller import Caller
-from fathom.service.runs import Desk
+from fathom.service.runs import RunHandle
 from fathom.text.citations import number_citations
 
 PART_CHARS = 12_000
@@ -76,15 +75,14 @@ def why_no_report(run: Run) -> str:
     return (run.result.reason if run.result else "") or "The run failed."
 
 
-async def check_claim(desk: Desk, caller: Caller, run_id: str, number: int, text: str) -> CheckedClaim:
+async def check_claim(run: RunHandle, number: int, text: str) -> CheckedClaim:
     """Check a claim of a report, or any sentence, against all that the run has read.
 
     Raises:
-        RunNotFound: there is no such run, or the caller may not see it.
         NoReport: it has no report, or none yet.
         InvalidInput: there is no claim of that number.
     """
-    record, _ = read((await desk.files(caller, run_id, [PROVENANCE]))[PROVENANCE])
+    record, _ = read((await run.files([PROVENANCE]))[PROVENANCE])
     if bool(number) == bool(text.strip()):
         raise InvalidInput("Give the number of a claim, or a text.", next_step="n=1, or text='...'")
     if number and not 1 <= number <= len(record.claims):
@@ -92,13 +90,13 @@ async def check_claim(desk: Desk, caller: Caller, run_id: str, number: int, text
     claim = record.claims[number - 1] if number else _said(text, record.claims)
     if claim is None:
         names = sorted({call.artifact_file for call in record.calls if call.artifact_file})
-        files = await desk.files(caller, run_id, names)
+        files = await run.files(names)
         claim = _judged(text, record, files)
     else:
-        files = await desk.files(caller, run_id, sorted({quote.artifact_file for quote in claim.quotes}))
+        files = await run.files(sorted({quote.artifact_file for quote in claim.quotes}))
     sources = {source.source_id: source for source in record.sources}
     return CheckedClaim(
-        run_id=run_id,
+        run_id=run.run_id,
         claim=claim.number,
         sentence=claim.sentence,
         verdict=claim.verdict,

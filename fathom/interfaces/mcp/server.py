@@ -44,7 +44,7 @@ from fathom.service.caller import Caller
 from fathom.service.outages import outage
 from fathom.service.progress import Begun, progress
 from fathom.service.run_list import RunFilter
-from fathom.service.runs import Desk
+from fathom.service.runs import RunHandle, RunService
 from fathom.service.status import settings_schema
 
 LONGEST = 50.0
@@ -91,8 +91,8 @@ def _said(tool: Callable[_P, Awaitable[_R]]) -> Callable[_P, Awaitable[_R]]:
     return telling
 
 
-def create_server(desk: Desk, caller_of: Callable[[Context], Caller]) -> MCPServer[Any]:
-    """Return an MCP server whose tools do what somebody may with the runs of a desk."""
+def create_server(service: RunService, caller_of: Callable[[Context], Caller]) -> MCPServer[Any]:
+    """Return an MCP server whose tools do what somebody may with the runs of a service."""
     server: MCPServer[Any] = MCPServer(
         "fathom",
         title="Fathom",
@@ -100,7 +100,7 @@ def create_server(desk: Desk, caller_of: Callable[[Context], Caller]) -> MCPServ
         version=version("fathom-research"),
         log_level="ERROR",
     )
-    tools = _Tools(desk, caller_of)
+    tools = _Tools(service, caller_of)
     for tool, hints in (
         (tools.research_start, _ASKS),
         (tools.research_status, _READS),
@@ -135,8 +135,8 @@ async def settings() -> str:
 class _Tools:
     """The tools. Their docstrings are what a model reads."""
 
-    def __init__(self, desk: Desk, caller_of: Callable[[Context], Caller]) -> None:
-        self._desk = desk
+    def __init__(self, service: RunService, caller_of: Callable[[Context], Caller]) -> None:
+        self._service = service
         self._caller_of = caller_of
 
     @_said
@@ -156,7 +156,7 @@ class _Tools:
     async def research_status(self, run_id: RunId, ctx: Context, wait_seconds: Wait = 0) -> Status:
         """Say where a run stands: its latest steps, and the answer once it has ended. It can wait for that."""
         caller = self._caller_of(ctx)
-        run = await self._desk.get(caller, run_id)
+        run = await self._service.read(caller, run_id)
         seconds = 1 if run.state.ended else max(wait_seconds, 1)
         return await self._status(caller, run_id, await self._follow(ctx, caller, run, seconds))
 
@@ -182,14 +182,13 @@ class _Tools:
     ) -> Status:
         """Ask a question that follows up on a finished run, which knows what that has read. Waits as research does."""
         request = FollowUpRequest(question=question, settings=_settings(profile, max_usd, None))
-        return await self._ended(ctx, await self._desk.ask(self._caller_of(ctx), run_id, request))
+        return await self._ended(ctx, await (await self._open(ctx, run_id)).ask(request))
 
     @_said
     async def research_cancel(self, run_id: RunId, ctx: Context) -> Cancelled:
         """End a run without a report. What it has read is kept. A run that has ended stays as it is."""
-        caller = self._caller_of(ctx)
-        await self._desk.cancel(caller, run_id)
-        run = await self._desk.get(caller, run_id)
+        await (await self._open(ctx, run_id)).cancel()
+        run = await (await self._open(ctx, run_id)).read()
         return Cancelled(run_id=run.id, state=run.state)
 
     @_said
@@ -200,7 +199,7 @@ class _Tools:
         limit: Annotated[int, Field(ge=1, le=50)] = 10,
     ) -> FoundRuns:
         """List earlier runs, the newest first: what was researched before need not be researched again."""
-        found = await self._desk.latest(self._caller_of(ctx), RunFilter(words=query), limit=limit)
+        found = await self._service.latest(self._caller_of(ctx), RunFilter(words=query), limit=limit)
         return FoundRuns(
             runs=[FoundRun(run_id=r.id, question=r.question, state=r.state, created=r.created) for r in found.runs]
         )
@@ -214,7 +213,7 @@ class _Tools:
         text: Annotated[str, Field(max_length=2_000, description="Or a sentence, of the report or any other.")] = "",
     ) -> CheckedClaim:
         """Check a claim against the stored sources of a run: the verdict, and the words that support it."""
-        return await check_claim(self._desk, self._caller_of(ctx), run_id, n, text)
+        return await check_claim(await self._open(ctx, run_id), n, text)
 
     @_said
     async def read_report(
@@ -225,13 +224,13 @@ class _Tools:
         part: Annotated[int, Field(ge=1, description="Of a long section.")] = 1,
     ) -> Section:
         """Read a section of the report of a finished run, and the headings of all."""
-        report = await self._desk.report_data(self._caller_of(ctx), run_id)
+        report = await (await self._open(ctx, run_id)).report_data()
         return section_of(run_id, report, section, part)
 
     async def report(self, run_id: str, ctx: Context) -> str:
         """Return a report as a resource."""
         try:
-            return (await self._desk.report(self._caller_of(ctx), run_id, "md")).decode()
+            return (await (await self._open(ctx, run_id)).report("md")).decode()
         except (RunNotFound, NoReport) as error:
             raise ResourceNotFoundError(str(error)) from error
         except FathomError as error:
@@ -241,11 +240,14 @@ class _Tools:
 
     def told(self, error: FathomError, ctx: Context) -> str:
         """Return what the client of a request is told of a failure."""
-        problems.hide_store(error, self._caller_of(ctx), self._desk.store.address())
+        problems.hide_store(error, self._caller_of(ctx), self._service.store.address())
         return str(error)
 
+    async def _open(self, ctx: Context, run_id: str) -> RunHandle:
+        return await self._service.open(self._caller_of(ctx), run_id)
+
     async def _start(self, ctx: Context, question: str, settings: dict[str, Any]) -> Run:
-        return await self._desk.start(self._caller_of(ctx), RunRequest(question=question, settings=settings))
+        return await self._service.start(self._caller_of(ctx), RunRequest(question=question, settings=settings))
 
     async def _ended(self, ctx: Context, run: Run) -> Status:
         hears = bool((ctx.request_context.meta or {}).get("progress_token") is not None)
@@ -258,14 +260,15 @@ class _Tools:
         count = 0
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                async for line in progress(self._desk, caller, Begun(run)):
+                async for line in progress(self._service, caller, Begun(run)):
                     lines += [line] if line else []
                     count += 1
                     await ctx.report_progress(count, None, line or "still at work")
         return list(lines)
 
     async def _status(self, caller: Caller, run_id: str, happened: list[str]) -> Status:
-        run = await self._desk.get(caller, run_id)
+        found = await self._service.open(caller, run_id)
+        run = await found.read()
         status = Status(run_id=run.id, question=run.question, state=run.state, ended=run.state.ended, happened=happened)
         if run.state is RunState.waiting and run.asked:
             asks = (
@@ -276,7 +279,7 @@ class _Tools:
             return status.model_copy(update={"next": "Call research_status with wait_seconds=50."})
         if not (run.result and run.result.report):
             return status.model_copy(update={"why_no_report": why_no_report(run)})
-        answer = answer_of(await self._desk.report_data(caller, run_id))
+        answer = answer_of(await found.report_data())
         return status.model_copy(update={"answer": answer, "next": "read_report has the other sections."})
 
 

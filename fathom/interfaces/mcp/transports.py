@@ -21,7 +21,7 @@ from fathom.interfaces.gate import LOCAL
 from fathom.service.caller import Caller
 from fathom.service.options import Options
 from fathom.service.outages import asking_briefly
-from fathom.service.runs import Desk
+from fathom.service.runs import RunService
 from fathom.service.workers import Workers
 
 PATH = "/mcp"
@@ -30,8 +30,8 @@ PATH = "/mcp"
 class Mounted:
     """The ASGI application below the path."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, service: RunService) -> None:
+        self._service = service
         self._made: asyncio.Task[None] | None = None
         self._handler: asyncio.Future[Any] | None = None
         self._ending: asyncio.Event | None = None
@@ -87,7 +87,7 @@ class Mounted:
     def _create(self) -> Any:
         from fathom.interfaces.mcp.server import create_server
 
-        return create_server(self._desk, _caller_of)
+        return create_server(self._service, _caller_of)
 
 
 def _caller_of(context: Any) -> Caller:
@@ -102,12 +102,12 @@ async def serve_process(options: Options) -> None:
     from fathom.interfaces.mcp.server import create_server
 
     workers = None if options.pool else Workers(options, _say)
-    desk = Desk(options, workers.wake if workers else lambda: None)
+    service = RunService(options, workers.wake if workers else lambda: None)
     async with asking_briefly():
-        await desk.open()
+        await service.submissions.deploy()
         keeping = asyncio.create_task(workers.keep()) if workers else None
         try:
-            await create_server(desk, lambda _: LOCAL).run_stdio_async()
+            await create_server(service, lambda _: LOCAL).run_stdio_async()
         finally:
             if keeping:
                 keeping.cancel()

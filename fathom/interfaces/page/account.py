@@ -9,7 +9,7 @@ from fastapi import APIRouter, Form, Request, Response
 from fastapi.responses import RedirectResponse
 
 from fathom.errors import NotSignedIn
-from fathom.interfaces.dependencies import TheCaller, TheDesk, TheGate
+from fathom.interfaces.dependencies import TheCaller, TheGate, TheService
 from fathom.interfaces.gate import SIGN_IN
 from fathom.interfaces.page.rendering import page
 from fathom.service.browser_sessions import COOKIE, SECONDS, BrowserSession
@@ -51,14 +51,14 @@ async def sign_in(
 
 
 @router.get("/settings")
-async def settings(request: Request, desk: TheDesk, caller: TheCaller) -> Response:
+async def settings(request: Request, service: TheService, caller: TheCaller) -> Response:
     """Show what is configured, and never a secret."""
     return page(
         request,
         "settings",
-        found=await status(desk, caller),
-        options=desk.options,
-        store=desk.store.address() if caller.role is Role.admin else "",
+        found=await status(service, caller),
+        options=service.options,
+        store=service.store.address() if caller.role is Role.admin else "",
     )
 
 

@@ -23,13 +23,13 @@ from fathom.config.settings import SETTINGS, ResearchSettings
 from fathom.config.templates import shipped, template_of
 from fathom.errors import UserError
 from fathom.flows.preflight import estimated
-from fathom.interfaces.dependencies import TheCaller, TheDesk
+from fathom.interfaces.dependencies import TheCaller, TheService
 from fathom.interfaces.page.forms import FormValues, Wrong, run_request, text
 from fathom.interfaces.page.rendering import page
 from fathom.models import RunState
 from fathom.run.estimate import PhaseEstimate
 from fathom.service.caller import Caller, Role
-from fathom.service.runs import Desk
+from fathom.service.runs import RunService
 
 RECENT = 6
 LONGEST = 10_000
@@ -50,26 +50,26 @@ class OfferedProfile(NamedTuple):
 
 
 @router.get("/")
-async def ask(request: Request, desk: TheDesk, caller: TheCaller) -> Response:
+async def ask(request: Request, service: TheService, caller: TheCaller) -> Response:
     """Show the form; `?question=` and the names of other fields fill it in."""
     given = FormValues({name: value[:LONGEST] for name, value in request.query_params.items()})
-    return await _form(request, desk, caller, given, reads=request.query_params.getlist("corpora"))
+    return await _form(request, service, caller, given, reads=request.query_params.getlist("corpora"))
 
 
 @router.post("/")
-async def start(request: Request, desk: TheDesk, caller: TheCaller) -> Response:
+async def start(request: Request, service: TheService, caller: TheCaller) -> Response:
     """Start a run and show it; if it cannot be researched, show the form again and say why."""
     async with request.form() as form:
         given, reads = FormValues.of(form), [one for one in form.getlist("corpora") if isinstance(one, str)]
         try:
-            run = await desk.start(caller, run_request(form), text(form, "key"))
+            run = await service.start(caller, run_request(form), text(form, "key"))
         except ValidationError as error:
             wrong = Wrong.invalid(error)
         except UserError as error:
             wrong = Wrong.of(error, "question")
         else:
             return RedirectResponse(run.links.page, HTTPStatus.SEE_OTHER)
-    return await _form(request, desk, caller, given, reads=reads, wrong=wrong)
+    return await _form(request, service, caller, given, reads=reads, wrong=wrong)
 
 
 @router.get("/offers")
@@ -82,7 +82,7 @@ async def offers(request: Request, caller: TheCaller, question: str = "", templa
 
 async def _form(
     request: Request,
-    desk: Desk,
+    service: RunService,
     caller: Caller,
     given: FormValues,
     *,
@@ -90,7 +90,9 @@ async def _form(
     wrong: Wrong | None = None,
 ) -> Response:
     found, recent, corpora = await asyncio.gather(
-        _offers(given["question"], given["template"]), desk.latest(caller, limit=RECENT), desk.corpora.list(caller)
+        _offers(given["question"], given["template"]),
+        service.latest(caller, limit=RECENT),
+        service.corpora.list(caller),
     )
     return page(
         request,

@@ -9,103 +9,105 @@ from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
 from fathom.errors import UserError
-from fathom.interfaces.dependencies import TheCaller, TheDesk
+from fathom.interfaces.dependencies import TheCaller, TheService
 from fathom.interfaces.page.forms import FormValues, Wrong, text
 from fathom.interfaces.page.rendering import page
 from fathom.interfaces.uploads import upload_form
 from fathom.service.caller import Caller, Role
-from fathom.service.runs import Desk
+from fathom.service.runs import RunService
 
 router = APIRouter(prefix="/corpora", include_in_schema=False)
 
 
 @router.get("")
-async def list_corpora(request: Request, desk: TheDesk, caller: TheCaller) -> Response:
+async def list_corpora(request: Request, service: TheService, caller: TheCaller) -> Response:
     """List the corpora that the caller may read."""
-    return await _list(request, desk, caller, FormValues())
+    return await _list(request, service, caller, FormValues())
 
 
 @router.post("")
-async def create(request: Request, desk: TheDesk, caller: TheCaller) -> Response:
+async def create(request: Request, service: TheService, caller: TheCaller) -> Response:
     """Make a corpus of uploaded files."""
     caller.check(Role.asker)
     given = FormValues()
     try:
-        async with upload_form(request, desk.corpora.corpora.limits) as form:
+        async with upload_form(request, service.corpora.corpora.limits) as form:
             given = FormValues(form.fields)
             files = [file for file in form.files if file.name]
             name = text(given, "name")
-            await desk.corpora.create(caller, name, files, shared=bool(given["shared"]))
+            await service.corpora.create(caller, name, files, shared=bool(given["shared"]))
     except UserError as error:
         field = "name" if "name" in error.message and "file" not in error.message else "files"
-        return await _list(request, desk, caller, given, Wrong.of(error, field))
+        return await _list(request, service, caller, given, Wrong.of(error, field))
     return _to(name)
 
 
 @router.get("/{name}")
-async def read(name: str, request: Request, desk: TheDesk, caller: TheCaller) -> Response:
+async def read(name: str, request: Request, service: TheService, caller: TheCaller) -> Response:
     """Show a corpus: its files, and which of them cannot be read."""
-    return await _read(name, request, desk, caller)
+    return await _read(name, request, service, caller)
 
 
 @router.post("/{name}/files")
-async def add(name: str, request: Request, desk: TheDesk, caller: TheCaller) -> Response:
+async def add(name: str, request: Request, service: TheService, caller: TheCaller) -> Response:
     """Add files to a corpus."""
-    await desk.corpora.check_owner(caller, name)
+    await service.corpora.check_owner(caller, name)
     try:
-        async with upload_form(request, desk.corpora.corpora.limits) as form:
-            await desk.corpora.add(caller, name, [file for file in form.files if file.name])
+        async with upload_form(request, service.corpora.corpora.limits) as form:
+            await service.corpora.add(caller, name, [file for file in form.files if file.name])
     except UserError as error:
-        return await _read(name, request, desk, caller, Wrong.of(error, "files"))
+        return await _read(name, request, service, caller, Wrong.of(error, "files"))
     return _to(name)
 
 
 @router.post("/{name}/files/remove")
-async def remove_file(name: str, request: Request, desk: TheDesk, caller: TheCaller) -> Response:
+async def remove_file(name: str, request: Request, service: TheService, caller: TheCaller) -> Response:
     """Remove a file of a corpus."""
     async with request.form() as form:
-        await desk.corpora.remove_file(caller, name, text(form, "file"))
+        await service.corpora.remove_file(caller, name, text(form, "file"))
     return _to(name)
 
 
 @router.post("/{name}/share")
-async def share(name: str, request: Request, desk: TheDesk, caller: TheCaller) -> Response:
+async def share(name: str, request: Request, service: TheService, caller: TheCaller) -> Response:
     """Let everybody who may read read a corpus, or no longer."""
     async with request.form() as form:
-        await desk.corpora.share(caller, name, shared=bool(text(form, "shared")))
+        await service.corpora.share(caller, name, shared=bool(text(form, "shared")))
     return _to(name)
 
 
 @router.post("/{name}/remove")
-async def remove(name: str, desk: TheDesk, caller: TheCaller) -> Response:
+async def remove(name: str, service: TheService, caller: TheCaller) -> Response:
     """Remove a corpus."""
-    await desk.corpora.remove(caller, name)
+    await service.corpora.remove(caller, name)
     return RedirectResponse("/corpora", HTTPStatus.SEE_OTHER)
 
 
 async def _list(
-    request: Request, desk: Desk, caller: Caller, given: FormValues, wrong: Wrong | None = None
+    request: Request, service: RunService, caller: Caller, given: FormValues, wrong: Wrong | None = None
 ) -> Response:
     return page(
         request,
         "corpora",
         HTTPStatus.UNPROCESSABLE_ENTITY if wrong else HTTPStatus.OK,
-        found=await desk.corpora.list(caller),
+        found=await service.corpora.list(caller),
         given=given,
         wrong=wrong or Wrong(),
         may_ask=caller.role.covers(Role.asker),
     )
 
 
-async def _read(name: str, request: Request, desk: Desk, caller: Caller, wrong: Wrong | None = None) -> Response:
-    corpus = await desk.corpora.read(caller, name)
+async def _read(
+    name: str, request: Request, service: RunService, caller: Caller, wrong: Wrong | None = None
+) -> Response:
+    corpus = await service.corpora.read(caller, name)
     return page(
         request,
         "corpus",
         HTTPStatus.UNPROCESSABLE_ENTITY if wrong else HTTPStatus.OK,
         corpus=corpus,
         wrong=wrong or Wrong(),
-        own=caller.role is Role.admin or (caller.role.covers(Role.asker) and corpus.owner == caller.name),
+        own=caller.may_change(corpus.owner),
     )
 
 

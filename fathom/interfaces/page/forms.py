@@ -1,4 +1,4 @@
-"""What people fill in, as the requests that the desk takes."""
+"""What people fill in, as the requests that the service takes."""
 
 from __future__ import annotations
 

@@ -12,12 +12,11 @@ from starlette.responses import RedirectResponse, Response
 from fathom.changes.model import CHANGES_FILES
 from fathom.client.shapes import MEDIA_TYPES, Form
 from fathom.errors import NotThere, RunNotFound, UserError
-from fathom.flows.runs.finding import find_run
 from fathom.flows.runs.stored import find as find_stored
-from fathom.interfaces.dependencies import TheCaller, TheDesk
+from fathom.interfaces.dependencies import TheCaller, TheRun, TheService
 from fathom.report.html import render_html, unsafe
 from fathom.service.caller import Caller
-from fathom.service.runs import Desk
+from fathom.service.runs import RunHandle, RunService
 from fathom.storage.names import slug
 from fathom.storage.store import REPORT_PAGE
 
@@ -33,54 +32,53 @@ _BESIDE = ((b'<a href="./', b'<a target="_blank" href="./'), (b'<a href="../', b
 
 
 @router.get("/report")
-async def report(run_id: str, desk: TheDesk, caller: TheCaller, framed: str = "") -> Response:
+async def report(run: TheRun, framed: str = "") -> Response:
     """Return the stored report as it is, with its own policy."""
-    return await _page(desk, caller, run_id, REPORT_PAGE, framed=bool(framed))
+    return await _page(run, REPORT_PAGE, framed=bool(framed))
 
 
 @router.get("/export/{form}")
-async def export(run_id: str, form: Form, desk: TheDesk, caller: TheCaller) -> Response:
+async def export(run: TheRun, form: Form) -> Response:
     """Return the report as a file to keep."""
-    data = await desk.report(caller, run_id, form)
-    title = (await desk.report_data(caller, run_id)).title
+    data = await run.report(form)
+    title = (await run.report_data()).title
     name = slug(title)[:80] or "report"
     headers = {**_PLAIN, "Content-Disposition": f'attachment; filename="{name}.{form}"'}
     return Response(data, media_type=MEDIA_TYPES[form], headers=headers)
 
 
 @router.get("/{name}")
-async def file(run_id: str, name: _NAME, desk: TheDesk, caller: TheCaller) -> Response:
+async def file(run_id: str, name: _NAME, service: TheService, caller: TheCaller) -> Response:
     """Return a file of a run, which its report leads to: as text, and never as a page of its own."""
     try:
-        found = await find_run(desk.store, run_id)
+        run = await service.open(caller, run_id)
     except RunNotFound:
-        if earlier := await _in_folder(desk, caller, run_id):
+        if earlier := await _in_folder(service, caller, run_id):
             return RedirectResponse(f"/runs/{earlier}", HTTPStatus.SEE_OTHER)
         raise
     if name in _PAGES:
-        return await _page(desk, caller, run_id, name, framed=False)
-    data = (await desk.files(caller, found.run_id, [name]))[name]
+        return await _page(run, name, framed=False)
+    data = (await run.files([name]))[name]
     kind = mimetypes.guess_type(name)[0] or "text/plain"
     readable = kind.startswith("text/") or kind == "application/json"
     headers = dict(_PLAIN) if readable else {**_PLAIN, "Content-Disposition": f'attachment; filename="{name}"'}
     return Response(data, media_type="text/plain" if readable else kind, headers=headers)
 
 
-async def _in_folder(desk: Desk, caller: Caller, name: str) -> str:
+async def _in_folder(service: RunService, caller: Caller, name: str) -> str:
     """Return the id of the run in a folder, which the report of a follow-up names; empty if there is none to see."""
     try:
-        found, _ = await desk.readable(caller, (await find_stored(desk.store, name)).run_id)
+        return (await service.open(caller, (await find_stored(service.store, name)).run_id)).run_id
     except UserError:
         return ""
-    return found.run_id
 
 
-async def _page(desk: Desk, caller: Caller, run_id: str, name: str, *, framed: bool) -> Response:
-    data = (await desk.files(caller, run_id, [name]))[name]
+async def _page(run: RunHandle, name: str, *, framed: bool) -> Response:
+    data = (await run.files([name]))[name]
     if why := unsafe(data):
         if name != REPORT_PAGE:
             raise NotThere(f"The stored page {why}, so it is not shown.")
-        data = render_html(await desk.report_data(caller, run_id)).encode()  # of another version, or from elsewhere
+        data = render_html(await run.report_data()).encode()  # of another version, or from elsewhere
     if framed:
         for old, new in (_FRAMED, *_BESIDE):
             data = data.replace(old, new)

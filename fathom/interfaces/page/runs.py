@@ -16,8 +16,7 @@ from starlette.responses import RedirectResponse, Response
 
 from fathom.client.shapes import Checkup, EventType, FollowUpRequest, RemarkRequest, Run, RunEvent, RunList, ShareLink
 from fathom.errors import UserError
-from fathom.flows.runs.finding import KnownRun, find_run
-from fathom.interfaces.dependencies import TheCaller, TheDesk
+from fathom.interfaces.dependencies import TheCaller, TheRun, TheService
 from fathom.interfaces.page.forms import FormValues, Wrong, answer_request, text
 from fathom.interfaces.page.rendering import page
 from fathom.models import Draft, Plan, Report, RunState
@@ -26,10 +25,8 @@ from fathom.run.checklist import MOST_STEPS
 from fathom.service.caller import Caller, Role
 from fathom.service.events import LogReader
 from fathom.service.reports import check as check_report
-from fathom.service.resuming import resume
 from fathom.service.run_list import RunFilter
-from fathom.service.runs import Desk
-from fathom.storage.store import ArtifactStore
+from fathom.service.runs import RunHandle, RunService
 from fathom.text.citations import without_citations
 
 router = APIRouter(prefix="/runs", include_in_schema=False)
@@ -41,7 +38,7 @@ _ROWS = 2  # empty ones for steps that a person adds to a plan
 @router.get("")
 async def list_runs(
     request: Request,
-    desk: TheDesk,
+    service: TheService,
     caller: TheCaller,
     *,
     text: str = "",
@@ -53,111 +50,107 @@ async def list_runs(
     filters = {"text": text.strip()[:200], "state": state if state in list(RunState) else "", "owner": owner[:100]}
     states = frozenset({RunState(filters["state"])} if filters["state"] else ())
     wanted = RunFilter(states=states, words=filters["text"], owner=filters["owner"].strip() or None)
-    found = await desk.latest(caller, wanted, limit=_PAGE, cursor=cursor)
+    found = await service.latest(caller, wanted, limit=_PAGE, cursor=cursor)
     more = urlencode({**{name: value for name, value in filters.items() if value}, "cursor": found.next or ""})
     return page(request, "runs", found=found, filters=filters, more=more, first=not cursor)
 
 
 @router.get("/{run_id}")
-async def watch(run_id: str, request: Request, desk: TheDesk, caller: TheCaller, check: str = "") -> Response:
+async def watch(run: TheRun, request: Request, service: TheService, check: str = "") -> Response:
     """Show a run, as it goes on or as it ended; with `check`, check its report again."""
-    run = await desk.get(caller, run_id)
-    checked = await check_report(desk, caller, run_id) if check and run.result and run.result.report else None
-    return await _show(request, desk, run, checked=checked)
+    shown = await run.read()
+    checked = await check_report(run) if check and shown.result and shown.result.report else None
+    return await _show(request, service, run, checked=checked)
 
 
 @router.post("/{run_id}/answer")
-async def answer(run_id: str, request: Request, desk: TheDesk, caller: TheCaller) -> Response:
+async def answer(run: TheRun, request: Request, service: TheService) -> Response:
     """Answer what the run asks."""
-    run = await desk.get(caller, run_id)
+    asked = (await run.read()).asked
     async with request.form() as form:
-        if run.asked is None:  # it was answered in the meantime
-            return _back(run)
+        if asked is None:  # it was answered in the meantime
+            return _back(run.run_id)
         try:
-            await desk.answer(caller, run_id, answer_request(form, run.asked))
+            await run.answer(answer_request(form, asked))
         except (UserError, ValidationError) as error:
             given = FormValues.of(form)
-            return await _show(request, desk, run, wrong=_wrong(error, "answer"), given=given)
-    return _back(run)
+            return await _show(request, service, run, wrong=_wrong(error, "answer"), given=given)
+    return _back(run.run_id)
 
 
 @router.post("/{run_id}/remarks")
-async def tell(run_id: str, request: Request, desk: TheDesk, caller: TheCaller) -> Response:
+async def tell(run: TheRun, request: Request, service: TheService) -> Response:
     """Tell the run what else to look at."""
-    run = await desk.get(caller, run_id)
     async with request.form() as form:
         said = text(form, "text")
     try:
-        await desk.tell(caller, run_id, RemarkRequest(text=said).text)
+        await run.tell(RemarkRequest(text=said).text)
     except (UserError, ValidationError) as error:
-        return await _show(request, desk, run, wrong=_wrong(error, "text"), given=FormValues(text=said))
-    return _back(run, "?told=1")
+        return await _show(request, service, run, wrong=_wrong(error, "text"), given=FormValues(text=said))
+    return _back(run.run_id, "?told=1")
 
 
 @router.post("/{run_id}/stop")
-async def stop(run_id: str, request: Request, desk: TheDesk, caller: TheCaller) -> Response:
+async def stop(run: TheRun, request: Request, service: TheService) -> Response:
     """End the research of the run and let it write with what there is."""
-    run = await desk.get(caller, run_id)
     try:
-        await desk.stop(caller, run_id)
+        await run.stop()
     except UserError as error:
-        return await _show(request, desk, run, wrong=Wrong.of(error, "stop"))
-    return _back(run)
+        return await _show(request, service, run, wrong=Wrong.of(error, "stop"))
+    return _back(run.run_id)
 
 
 @router.post("/{run_id}/cancel")
-async def cancel(run_id: str, desk: TheDesk, caller: TheCaller) -> Response:
+async def cancel(run: TheRun) -> Response:
     """End the run without a report."""
-    run = await desk.get(caller, run_id)
-    await desk.cancel(caller, run_id)
-    return _back(run)
+    await run.cancel()
+    return _back(run.run_id)
 
 
 @router.post("/{run_id}/resume")
-async def go_on(run_id: str, desk: TheDesk, caller: TheCaller) -> Response:
+async def resume(run: TheRun) -> Response:
     """Continue a run that stopped before its end; no finished call is repeated."""
-    return _back(await resume(desk, caller, run_id))
+    await run.resume()
+    return _back(run.run_id)
 
 
 @router.post("/{run_id}/share")
-async def share(run_id: str, request: Request, desk: TheDesk, caller: TheCaller) -> Response:
+async def share(run: TheRun, request: Request, service: TheService) -> Response:
     """Share the run with everybody who may read, with nobody, or by a link."""
     async with request.form() as form:
         how = text(form, "with")
     if how == "link":
-        made = await desk.sharing.link(caller, run_id)
-        return await _show(request, desk, await desk.get(caller, run_id), link=made)
-    await desk.sharing.share(caller, run_id, shared=how == "everybody")
-    return _back(await desk.get(caller, run_id))
+        return await _show(request, service, run, link=await run.link())
+    await run.share(shared=how == "everybody")
+    return _back(run.run_id)
 
 
 @router.post("/{run_id}/ask")
-async def ask(run_id: str, request: Request, desk: TheDesk, caller: TheCaller) -> Response:
+async def ask(run: TheRun, request: Request, service: TheService) -> Response:
     """Ask a question that follows up on the run."""
-    run = await desk.get(caller, run_id)
     async with request.form() as form:
         question, key = text(form, "question"), text(form, "key")
     try:
-        following = await desk.ask(caller, run_id, FollowUpRequest(question=question), key)
+        started = await run.ask(FollowUpRequest(question=question), key)
     except (UserError, ValidationError) as error:
-        return await _show(request, desk, run, wrong=_wrong(error, "question"), given=FormValues(question=question))
-    return _back(following)
+        given = FormValues(question=question)
+        return await _show(request, service, run, wrong=_wrong(error, "question"), given=given)
+    return _back(started.id)
 
 
 async def _show(
     request: Request,
-    desk: Desk,
-    run: Run,
+    service: RunService,
+    handle: RunHandle,
     *,
     wrong: Wrong | None = None,
     given: FormValues | None = None,
     checked: Checkup | None = None,
     link: ShareLink | None = None,
 ) -> Response:
-    caller: Caller = request.state.caller
-    found = await find_run(desk.store, run.id)
+    caller, run = handle.caller, await handle.read()
     report, story, around = await asyncio.gather(
-        _report(desk, run, caller), read_story(desk.store, found), _around(desk, run, caller)
+        _report(handle, run), read_story(handle), _around(service, run, caller)
     )
     return page(
         request,
@@ -173,7 +166,7 @@ async def _show(
         checked=checked,
         told="told" in request.query_params,
         may_answer=caller.role.covers(Role.asker),
-        own=caller.role is Role.admin or (caller.role.covers(Role.asker) and run.owner == caller.name),
+        own=caller.may_change(run.owner),
         link=link,
         rows=[*(run.asked.plan.steps if run.asked and run.asked.plan else []), *[None] * _ROWS][:MOST_STEPS],
         RunState=RunState,
@@ -181,18 +174,16 @@ async def _show(
     )
 
 
-async def _report(desk: Desk, run: Run, caller: Caller) -> Report | None:
-    if run.result is None or run.result.report is None:
-        return None
-    return await desk.report_data(caller, run.id)
+async def _report(handle: RunHandle, run: Run) -> Report | None:
+    return await handle.report_data() if run.result and run.result.report else None
 
 
-async def _around(desk: Desk, run: Run, caller: Caller) -> dict[str, Any]:
+async def _around(service: RunService, run: Run, caller: Caller) -> dict[str, Any]:
     """Return what is shown below a report: the runs that follow it, and the others of its watch."""
     if not run.state.ended:
         return {"follow_ups": [], "history": []}
-    after = await desk.latest(caller, RunFilter(parent=run.id), limit=_MOST)
-    same = await desk.latest(caller, RunFilter(watch=run.watch), limit=_MOST) if run.watch else RunList(runs=[])
+    after = await service.latest(caller, RunFilter(parent=run.id), limit=_MOST)
+    same = await service.latest(caller, RunFilter(watch=run.watch), limit=_MOST) if run.watch else RunList(runs=[])
     return {"follow_ups": list(reversed(after.runs)), "history": [one for one in same.runs if one.id != run.id]}
 
 
@@ -200,8 +191,8 @@ def _wrong(error: UserError | ValidationError, field: str) -> Wrong:
     return Wrong.of(error, field) if isinstance(error, UserError) else Wrong.invalid(error)
 
 
-def _back(run: Run, query: str = "") -> Response:
-    return RedirectResponse(f"{run.links.page}{query}", HTTPStatus.SEE_OTHER)
+def _back(run_id: str, query: str = "") -> Response:
+    return RedirectResponse(f"{router.prefix}/{run_id}{query}", HTTPStatus.SEE_OTHER)
 
 
 _QUIET = ("llm_called",)
@@ -244,14 +235,15 @@ class Story:
         return plan.model_copy(update={"steps": now})
 
 
-async def read_story(store: ArtifactStore, found: KnownRun) -> Story:
+async def read_story(run: RunHandle) -> Story:
     """Return what has happened in a run.
 
     Raises:
         StoreError: the store fails.
     """
+    found = run.found
     folder = found.folder.folder if found.folder else ""
-    return story_of(await LogReader(store, found.run_id, found.stored.run_key, folder).new())
+    return story_of(await LogReader(run.store, found.run_id, found.stored.run_key, folder).new())
 
 
 def story_of(events: Sequence[RunEvent]) -> Story:

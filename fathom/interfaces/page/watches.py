@@ -13,12 +13,12 @@ from fathom.client.standing import WatchChange, WatchRequest
 from fathom.config.groups import Profile
 from fathom.config.settings import ResearchSettings
 from fathom.errors import Conflict, UserError
-from fathom.interfaces.dependencies import TheCaller, TheDesk
+from fathom.interfaces.dependencies import TheCaller, TheService
 from fathom.interfaces.page.forms import FormValues, Wrong, settings_of, text
 from fathom.interfaces.page.rendering import page
 from fathom.service import watches
 from fathom.service.caller import Caller, Role
-from fathom.service.runs import Desk
+from fathom.service.runs import RunService
 
 MOST = 100  # runs of a history
 _EVERY = (("1h", "every hour"), ("1d", "every day"), ("1w", "every week"))
@@ -27,13 +27,13 @@ router = APIRouter(prefix="/watches", include_in_schema=False)
 
 
 @router.get("")
-async def list_watches(request: Request, desk: TheDesk, caller: TheCaller, question: str = "") -> Response:
+async def list_watches(request: Request, service: TheService, caller: TheCaller, question: str = "") -> Response:
     """List the watched questions."""
-    return await _list(request, desk, caller, FormValues(question=question[:2_000]))
+    return await _list(request, service, caller, FormValues(question=question[:2_000]))
 
 
 @router.post("")
-async def add(request: Request, desk: TheDesk, caller: TheCaller) -> Response:
+async def add(request: Request, service: TheService, caller: TheCaller) -> Response:
     """Watch a question."""
     async with request.form() as form:
         given = FormValues.of(form)
@@ -44,49 +44,49 @@ async def add(request: Request, desk: TheDesk, caller: TheCaller) -> Response:
                 name=text(form, "name"),
                 settings=settings_of(form),
             )
-            made = await watches.add(desk, caller, wanted)
+            made = await watches.add(service, caller, wanted)
         except ValidationError as error:
             wrong = Wrong.invalid(error)
         except UserError as error:
             wrong = Wrong.of(error, "name" if isinstance(error, Conflict) else "question")
         else:
             return RedirectResponse(f"/watches#{quote(made.name)}", HTTPStatus.SEE_OTHER)
-    return await _list(request, desk, caller, given, wrong)
+    return await _list(request, service, caller, given, wrong)
 
 
 @router.get("/{name}")
-async def show(name: str, request: Request, desk: TheDesk, caller: TheCaller) -> Response:
+async def show(name: str, request: Request, service: TheService, caller: TheCaller) -> Response:
     """Show a watched question, and what each of its runs found to have changed."""
-    found = await watches.one(desk, caller, name)
-    history = await watches.history(desk, caller, name, MOST)
+    found = await watches.one(service, caller, name)
+    history = await watches.history(service, caller, name, MOST)
     return page(request, "watch", watch=found, history=history.runs)
 
 
 @router.post("/{name}/run")
-async def run(name: str, desk: TheDesk, caller: TheCaller) -> Response:
+async def run(name: str, service: TheService, caller: TheCaller) -> Response:
     """Start a run now, and show it."""
-    started = await watches.run(desk, caller, name)
+    started = await watches.run(service, caller, name)
     return RedirectResponse(started.links.page, HTTPStatus.SEE_OTHER)
 
 
 @router.post("/{name}/pause")
-async def pause(name: str, desk: TheDesk, caller: TheCaller) -> Response:
+async def pause(name: str, service: TheService, caller: TheCaller) -> Response:
     """Start no more runs until it is resumed."""
-    await watches.change(desk, caller, name, WatchChange(state="paused"))
+    await watches.change(service, caller, name, WatchChange(state="paused"))
     return _back()
 
 
 @router.post("/{name}/resume")
-async def resume(name: str, desk: TheDesk, caller: TheCaller) -> Response:
+async def resume(name: str, service: TheService, caller: TheCaller) -> Response:
     """Run it by its schedule again."""
-    await watches.change(desk, caller, name, WatchChange(state="active"))
+    await watches.change(service, caller, name, WatchChange(state="active"))
     return _back()
 
 
 @router.post("/{name}/remove")
-async def remove(name: str, desk: TheDesk, caller: TheCaller) -> Response:
+async def remove(name: str, service: TheService, caller: TheCaller) -> Response:
     """Watch the question no longer; its reports stay."""
-    await watches.remove(desk, caller, name)
+    await watches.remove(service, caller, name)
     return _back()
 
 
@@ -95,13 +95,13 @@ def _back() -> Response:
 
 
 async def _list(
-    request: Request, desk: Desk, caller: Caller, given: FormValues, wrong: Wrong | None = None
+    request: Request, service: RunService, caller: Caller, given: FormValues, wrong: Wrong | None = None
 ) -> Response:
     return page(
         request,
         "watches",
         HTTPStatus.UNPROCESSABLE_ENTITY if wrong else HTTPStatus.OK,
-        watches=(await watches.everyone(desk, caller)).watches,
+        watches=(await watches.everyone(service, caller)).watches,
         given=given,
         wrong=wrong or Wrong(),
         every=_EVERY,
