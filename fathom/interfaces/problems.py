@@ -41,7 +41,6 @@ from fathom.errors import (
     WrongMediaType,
     WrongValue,
 )
-from fathom.service.caller import Caller, Role
 from fathom.service.outages import outage
 from fathom.service.run_view import API
 
@@ -103,13 +102,6 @@ def answer(problem: Problem, headers: Mapping[str, str] | None = None) -> JSONRe
     return JSONResponse(problem.model_dump(), problem.status, headers, media_type=MEDIA_TYPE)
 
 
-def hide_store(error: FathomError, caller: Caller | None, root: str) -> None:
-    """Take out of a failure where on the server its store is: only administrators may know."""
-    if caller is None or caller.role is not Role.admin:
-        error.message = error.message.replace(root, "the store")
-        error.next_step = error.next_step and error.next_step.replace(root, "the store")
-
-
 def told(request: Request, error: Exception) -> tuple[Problem, dict[str, str]]:
     """Return what whoever sent a request is told of an error, and the headers of the answer."""
     if isinstance(error, httpx.HTTPError):
@@ -126,7 +118,7 @@ def _of_failure(request: Request, error: FathomError) -> tuple[Problem, dict[str
     headers = {"Retry-After": str(int(error.retry_after) + 1)} if error.retry_after is not None else {}
     if isinstance(error, NotSignedIn):
         headers["WWW-Authenticate"] = "Bearer"
-    hide_store(error, getattr(request.state, "caller", None), request.app.state.service.store.address())
+    request.app.state.service.hide_store(error, getattr(request.state, "caller", None))
     return problem_of(error), headers
 
 

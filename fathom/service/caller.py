@@ -39,6 +39,16 @@ class Caller:
     token: str = ""
     limits: Limits = Limits()
 
+    @property
+    def is_admin(self) -> bool:
+        """Whether the caller may do everything."""
+        return self.role is Role.admin
+
+    @property
+    def may_ask(self) -> bool:
+        """Whether the caller may ask."""
+        return self.role.covers(Role.asker)
+
     def check(self, role: Role) -> None:
         """Check that the caller may do what a role may.
 
@@ -50,4 +60,4 @@ class Caller:
 
     def may_change(self, owner: str) -> bool:
         """Whether the caller may do everything with what somebody owns: they do, and may ask, or they administer."""
-        return self.role is Role.admin or (self.role.covers(Role.asker) and self.name == owner)
+        return self.is_admin or (self.may_ask and self.name == owner)

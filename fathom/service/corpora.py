@@ -57,6 +57,14 @@ class CorpusService:
         done, _ = await asyncio.wait([task], timeout=PATIENCE_SECONDS)
         return _corpus(edition, task.result() if done else None)
 
+    def check_create(self, caller: Caller) -> None:
+        """Check that the caller may make a corpus.
+
+        Raises:
+            NotAllowed: they may not.
+        """
+        caller.check(Role.asker)
+
     async def create(self, caller: Caller, name: str, uploads: Sequence[Upload], *, shared: bool = False) -> Corpus:
         """Make a corpus of files. Those of a kind that is not read are left out and listed as unread.
 
@@ -66,7 +74,7 @@ class CorpusService:
             Conflict: the name is taken.
             TooLarge: a limit is exceeded.
         """
-        caller.check(Role.asker)
+        self.check_create(caller)
         check_name(name)
         good, left_out = await asyncio.to_thread(sorted_out, uploads)
         return _corpus(await self.corpora.create(name, good, left_out, owner=caller.name, shared=shared), None)

@@ -34,7 +34,7 @@ from fathom.config.groups import DEFAULT_USD, EXTRACTIVE, Budget
 from fathom.config.settings import SETTINGS, ResearchSettings
 from fathom.errors import NotAllowed, TooManyRequests
 from fathom.flows.runs.states import place
-from fathom.service.caller import Caller, Role
+from fathom.service.caller import Caller
 from fathom.storage.lease import RESULTS
 from fathom.storage.store import ArtifactStore, json_bytes
 
@@ -202,7 +202,7 @@ def check_choice(caller: Caller, settings: ResearchSettings, models: tuple[str, 
     Raises:
         NotAllowed: only administrators may set it.
     """
-    if caller.role is Role.admin:
+    if caller.is_admin:
         return
     for name in OF_ADMINS:
         if attrgetter(name)(settings):
@@ -222,11 +222,11 @@ def check_most(caller: Caller, settings: ResearchSettings) -> None:
         NotAllowed: it is more than the caller may have.
     """
     usd, cap = settings.budget.max_usd, caller.limits.daily_usd
-    most = cap if cap is not None else None if caller.role is Role.admin else DEFAULT_USD
+    most = cap if cap is not None else None if caller.is_admin else DEFAULT_USD
     if most is not None and usd is not None and usd > most:
         whose = "a day" if cap is not None else "a run, without a token that has --daily-usd"
         raise NotAllowed(f"budget.max_usd is {usd:g}; {caller.name} may spend {most:g} {whose}.")
-    if caller.role is Role.admin:
+    if caller.is_admin:
         return
     for name, limit in MOST.items():
         if (value := attrgetter(name)(settings)) > limit:

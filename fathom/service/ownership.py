@@ -40,7 +40,7 @@ class Ownership(Model):
 
     def readable_by(self, caller: Caller) -> bool:
         """Whether somebody may see it."""
-        return caller.role is Role.admin or self.shared or caller.name in {self.owner, self.guest} - {""}
+        return caller.is_admin or self.shared or caller.name in {self.owner, self.guest} - {""}
 
     def check_read(self, caller: Caller, missing: FathomError) -> None:
         """Check that somebody may see it.

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from difflib import SequenceMatcher
 
 from fathom.changes.model import CHANGES, Changes
 from fathom.client.shapes import (
@@ -19,17 +21,22 @@ from fathom.client.shapes import (
     what_is,
 )
 from fathom.errors import InvalidInput, NotThere
-from fathom.evidence.provenance import PROVENANCE, read
-from fathom.evidence.trace import Trace
+from fathom.evidence import words
+from fathom.evidence.claims import Statement, comparable
+from fathom.evidence.passages import Search
+from fathom.evidence.provenance import PROVENANCE, Provenance, SourceRecord, read, results_of
+from fathom.evidence.stored import stored_texts
+from fathom.evidence.trace import Surroundings, Trace
+from fathom.evidence.verify import misquotations
 from fathom.flows.runs.comparing import traced, verified
 from fathom.flows.runs.finding import KnownRun
 from fathom.flows.runs.stored import no_report, read_audit
-from fathom.models import Plan, Verdict
+from fathom.models import Claim, Plan, Verdict
 from fathom.report.chapters import cited_sources
-from fathom.service.caller import Role
 from fathom.service.run_view import API
 from fathom.service.runs import RunHandle
 
+SAME = 0.85  # how alike a text and a claim are that say the same
 _TEXT = (".json", ".jsonl", ".md", ".html", ".txt")
 
 
@@ -114,7 +121,7 @@ async def artifact(run: RunHandle, name: str) -> bytes:
         how = f"GET {API}/runs/{run.run_id}/artifacts lists them"
         raise NotThere(f"The run has no file {name[:60]!r}.", next_step=how)
     data = await run.found.folder.load(name)
-    return data if run.caller.role is Role.admin or not name.endswith(_TEXT) else hidden(data, run.store.address())
+    return data if run.caller.is_admin or not name.endswith(_TEXT) else hidden(data, run.store.address())
 
 
 async def audit(run: RunHandle) -> AuditTrail:
@@ -127,7 +134,7 @@ async def audit(run: RunHandle) -> AuditTrail:
         raise NotThere("The run has no audit log yet.", next_step="wait for it")
     log = await read_audit(run.found.stored)
     trail = AuditTrail(run_id=run.run_id, whole=log.whole, broken=log.broken, events=log.events)
-    if run.caller.role is Role.admin:
+    if run.caller.is_admin:
         return trail
     return AuditTrail.model_validate_json(hidden(trail.model_dump_json().encode(), run.store.address()))
 
@@ -168,6 +175,60 @@ async def follow_claim(run: RunHandle, number: int) -> Trace:
         return (await traced(run.found.stored, number))[0]
     except InvalidInput as error:
         raise NotThere(error.message, next_step=error.next_step) from None
+
+
+async def check_sentence(
+    run: RunHandle, number: int, text: str
+) -> tuple[Claim, Mapping[str, SourceRecord], list[bool]]:
+    """Check the claim of a number, or any sentence, against all that a run has read.
+
+    Return the claim, the sources by their ids, and of each quote whether the stored bytes still say it.
+
+    Raises:
+        NoReport: it has no report, or none yet.
+        InvalidInput: there is no claim of that number.
+    """
+    record, _ = read((await run.files([PROVENANCE]))[PROVENANCE])
+    if number and not 1 <= number <= len(record.claims):
+        raise InvalidInput(f"There is no claim {number}.", next_step=f"claims are numbered 1 to {len(record.claims)}")
+    claim = record.claims[number - 1] if number else _said(text, record.claims)
+    if claim is None:
+        names = sorted({call.artifact_file for call in record.calls if call.artifact_file})
+        files = await run.files(names)
+        claim = _judged(text, record, files)
+    else:
+        files = await run.files(sorted({quote.artifact_file for quote in claim.quotes}))
+    alone = (claim.model_copy(update={"corroborating": [], "contradicting": [], "quotes": [q]}) for q in claim.quotes)
+    intact = [not [*misquotations(one, files)] for one in alone]
+    return claim, {source.source_id: source for source in record.sources}, intact
+
+
+def _said(text: str, claims: Sequence[Claim]) -> Claim | None:
+    """Return the claim of a report that a text is, or nearly is."""
+    wanted = comparable(text).casefold()
+
+    def alike(claim: Claim) -> float:
+        return SequenceMatcher(None, wanted, comparable(claim.sentence).casefold(), autojunk=False).ratio()
+
+    nearest = max(claims, key=alike, default=None)
+    return nearest if nearest and alike(nearest) >= SAME else None
+
+
+def _judged(text: str, record: Provenance, files: Mapping[str, bytes]) -> Claim:
+    texts = stored_texts(files, results_of(record))
+    ids = tuple(dict.fromkeys(one.source.source_id for one in texts))
+    found = words.check(Statement(0, text, ids, "prose"), Search(texts))
+    quotes = list(map(Surroundings().quote, found.passages))
+    return Claim(
+        number=0,
+        section=0,
+        sentence=text,
+        source_ids=list(dict.fromkeys(quote.source_id for quote in quotes)),
+        verdict=found.verdict,
+        score=found.score,
+        quotes=quotes,
+        complaints=found.complaints,
+    )
 
 
 async def changes(run: RunHandle) -> Changes:

@@ -26,19 +26,19 @@ from fathom.client.shapes import (
 from fathom.config.form import SetBy, setting_of
 from fathom.config.given import settings_from
 from fathom.config.settings import SETTINGS, ResearchSettings
-from fathom.errors import Conflict, InvalidInput, NoReport, NotInstalled, RunNotFound
+from fathom.errors import Conflict, FathomError, InvalidInput, NoReport, NotInstalled, RunNotFound, UserError
 from fathom.flows.preflight import check_request
 from fathom.flows.runs import answering, following
 from fathom.flows.runs.finding import Finder, KnownRun, find_run, no_run
 from fathom.flows.runs.resuming import reschedule
 from fathom.flows.runs.steering import check_author, check_remark, steer
-from fathom.flows.runs.stored import no_report
+from fathom.flows.runs.stored import find, no_report
 from fathom.models import Matter, Reply, Report, RunState
 from fathom.report.exporting import export, files_for
 from fathom.service.activity import Action, ActivityLog
 from fathom.service.caller import Caller, Role
 from fathom.service.corpora import CorpusService
-from fathom.service.events import Feeds
+from fathom.service.events import Feeds, LogReader
 from fathom.service.limits import Spending, capped, check_choice, check_most, most_usd
 from fathom.service.links import ShareLinks
 from fathom.service.options import Options
@@ -135,6 +135,24 @@ class RunService:
         """
         if link_id := await self.links.join(run_id, secret, caller):
             await self.activity.note(run_id, caller, Action.joined, link_id)
+
+    def store_address(self, caller: Caller | None) -> str:
+        """Return where the store is; empty for all but administrators, who alone may know."""
+        return self.store.address() if caller and caller.is_admin else ""
+
+    def hide_store(self, error: FathomError, caller: Caller | None) -> None:
+        """Take where the store is out of a failure, unless the caller may know."""
+        if not self.store_address(caller):
+            root = self.store.address()
+            error.message = error.message.replace(root, "the store")
+            error.next_step = error.next_step and error.next_step.replace(root, "the store")
+
+    async def in_folder(self, caller: Caller, name: str) -> str:
+        """Return the id of the run in a folder, as a follow-up names it; empty if there is none to see."""
+        try:
+            return (await self.open(caller, (await find(self.store, name)).run_id)).run_id
+        except UserError:
+            return ""
 
     def settings_for(self, caller: Caller, given: Mapping[str, Any], template: str | None = None) -> ResearchSettings:
         """Return the settings of a request, on the store of the server.
@@ -281,6 +299,11 @@ class RunHandle:
         """
         await self._steer(Steer.stop, "")
 
+    async def log(self) -> list[RunEvent]:
+        """Return the events of the run so far."""
+        folder = self.found.folder.folder if self.found.folder else ""
+        return await LogReader(self.store, self.run_id, self.found.stored.run_key, folder).new()
+
     async def events(self, after: int = 0, pulse: float | None = None) -> AsyncGenerator[RunEvent | None, None]:
         """Yield the events of the run after the one of an id, as they come; None after `pulse` seconds without one.
 
@@ -289,7 +312,7 @@ class RunHandle:
         looked = monotonic()
         async with aclosing(self._service.feeds.follow(self.found, after, pulse)) as events:
             async for event in events:
-                if self.caller.role is not Role.admin and monotonic() - looked > LOOK_SECONDS:
+                if not self.caller.is_admin and monotonic() - looked > LOOK_SECONDS:
                     looked = monotonic()
                     try:
                         await self._service.ownership(self.caller, self.found)

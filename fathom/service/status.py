@@ -10,12 +10,14 @@ from typing import Any, Literal
 from fathom.client.shapes import RunRequest
 from fathom.client.standing import Condition, CostLine, CostTable, Estimate, PhaseCost, Range, Status
 from fathom.config.environment import Environment
+from fathom.config.given import settings_from
 from fathom.config.inputs import parse_since
 from fathom.config.settings import ResearchSettings, ResolvedSettings, resolve
+from fathom.errors import UserError
 from fathom.flows.costs import By, CostRow, costs_of
 from fathom.flows.diagnosis import examine
 from fathom.flows.preflight import estimated
-from fathom.run.estimate import Bounds
+from fathom.run.estimate import Bounds, PhaseEstimate
 from fathom.service.caller import Caller, Role
 from fathom.service.runs import OF_THE_SERVER, RunService
 from fathom.tools.registry import REGISTRY, configured_tools
@@ -29,7 +31,7 @@ async def status(service: RunService, caller: Caller) -> Status:
     settings = ResearchSettings(artifacts=service.options.artifacts)
     tools = configured_tools(settings, environment)
     resolved = resolve(settings, environment, tools)
-    found = await asyncio.to_thread(lambda: list(examine())) if caller.role is Role.admin else []
+    found = await asyncio.to_thread(lambda: list(examine())) if caller.is_admin else []
     return Status(
         version=version("fathom-research"),
         models={role.value: chosen.model for role, chosen in resolved.role_models.items()},
@@ -63,6 +65,14 @@ async def estimate(service: RunService, caller: Caller, request: RunRequest) -> 
             for row in rows
         ]
     )
+
+
+def whole(question: str, given: dict[str, Any]) -> PhaseEstimate | None:
+    """Return what a question would use in all with some settings; None if that cannot be told. It blocks."""
+    try:
+        return estimated(question, settings_from(given))[-1]
+    except UserError:
+        return None
 
 
 async def costs(

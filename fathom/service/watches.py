@@ -117,7 +117,7 @@ async def history(service: RunService, caller: Caller, name: str, limit: int) ->
 
 def _check_countable(caller: Caller) -> None:
     """A schedule starts runs of which no server hears, so they cannot be counted against what a day allows."""
-    if caller.role is not Role.admin and (caller.limits.runs_per_day or caller.limits.daily_usd) is not None:
+    if not caller.is_admin and (caller.limits.runs_per_day or caller.limits.daily_usd) is not None:
         raise NotAllowed(
             f"{caller.name} has a limit for each day, against which the runs of a watch are not counted.",
             next_step="ask an administrator to add the watch, or ask the question by itself",

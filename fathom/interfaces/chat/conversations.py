@@ -24,7 +24,6 @@ from fathom.client.shapes import AnswerRequest, FollowUpRequest, RunRequest
 from fathom.config.given import wrong_in
 from fathom.errors import FathomError, InvalidInput, NoReport, RunNotFound
 from fathom.extractive.questions import keywords
-from fathom.interfaces import problems
 from fathom.interfaces.chat.answers import ChatAnswer, Conversation, answer_of
 from fathom.interfaces.chat.shapes import Extras, Message, Request, settings_of
 from fathom.models import Matter, RunState
@@ -101,7 +100,7 @@ async def researched(service: RunService, caller: Caller, begun: Begun, server: 
     except httpx.HTTPError as error:
         raise outage(error) from error
     except FathomError as error:  # it is told within the answer, past the handler of failures
-        problems.hide_store(error, caller, service.store.address())
+        service.hide_store(error, caller)
         raise
 
 

@@ -3,29 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from difflib import SequenceMatcher
 
 from pydantic import Field
 
 from fathom.client.shapes import Run
 from fathom.errors import InvalidInput, NoReport
-from fathom.evidence.claims import Statement, comparable
-from fathom.evidence.passages import Search
-from fathom.evidence.provenance import PROVENANCE, Provenance, read, results_of
-from fathom.evidence.stored import stored_texts
-from fathom.evidence.trace import Surroundings
-from fathom.evidence.verify import misquotations
-from fathom.evidence.words import check
-from fathom.models import Claim, Model, Report, RunState, Verdict
+from fathom.models import Model, Report, RunState, Verdict
 from fathom.report.chapters import chapters, cited_sources, title_of
 from fathom.report.unanswered import render_unanswered
+from fathom.service.reports import check_sentence
 from fathom.service.runs import RunHandle
 from fathom.text.citations import number_citations
 
 PART_CHARS = 12_000
 """Of a section at once: some 3,000 tokens."""
-SAME = 0.85  # how alike a text and a claim are that say the same
 _NUMBER = re.compile(r"\[(\d+)\]")
 
 
@@ -82,19 +73,9 @@ async def check_claim(run: RunHandle, number: int, text: str) -> CheckedClaim:
         NoReport: it has no report, or none yet.
         InvalidInput: there is no claim of that number.
     """
-    record, _ = read((await run.files([PROVENANCE]))[PROVENANCE])
     if bool(number) == bool(text.strip()):
         raise InvalidInput("Give the number of a claim, or a text.", next_step="n=1, or text='...'")
-    if number and not 1 <= number <= len(record.claims):
-        raise InvalidInput(f"There is no claim {number}.", next_step=f"claims are numbered 1 to {len(record.claims)}")
-    claim = record.claims[number - 1] if number else _said(text, record.claims)
-    if claim is None:
-        names = sorted({call.artifact_file for call in record.calls if call.artifact_file})
-        files = await run.files(names)
-        claim = _judged(text, record, files)
-    else:
-        files = await run.files(sorted({quote.artifact_file for quote in claim.quotes}))
-    sources = {source.source_id: source for source in record.sources}
+    claim, sources, intact = await check_sentence(run, number, text)
     return CheckedClaim(
         run_id=run.run_id,
         claim=claim.number,
@@ -107,41 +88,10 @@ async def check_claim(run: RunHandle, number: int, text: str) -> CheckedClaim:
                 source=sources[quote.source_id].title if quote.source_id in sources else quote.source_id,
                 url=sources[quote.source_id].url if quote.source_id in sources else "",
                 file=f"{quote.artifact_file}, bytes {quote.start} to {quote.end}",
-                intact=not [*misquotations(claim.model_copy(update=_ONLY | {"quotes": [quote]}), files)],
+                intact=unchanged,
             )
-            for quote in claim.quotes
+            for quote, unchanged in zip(claim.quotes, intact, strict=True)
         ],
-    )
-
-
-_ONLY: dict[str, list[object]] = {"corroborating": [], "contradicting": []}
-
-
-def _said(text: str, claims: Sequence[Claim]) -> Claim | None:
-    """Return the claim of a report that a text is, or nearly is."""
-    wanted = comparable(text).casefold()
-
-    def alike(claim: Claim) -> float:
-        return SequenceMatcher(None, wanted, comparable(claim.sentence).casefold(), autojunk=False).ratio()
-
-    nearest = max(claims, key=alike, default=None)
-    return nearest if nearest and alike(nearest) >= SAME else None
-
-
-def _judged(text: str, record: Provenance, files: Mapping[str, bytes]) -> Claim:
-    texts = stored_texts(files, results_of(record))
-    ids = tuple(dict.fromkeys(one.source.source_id for one in texts))
-    found = check(Statement(0, text, ids, "prose"), Search(texts))
-    quotes = list(map(Surroundings().quote, found.passages))
-    return Claim(
-        number=0,
-        section=0,
-        sentence=text,
-        source_ids=list(dict.fromkeys(quote.source_id for quote in quotes)),
-        verdict=found.verdict,
-        score=found.score,
-        quotes=quotes,
-        complaints=found.complaints,
     )
 
 

@@ -25,7 +25,6 @@ from fathom.client.shapes import FollowUpRequest, Run, RunRequest
 from fathom.config import groups
 from fathom.config.settings import SETTINGS
 from fathom.errors import FathomError, NoReport, RunNotFound
-from fathom.interfaces import problems
 from fathom.interfaces.mcp.reports import (
     Cancelled,
     CheckedClaim,
@@ -240,7 +239,7 @@ class _Tools:
 
     def told(self, error: FathomError, ctx: Context) -> str:
         """Return what the client of a request is told of a failure."""
-        problems.hide_store(error, self._caller_of(ctx), self._service.store.address())
+        self._service.hide_store(error, self._caller_of(ctx))
         return str(error)
 
     async def _open(self, ctx: Context, run_id: str) -> RunHandle:

@@ -13,7 +13,6 @@ from fathom.interfaces.dependencies import TheCaller, TheGate, TheService
 from fathom.interfaces.gate import SIGN_IN
 from fathom.interfaces.page.rendering import page
 from fathom.service.browser_sessions import COOKIE, SECONDS, BrowserSession
-from fathom.service.caller import Role
 from fathom.service.status import status
 
 ATTEMPTS = 20
@@ -58,7 +57,7 @@ async def settings(request: Request, service: TheService, caller: TheCaller) -> 
         "settings",
         found=await status(service, caller),
         options=service.options,
-        store=service.store.address() if caller.role is Role.admin else "",
+        store=service.store_address(caller),
     )
 
 

@@ -17,12 +17,10 @@ from starlette.responses import RedirectResponse, Response
 from fathom.client.shapes import RunSummary
 from fathom.config.environment import Environment
 from fathom.config.form import limits_of
-from fathom.config.given import settings_from
 from fathom.config.groups import ABOUT, Profile
 from fathom.config.settings import SETTINGS, ResearchSettings
 from fathom.config.templates import shipped, template_of
 from fathom.errors import UserError
-from fathom.flows.preflight import estimated
 from fathom.interfaces.dependencies import TheCaller, TheService
 from fathom.interfaces.page.forms import FormValues, Wrong, run_request, text
 from fathom.interfaces.page.rendering import page
@@ -30,6 +28,7 @@ from fathom.models import RunState
 from fathom.run.estimate import PhaseEstimate
 from fathom.service.caller import Caller, Role
 from fathom.service.runs import RunService
+from fathom.service.status import whole
 
 RECENT = 6
 LONGEST = 10_000
@@ -108,7 +107,7 @@ async def _form(
         lasted=_lasted(recent.runs),
         corpora=corpora.corpora,
         reads=reads,
-        may_ask=caller.role.covers(Role.asker),
+        may_ask=caller.may_ask,
         model=Environment.read().model,
     )
 
@@ -126,11 +125,7 @@ async def _offers(question: str, template: str) -> list[OfferedProfile]:
 
 @lru_cache(maxsize=256)
 def _estimated(question: str, template: str) -> list[OfferedProfile]:
-    return [OfferedProfile(profile, about, _whole(question, profile, template)) for profile, about in ABOUT.items()]
-
-
-def _whole(question: str, profile: Profile, template: str) -> PhaseEstimate | None:
-    try:
-        return estimated(question, settings_from({"profile": profile, "template": template or None}))[-1]
-    except UserError:
-        return None
+    return [
+        OfferedProfile(profile, about, whole(question, {"profile": profile, "template": template or None}))
+        for profile, about in ABOUT.items()
+    ]

@@ -13,7 +13,7 @@ from fathom.interfaces.dependencies import TheCaller, TheService
 from fathom.interfaces.page.forms import FormValues, Wrong, text
 from fathom.interfaces.page.rendering import page
 from fathom.interfaces.uploads import upload_form
-from fathom.service.caller import Caller, Role
+from fathom.service.caller import Caller
 from fathom.service.runs import RunService
 
 router = APIRouter(prefix="/corpora", include_in_schema=False)
@@ -28,7 +28,7 @@ async def list_corpora(request: Request, service: TheService, caller: TheCaller)
 @router.post("")
 async def create(request: Request, service: TheService, caller: TheCaller) -> Response:
     """Make a corpus of uploaded files."""
-    caller.check(Role.asker)
+    service.corpora.check_create(caller)
     given = FormValues()
     try:
         async with upload_form(request, service.corpora.corpora.limits) as form:
@@ -93,7 +93,7 @@ async def _list(
         found=await service.corpora.list(caller),
         given=given,
         wrong=wrong or Wrong(),
-        may_ask=caller.role.covers(Role.asker),
+        may_ask=caller.may_ask,
     )
 
 

@@ -11,12 +11,10 @@ from starlette.responses import RedirectResponse, Response
 
 from fathom.changes.model import CHANGES_FILES
 from fathom.client.shapes import MEDIA_TYPES, Form
-from fathom.errors import NotThere, RunNotFound, UserError
-from fathom.flows.runs.stored import find as find_stored
+from fathom.errors import NotThere, RunNotFound
 from fathom.interfaces.dependencies import TheCaller, TheRun, TheService
 from fathom.report.html import render_html, unsafe
-from fathom.service.caller import Caller
-from fathom.service.runs import RunHandle, RunService
+from fathom.service.runs import RunHandle
 from fathom.storage.names import slug
 from fathom.storage.store import REPORT_PAGE
 
@@ -53,7 +51,7 @@ async def file(run_id: str, name: _NAME, service: TheService, caller: TheCaller)
     try:
         run = await service.open(caller, run_id)
     except RunNotFound:
-        if earlier := await _in_folder(service, caller, run_id):
+        if earlier := await service.in_folder(caller, run_id):
             return RedirectResponse(f"/runs/{earlier}", HTTPStatus.SEE_OTHER)
         raise
     if name in _PAGES:
@@ -63,14 +61,6 @@ async def file(run_id: str, name: _NAME, service: TheService, caller: TheCaller)
     readable = kind.startswith("text/") or kind == "application/json"
     headers = dict(_PLAIN) if readable else {**_PLAIN, "Content-Disposition": f'attachment; filename="{name}"'}
     return Response(data, media_type="text/plain" if readable else kind, headers=headers)
-
-
-async def _in_folder(service: RunService, caller: Caller, name: str) -> str:
-    """Return the id of the run in a folder, which the report of a follow-up names; empty if there is none to see."""
-    try:
-        return (await service.open(caller, (await find_stored(service.store, name)).run_id)).run_id
-    except UserError:
-        return ""
 
 
 async def _page(run: RunHandle, name: str, *, framed: bool) -> Response:

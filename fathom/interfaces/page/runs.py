@@ -22,8 +22,7 @@ from fathom.interfaces.page.rendering import page
 from fathom.models import Draft, Plan, Report, RunState
 from fathom.models.plan import StepStatus
 from fathom.run.checklist import MOST_STEPS
-from fathom.service.caller import Caller, Role
-from fathom.service.events import LogReader
+from fathom.service.caller import Caller
 from fathom.service.reports import check as check_report
 from fathom.service.run_list import RunFilter
 from fathom.service.runs import RunHandle, RunService
@@ -149,9 +148,8 @@ async def _show(
     link: ShareLink | None = None,
 ) -> Response:
     caller, run = handle.caller, await handle.read()
-    report, story, around = await asyncio.gather(
-        _report(handle, run), read_story(handle), _around(service, run, caller)
-    )
+    report, log, around = await asyncio.gather(_report(handle, run), handle.log(), _around(service, run, caller))
+    story = story_of(log)
     return page(
         request,
         "run",
@@ -165,7 +163,7 @@ async def _show(
         given=given or FormValues(),
         checked=checked,
         told="told" in request.query_params,
-        may_answer=caller.role.covers(Role.asker),
+        may_answer=caller.may_ask,
         own=caller.may_change(run.owner),
         link=link,
         rows=[*(run.asked.plan.steps if run.asked and run.asked.plan else []), *[None] * _ROWS][:MOST_STEPS],
@@ -233,17 +231,6 @@ class Story:
             for step in plan.steps
         ]
         return plan.model_copy(update={"steps": now})
-
-
-async def read_story(run: RunHandle) -> Story:
-    """Return what has happened in a run.
-
-    Raises:
-        StoreError: the store fails.
-    """
-    found = run.found
-    folder = found.folder.folder if found.folder else ""
-    return story_of(await LogReader(run.store, found.run_id, found.stored.run_key, folder).new())
 
 
 def story_of(events: Sequence[RunEvent]) -> Story:

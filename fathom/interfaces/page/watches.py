@@ -17,7 +17,7 @@ from fathom.interfaces.dependencies import TheCaller, TheService
 from fathom.interfaces.page.forms import FormValues, Wrong, settings_of, text
 from fathom.interfaces.page.rendering import page
 from fathom.service import watches
-from fathom.service.caller import Caller, Role
+from fathom.service.caller import Caller
 from fathom.service.runs import RunService
 
 MOST = 100  # runs of a history
@@ -107,5 +107,5 @@ async def _list(
         every=_EVERY,
         profiles=[profile.value for profile in Profile],
         usual=ResearchSettings().profile.value,
-        may_ask=caller.role.covers(Role.asker),
+        may_ask=caller.may_ask,
     )
