@@ -32,7 +32,7 @@ __all__ = ["COMMANDS", "RUNS", "Fork", "Forks", "forking"]
 
 COMMANDS = (
     "fathom.interfaces.cli.commands",
-    "fathom.interfaces.cli.watch",
+    "fathom.interfaces.cli.progress",
     "fathom.flows.diagnosis",
     "fathom.flows.runs.listing",
     "fathom.flows.preflight",

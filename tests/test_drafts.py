@@ -14,7 +14,7 @@ from rich.text import Text
 
 from fathom.client.shapes import EventType, RunEvent
 from fathom.config.groups import Role, RoleModel
-from fathom.interfaces.cli.watch import RunWatcher
+from fathom.interfaces.cli.progress import RunWatcher
 from fathom.llm import listening
 from fathom.llm.base import ModelCall
 from fathom.llm.parsing import draft_of

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from fathom.config.groups import Budget
-from fathom.interfaces.cli.watch import RunWatcher
+from fathom.interfaces.cli.progress import RunWatcher
 from fathom.models import Account, Plan, PlanStep, StepStatus
 from fathom.telemetry.progress import Event, doing, listen, publish
 from tests.inprocess import QUERY, investigated

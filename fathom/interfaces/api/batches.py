@@ -13,7 +13,7 @@ from fathom.client.standing import Batch, BatchCaps, BatchList, BatchRequest
 from fathom.config.given import wrong_in
 from fathom.config.groups import Profile
 from fathom.errors import InvalidInput, WrongMediaType
-from fathom.interfaces.api.parts import JSON
+from fathom.interfaces.api.common import JSON
 from fathom.interfaces.dependencies import TheCaller, TheService
 from fathom.service import batches
 

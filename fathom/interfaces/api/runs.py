@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query, Response
 from fastapi.responses import StreamingResponse
 
 from fathom.client.shapes import AnswerRequest, FollowUpRequest, RemarkRequest, Run, RunList, RunRequest
-from fathom.interfaces.api.parts import (
+from fathom.interfaces.api.common import (
     JSON_ONLY,
     PULSE_SECONDS,
     STREAM,

@@ -25,7 +25,7 @@ from fathom.client.sessions import (
 )
 from fathom.client.shapes import EventType, Run, RunEvent, RunRequest
 from fathom.errors import NoReport
-from fathom.interfaces.api.parts import JSON_ONLY, PULSE, PULSE_SECONDS, STREAM, EventStream, LastEvent
+from fathom.interfaces.api.common import JSON_ONLY, PULSE, PULSE_SECONDS, STREAM, EventStream, LastEvent
 from fathom.interfaces.dependencies import TheCaller, TheService
 from fathom.models import Plan, RunState, StepStatus
 from fathom.service import sessions

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Path, Response
 
 from fathom.client.shapes import Run
 from fathom.client.standing import Watch, WatchChange, WatchHistory, WatchList, WatchRequest
-from fathom.interfaces.api.parts import JSON_ONLY, Limit
+from fathom.interfaces.api.common import JSON_ONLY, Limit
 from fathom.interfaces.dependencies import TheCaller, TheService
 from fathom.service import watches
 

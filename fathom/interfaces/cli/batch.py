@@ -66,8 +66,8 @@ def batch(
 
     from fathom.batch.questions import format_of, read_questions
     from fathom.flows.preflight import batch_caps, check_batch, estimated_batch
+    from fathom.interfaces.cli.progress import show_batch
     from fathom.interfaces.cli.research import named, show_estimate
-    from fathom.interfaces.cli.watch import show_batch
     from fathom.storage.lease import result_key
     from fathom.storage.names import slug
 
@@ -128,7 +128,7 @@ def research_batch(
     import logging
 
     from fathom.flows.server import be_patient, ensure_api
-    from fathom.interfaces.cli.watch import BatchWatch
+    from fathom.interfaces.cli.progress import BatchWatch
     from fathom.telemetry.progress import listen
 
     logging.raiseExceptions = False  # the user need not know of a log line that cannot be sent

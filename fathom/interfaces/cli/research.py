@@ -17,7 +17,7 @@ from fathom.interfaces.cli.printing import line, one_line, open_page, output, sh
 if TYPE_CHECKING:
     from prefect.client.schemas.objects import FlowRun
 
-    from fathom.interfaces.cli.watch import RunWatcher
+    from fathom.interfaces.cli.progress import RunWatcher
     from fathom.models import Report, RunResult
     from fathom.run.engine import Parent
     from fathom.run.estimate import Bounds, PhaseEstimate
@@ -117,7 +117,7 @@ def follow(
     from fathom.flows.preflight import artifact_root
     from fathom.flows.runs.stored import reference, report_of
     from fathom.flows.server import ensure_api
-    from fathom.interfaces.cli.watch import RunWatcher
+    from fathom.interfaces.cli.progress import RunWatcher
     from fathom.telemetry.progress import listen
 
     run_id = address = ""

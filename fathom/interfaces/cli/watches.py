@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from fathom.flows.runs.comparing import Ended
     from fathom.flows.watches import WatchedQuestion
-    from fathom.interfaces.cli.watch import RunWatcher as Progress
+    from fathom.interfaces.cli.progress import RunWatcher as Progress
     from fathom.models import RunResult
 
 watch = typer.Typer(

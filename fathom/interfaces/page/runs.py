@@ -149,15 +149,15 @@ async def _show(
 ) -> Response:
     caller, run = handle.caller, await handle.read()
     report, log, around = await asyncio.gather(_report(handle, run), handle.log(), _around(service, run, caller))
-    story = story_of(log)
+    timeline = timeline_of(log)
     return page(
         request,
         "run",
         HTTPStatus.UNPROCESSABLE_ENTITY if wrong else HTTPStatus.OK,
         run=run,
-        plan=run.plan if run.state.ended else story.plan(run.plan),
+        plan=run.plan if run.state.ended else timeline.plan(run.plan),
         over=run.state.ended,
-        story=story,
+        timeline=timeline,
         report=report,
         wrong=wrong or Wrong(),
         given=given or FormValues(),
@@ -197,7 +197,7 @@ _QUIET = ("llm_called",)
 
 
 @dataclass(frozen=True)
-class Told:
+class TimelineEntry:
     """One thing that the page shows by itself, such as a note with its sources."""
 
     title: str
@@ -207,14 +207,14 @@ class Told:
 
 
 @dataclass
-class Story:
+class Timeline:
     """What has happened so far. `last`: the id of the last event."""
 
     last: int = 0
-    notes: list[Told] = field(default_factory=list)
+    notes: list[TimelineEntry] = field(default_factory=list)
     sections: list[Draft] = field(default_factory=list)  # in the order of the report
-    remarks: list[Told] = field(default_factory=list)
-    warnings: list[Told] = field(default_factory=list)
+    remarks: list[TimelineEntry] = field(default_factory=list)
+    warnings: list[TimelineEntry] = field(default_factory=list)
     steps: dict[str, StepStatus] = field(default_factory=dict)  # by their ids, as far as they have ended
     now: set[str] = field(default_factory=set)  # ids of those that have begun and not ended
     sources: int = 0
@@ -233,9 +233,9 @@ class Story:
         return plan.model_copy(update={"steps": now})
 
 
-def story_of(events: Sequence[RunEvent]) -> Story:
+def timeline_of(events: Sequence[RunEvent]) -> Timeline:
     """Return what some events tell."""
-    story = Story(last=events[-1].id if events else 0)
+    timeline = Timeline(last=events[-1].id if events else 0)
     known: dict[str, dict[str, Any]] = {}
     sections: dict[int, Draft] = {}  # by their places: one may be written again
     for event in events:
@@ -248,27 +248,29 @@ def story_of(events: Sequence[RunEvent]) -> Story:
             case EventType.note_created:
                 ids = data.get("source_ids")
                 sources = [known[i] for i in ids if i in known] if isinstance(ids, list) else []
-                story.notes.append(
-                    Told(str(data.get("title", "")), event.at, _plain(str(data.get("summary", ""))), sources=sources)
+                timeline.notes.append(
+                    TimelineEntry(
+                        str(data.get("title", "")), event.at, _plain(str(data.get("summary", ""))), sources=sources
+                    )
                 )
             case EventType.section:
                 with suppress(ValidationError):  # a line of another version
                     section = Draft.model_validate({name: data.get(name) for name in Draft.model_fields})
                     sections[section.position] = section
             case EventType.step_started:
-                story.now.add(str(data.get("step_id")))
+                timeline.now.add(str(data.get("step_id")))
             case EventType.step_completed:
-                story.steps[str(data.get("step_id"))] = StepStatus(str(data["status"]))
-                story.now.discard(str(data.get("step_id")))
+                timeline.steps[str(data.get("step_id"))] = StepStatus(str(data["status"]))
+                timeline.now.discard(str(data.get("step_id")))
             case EventType.warning | EventType.error:
-                story.warnings.append(Told(event.message, event.at))
+                timeline.warnings.append(TimelineEntry(event.message, event.at))
             case _ if state == "steered":
-                story.remarks.append(Told(event.message, event.at))
+                timeline.remarks.append(TimelineEntry(event.message, event.at))
         if state not in _QUIET and event.id:
-            story.log.append(event)
-    story.sources = len(known)
-    story.sections = [sections[position] for position in sorted(sections)]
-    return story
+            timeline.log.append(event)
+    timeline.sources = len(known)
+    timeline.sections = [sections[position] for position in sorted(sections)]
+    return timeline
 
 
 def _plain(text: str) -> str:
