@@ -21,6 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from starlette.responses import StreamingResponse
 
+from fathom.batch.folder import BATCHES, QUESTIONS
 from fathom.config.secrets import without_credentials
 from fathom.errors import InvalidInput, NotSignedIn
 from fathom.interfaces import gate as access
@@ -194,6 +195,36 @@ def test_another_users_run_does_not_exist(house: House) -> None:
             if path.startswith(access.PROGRAMS):  # pages tell it as a page
                 refused(answer, 404, other.json()["code"])
             assert answer.text.replace(house.run_id, nowhere) == other.text
+
+
+def test_nothing_of_somebody_else_exists(house: House) -> None:
+    """Watches, batches, corpora and sessions are kept from others by the rule that runs are, in the same words."""
+    batch = "made-1a2b3c4d"
+    kept = {"owner": "root", "created": "2026-11-01T06:00:00+00:00", "questions": 1, "run_id": str(uuid.uuid4())}
+    for path, text in (
+        (f".serve/batches/{batch}.json", json.dumps(kept)),
+        (f"{BATCHES}/{batch}/{QUESTIONS}", '{"question": "What is a slot?"}\n'),
+    ):
+        (house.served.root / path).parent.mkdir(parents=True, exist_ok=True)
+        (house.served.root / path).write_text(text, encoding="utf-8")
+    with house.client("root") as root, house.client("bob") as bob:
+        watched = {"question": "What is a slot?", "cron": "0 6 1 1 *", "name": "slots"}
+        assert root.post("/api/v1/watches", json=watched).status_code == 201
+        files = {"files": ("a.md", b"# Slots\n\nA slot holds a value.\n")}
+        assert root.post("/api/v1/corpora", data={"name": "slots"}, files=files).status_code == 201
+        session = root.post("/research/sessions", json={"config": {}}).json()["id"]
+        for folder, name, other in (
+            ("/api/v1/watches", "slots", "plots"),
+            ("/api/v1/batches", batch, "made-4d3c2b1a"),
+            ("/api/v1/corpora", "slots", "plots"),
+            ("/research/sessions", session, str(uuid.uuid4())),
+        ):
+            assert root.get(f"{folder}/{name}").status_code == 200
+            for method in ("GET", "DELETE"):
+                answer, missing = (bob.request(method, f"{folder}/{one}") for one in (name, other))
+                refused(answer, 404, missing.json()["code"])
+                assert answer.text.replace(name, other) == missing.text
+            assert root.delete(f"{folder}/{name}").status_code == 204
 
 
 def test_readers_change_nothing(house: House) -> None:
