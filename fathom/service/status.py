@@ -67,7 +67,7 @@ async def estimate(service: RunService, caller: Caller, request: RunRequest) -> 
     )
 
 
-def whole(question: str, given: dict[str, Any]) -> PhaseEstimate | None:
+def whole_estimate(question: str, given: dict[str, Any]) -> PhaseEstimate | None:
     """Return what a question would use in all with some settings; None if that cannot be told. It blocks."""
     try:
         return estimated(question, settings_from(given))[-1]

@@ -28,7 +28,7 @@ from fathom.models import RunState
 from fathom.run.estimate import PhaseEstimate
 from fathom.service.caller import Caller, Role
 from fathom.service.runs import RunService
-from fathom.service.status import whole
+from fathom.service.status import whole_estimate
 
 RECENT = 6
 LONGEST = 10_000
@@ -126,6 +126,6 @@ async def _offers(question: str, template: str) -> list[OfferedProfile]:
 @lru_cache(maxsize=256)
 def _estimated(question: str, template: str) -> list[OfferedProfile]:
     return [
-        OfferedProfile(profile, about, whole(question, {"profile": profile, "template": template or None}))
+        OfferedProfile(profile, about, whole_estimate(question, {"profile": profile, "template": template or None}))
         for profile, about in ABOUT.items()
     ]
