@@ -28,7 +28,7 @@ from fathom.interfaces import gate as access
 from fathom.interfaces.app import create_app, on_error
 from fathom.interfaces.gate import Gate
 from fathom.models import RunState
-from fathom.service.browser_sessions import COOKIE, Sessions
+from fathom.service.browser_sessions import COOKIE, BrowserSessions
 from fathom.service.caller import Limits, Role
 from fathom.service.options import Options
 from fathom.service.tokens import Tokens
@@ -314,10 +314,10 @@ def test_sessions_that_are_forged(house: House) -> None:
         said = signed_in.headers["set-cookie"].lower()
         assert "httponly" in said and "samesite=lax" in said and "max-age=" in said and "secure" not in said
         cookie = page.cookies[COOKIE]
-        session = asyncio.run(Sessions(store).read(cookie))
+        session = asyncio.run(BrowserSessions(store).read(cookie))
         assert house.tokens["root"][20:] not in cookie
         assert page.get(run).status_code == 200
-        other = asyncio.run(Sessions(ArtifactStore(f"memory://{uuid.uuid4()}")).begin(session.token_id)).cookie
+        other = asyncio.run(BrowserSessions(ArtifactStore(f"memory://{uuid.uuid4()}")).begin(session.token_id)).cookie
         parts = cookie.split(".")
         forged = [
             other,
@@ -528,12 +528,12 @@ def test_no_other_text_is_a_token(text: str, at: int, char: str) -> None:
 def test_no_other_text_is_a_session(text: str, at: int, char: str) -> None:
     async def tried() -> None:
         store = ArtifactStore(f"memory://{uuid.uuid4()}")
-        session = await Sessions(store).begin("0" * 12)
-        assert await Sessions(store).read(session.cookie) == session
+        session = await BrowserSessions(store).begin("0" * 12)
+        assert await BrowserSessions(store).read(session.cookie) == session
         for other in {text, session.cookie[:at] + char + session.cookie[at + 1 :], session.cookie + char}:
             if other != session.cookie:
                 with pytest.raises(NotSignedIn):
-                    await Sessions(store).read(other)
+                    await BrowserSessions(store).read(other)
 
     asyncio.run(tried())
 

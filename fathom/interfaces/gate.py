@@ -21,7 +21,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from fathom.errors import FathomError, ForeignPage, InvalidInput, NotAllowed, NotSignedIn, NotThere, TooLarge, WrongHost
-from fathom.service.browser_sessions import COOKIE, BrowserSession, Sessions
+from fathom.service.browser_sessions import COOKIE, BrowserSession, BrowserSessions
 from fathom.service.caller import Caller, Role
 from fathom.service.limits import RequestRates
 from fathom.service.options import Options
@@ -54,7 +54,7 @@ class Gate:
         self.options = options
         self.store = ArtifactStore(options.artifacts)
         self.tokens = Tokens(self.store)
-        self.sessions = Sessions(self.store)
+        self.sessions = BrowserSessions(self.store)
         self.rates = RequestRates()
 
     async def admit(self, scope: Scope, headers: Headers) -> Visit:
