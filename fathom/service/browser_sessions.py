@@ -1,4 +1,4 @@
-"""BrowserSessions of the page: a signed cookie that names a token by its id and holds no secret.
+"""Sessions of the page: a signed cookie that names a token by its id and holds no secret.
 
 The key that signs is on the store (`.serve/key.json`), so every server on it takes the cookies of the others. A session
 ends with its token, after a time, and when its holder signs out (`.serve/signed-out/`).
