@@ -91,7 +91,7 @@ def test_more_questions_than_steps_share_the_last_step() -> None:
 
 def test_the_question_is_the_first_query() -> None:
     query = "Which of the US states have the most national parks?"
-    assert planned(query).steps[0].queries == [query.rstrip("?")]
+    assert planned(query).steps[0].queries[0] == query.rstrip("?")
 
 
 def test_documents_that_share_a_common_word_only_are_no_steps() -> None:

@@ -32,7 +32,7 @@ from fathom.models.evidence import Claim, SourceQuality
 from fathom.storage.store import json_bytes
 
 PROVENANCE = "provenance.json"
-RULES = 3
+RULES = 4
 """The rules by which claims are found and checked. It counts up when the same report over the same texts may get
 other claims or verdicts."""
 _OWN_DIGEST = b'"sha256": "%s"'

@@ -1,8 +1,9 @@
 """The verdict of words alone, which says no more than words can tell.
 
-`supported`: a cited source says the claim word for word, or has every cell of a row in one row. `not_stated`: a number,
-date, name or piece of code of the claim stands nowhere in any cited source, its title and address included. All else is
-`not_checked`: a comparison of words is near chance on sentences in other words (docs/evidence.md has the figures).
+`supported`: a cited source says the claim word for word, or has every cell of a row in one row, or the claim is
+computed from what cited sources state (`computed.py`). `not_stated`: a number, date, name or piece of code of the claim
+stands nowhere in any cited source, its title and address included. All else is `not_checked`: a comparison of words is
+near chance on sentences in other words (docs/evidence.md has the figures).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import NamedTuple
 
 from fathom.evidence.claims import Statement
 from fathom.evidence.complaints import named_in, words_of
+from fathom.evidence.computed import computed_from
 from fathom.evidence.likeness import MAX_PASSAGES, nearest, nearest_rows, verbatim
 from fathom.evidence.passages import Search, SourcePassage
 from fathom.facts.code import code_spans, has_identifier, identifiers, lines_nowhere, pieces_nowhere, without_code
@@ -89,6 +91,8 @@ def check(statement: Statement, search: Search) -> ByWords:
 def said_in(statement: Statement, search: Search) -> list[SourcePassage]:
     """Return where the sources of a claim say it word for word, or have all cells of a row: then words support it."""
     ids = statement.checked_against or None
+    if (computed := computed_from(statement.sentence, search, ids)) is not None:
+        return computed
     if statement.kind == "table":
         rows = nearest_rows(statement.sentence, search, ids)
         return rows.passages if rows and not rows.missing else []

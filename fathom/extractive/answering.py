@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from fathom.extractive.computing import computed_answer
 from fathom.extractive.questions import is_verb
 from fathom.extractive.statements import Quotations, Quoted, QuotedStatement, Succession, asked_by, quotations_for
 from fathom.models import Note
@@ -83,6 +84,9 @@ def choose_answer(request: AnswerRequest) -> ChosenAnswer | None:
     quotations = quotations_for(request.notes, request.passages)
     if not quotations.sources:
         quotations = Quotations.of_statements(_summaries(request.notes))
+    computed = computed_answer(quotations, request.query)
+    if computed and computed.is_all and computed.sentence and _fits(computed.sentence):
+        return ChosenAnswer(computed.sentence, computed.sources, Signs(1.0, 1.0, of_kind=True, rival=0.0))
     succession = Succession(quotations, request.query)
     candidates: list[_Candidate] = []
     for found in succession.found[:CONSIDERED]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fathom.contradictions.finding import Said, find_contradictions
+from fathom.extractive.hops import answers_both, hop_of, name_of
 from fathom.extractive.questions import (
     broader,
     capitalized,
@@ -22,6 +23,7 @@ from fathom.text.terms import terms
 
 ON_QUESTION = 0.3  # share of a question's terms, by worth, from which a contradiction matters to it
 QUERY_WORDS = 10
+HALF_WAY = 5  # the highest score as long as only the first of two hops was made
 MOST_CONTRADICTIONS = 5
 MOST_MISSING = 5  # words named in one gap
 TITLE_WORDS = 20
@@ -42,6 +44,9 @@ def reflect(request: ReflectRequest) -> ReflectAnswer:
     best = Quotations.of_statements(statements).share(request.query)
     steps = sum(min(1.0, share / ANSWERED) for share in held.values()) / len(held)
     score = 1 + round(9 * (covered + min(1.0, best / ANSWERED) + steps) / 3) if request.notes else 1
+    second = _second_hop(request, statements)
+    if second:
+        score = min(score, HALF_WAY)
     return ReflectAnswer(
         sufficiency_score=score,
         reasoning=(
@@ -56,8 +61,20 @@ def reflect(request: ReflectRequest) -> ReflectAnswer:
         contradictions=find_contradictions(
             (Said(s.text, s.sources) for s in _on_question(request.query, statements)), MOST_CONTRADICTIONS
         ),
-        follow_up_steps=_follow_ups(request, missing)[: request.max_follow_ups],
+        follow_up_steps=[*second, *_follow_ups(request, missing)][: request.max_follow_ups],
     )
+
+
+def _second_hop(request: ReflectRequest, statements: list[QuotedStatement]) -> list[FollowUpStep]:
+    """Return the step that asks with the name of what the question only describes, once the notes have that name."""
+    hop = hop_of(request.query)
+    quotations = Quotations.of_statements(statements)
+    name = name_of(hop, quotations) if hop else ""
+    if not hop or not name or answers_both(hop, quotations, request.query):
+        return []
+    step = _asked(hop.of(name))
+    known = {each.title.casefold() for each in request.plan.steps}
+    return [] if step.title.casefold() in known else [step]
 
 
 def _status(held: float, empty: bool) -> StepStatus:

@@ -12,6 +12,8 @@ import textwrap
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from fathom.extractive.comparisons import comparison_of
+from fathom.extractive.hops import hop_of
 from fathom.extractive.questions import (
     ANY_OF,
     QuestionPart,
@@ -28,6 +30,7 @@ from fathom.extractive.questions import (
     topic_terms,
     with_related,
 )
+from fathom.extractive.tables import words_of_superlative
 from fathom.models import Document, Kind, Plan, Priority, Width
 from fathom.retrieval.ranking import Passage, rank_passages
 from fathom.roles import PlanAnswer, PlanRequest
@@ -40,6 +43,8 @@ QUERY_CHARS = 380
 QUERIES = 3
 HEADING_STEPS = 2
 HEADING_SHARE = 0.5  # of the question's terms, that a heading and its document's title hold together
+OVERVIEW = "table list statistics comparison"
+"""What pages are called that have many of a kind: the greatest of them is found there, not on the page of one."""
 NEAR_BEST = 0.5  # of the best heading's score
 ALIKE = 0.85  # share of common terms from which two titles name the same thing
 _APPARATUS = frozenset(("references", "notes", "see also", "external links", "further reading", "bibliography"))
@@ -62,7 +67,7 @@ def plan(request: PlanRequest) -> PlanAnswer:
     if len(steps) > room:
         steps = [*steps[: room - 1], _joined(steps[room - 1 :])]
     steps = [*clarified, *steps]
-    steps += [_part_step(part, question) for question in questions for part in parts_of(question)]
+    steps += [step for question in questions for step in _part_steps(question)]
     if request.questions:
         del steps[len(clarified) + room :]
         steps += _template_steps(request, max(1, request.max_steps - len(steps)))
@@ -113,7 +118,21 @@ def _cut(text: str, words: int) -> str:
 
 def _question_step(question: str, query: str) -> PlannedStep:
     title = _title(question, query)
-    return _step(title, f"Find the passages that answer: {title}", [question], Priority.high)
+    overview = [f"{asked} {OVERVIEW}"] if (asked := words_of_superlative(question)) else []
+    return _step(title, f"Find the passages that answer: {title}", [question, *overview], Priority.high)
+
+
+def _part_steps(question: str) -> Iterator[PlannedStep]:
+    """Yield a step for each thing that a question compares, or for each part that it lists."""
+    if compared := comparison_of(question):
+        for side in compared.sides:
+            title = f"{capitalized(side)}: {compared.wording}" if compared.wording else f"About {side}"
+            yield _step(
+                title, f"{ANY_OF} {compared.query(side)}", [compared.query(side), f"{side} {question}"], Priority.high
+            )
+        return
+    for part in parts_of(question):
+        yield _part_step(part, question)
 
 
 def _part_step(part: QuestionPart, question: str) -> PlannedStep:
@@ -275,11 +294,19 @@ def judge(query: str) -> EffortJudgement:
     text = " ".join(questions[0].split())
     found = (kind for kind, form in _FORMS.items() if form.search(query if kind is Kind.survey else text))
     kind = next(found, None)
+    if kind in (None, Kind.fact) and comparison_of(text):
+        kind = Kind.comparison
     parts = [part for question in questions for part in parts_of(question)]
     if len(questions) > 2 or len(query.split()) >= BROAD_WORDS or kind is Kind.survey:
         return EffortJudgement(kind or Kind.survey, Width.broad)
     if kind is None:
         return EffortJudgement(Kind.survey, Width.medium)
     sides = kind is Kind.comparison or not parts
-    one = len(questions) == 1 and sides and not _OPEN.search(query) and len(terms(text)) <= NARROW_TERMS
+    one = (
+        len(questions) == 1
+        and sides
+        and not hop_of(query)
+        and not _OPEN.search(query)
+        and len(terms(text)) <= NARROW_TERMS
+    )
     return EffortJudgement(kind, Width.narrow if one else Width.medium)

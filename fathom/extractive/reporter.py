@@ -15,6 +15,8 @@ from textwrap import shorten
 from typing import NamedTuple
 
 from fathom.config.templates import TemplateSection
+from fathom.extractive.computing import computed_answer
+from fathom.extractive.hops import second_hop
 from fathom.extractive.questions import capitalized, families, questions_of, topic_terms
 from fathom.extractive.statements import (
     ON_QUESTION,
@@ -82,10 +84,18 @@ def _title(query: str) -> str:
 def _answered(request: OutlineRequest) -> Answered:
     """Return whether quotations answer the question, may do so, or have something on only some of its parts."""
     quotations = quotations_for(request.notes, request.passages)
-    found = {quotations.answer(question) for question in questions_of(request.query)}
+    if hop := second_hop(quotations, request.query):
+        return hop.answered
+    questions = questions_of(request.query)
+    found = {_answered_by(quotations, each) for each in questions}
     if Answered.no in found:
         return Answered.no if len(found) == 1 else Answered.partly
     return Answered.maybe if Answered.maybe in found else Answered.yes
+
+
+def _answered_by(quotations: Quotations, question: str) -> Answered:
+    computed = computed_answer(quotations, question)
+    return Answered.yes if computed and computed.is_all else quotations.answer(question)
 
 
 def _section(steps: list[PlanStep], request: OutlineRequest) -> OutlinedSection:
@@ -159,7 +169,7 @@ CITED = re.compile(r"\s*(?:\[S[0-9a-f]{6,64}\])+\s*")
 def write_section(request: SectionRequest) -> Text:
     """Return a section of quotations that no earlier section has; the first one answers each part of the question."""
     if request.position == 0:
-        body = _answer(quotations_for(request.notes, request.passages), questions_of(request.query))
+        body = _answer(quotations_for(request.notes, request.passages), request.query)
     elif request.is_given:
         return Text(text=write_given_section(request) or NOTHING_FOUND)
     else:
@@ -167,18 +177,28 @@ def write_section(request: SectionRequest) -> Text:
     return Text(text=body or NOTHING_NEW)
 
 
-def _answer(quotations: Quotations, questions: Sequence[str]) -> str:
-    """Return the best quotations for each question, and what of them was not found."""
+def _answer(quotations: Quotations, query: str) -> str:
+    """Return the best quotations for each question of a query, what is computed of them, and what was not found."""
+    hop = second_hop(quotations, query)
+    questions = [hop.inner, hop.asked] if hop else questions_of(query)
     room = max(PART_TOKENS, ANSWER_TOKENS // len(questions))
     shown: list[Quoted] = []
+    computed: list[str] = []
     missing: list[str] = []
     for question in questions:
+        if found := computed_answer(quotations, question):
+            computed += [cited([found.sentence], found.sources)] if found.sentence else []
+            shown += found.quoted
+            if found.is_all:
+                continue
         succession = Succession(quotations, question)
+        if hop and question == hop.asked:
+            succession.found = list(hop.found)
         shown += succession.shown(quotations.choose(_best(succession.found), question, room))
-        if len(questions) > 1 and quotations.answered_by(succession.found, question) is Answered.no:
+        if len(questions) > 1 and not hop and quotations.answered_by(succession.found, question) is Answered.no:
             missing.append(question)
-    lines = [f"{NOT_FOUND} {question.rstrip('?')}?" for question in missing]
-    return "\n\n".join(filter(None, [_quoted(quotations, _once(shown)), *lines]))
+    absent = [f"{NOT_FOUND} {question.rstrip('?')}?" for question in missing]
+    return "\n\n".join(filter(None, [*computed, _quoted(quotations, _once(shown)), *absent]))
 
 
 def _once(shown: Iterable[Quoted]) -> Iterator[Quoted]:

@@ -25,6 +25,7 @@ from fathom.retrieval.asked import (
 from fathom.retrieval.ranking import Passage, titled
 from fathom.retrieval.relevance import Chosen, Found, RankedExcerpts
 from fathom.sources.signals import is_sensational_title
+from fathom.text.tables import joined_tables
 
 ANSWERED = 0.54
 """Share of a question's terms, by worth, from which an excerpt may be its answer; see docs/extractive.md."""
@@ -139,9 +140,30 @@ class Quotations:
         """Return a statement or text by its number."""
         return self._evidence.passages[number].text
 
+    def texts(self) -> tuple[Sequence[str], Sequence[str]]:
+        """Return the titles of all statements or texts, and what each says."""
+        return self.titles, [self.whole(number) for number in range(len(self.titles))]
+
+    def joined(self) -> tuple[Sequence[str], Sequence[str]]:
+        """Return the titles of all sources, and what is known of each: a note may quote a table in several pieces."""
+        known: dict[tuple[str, ...], list[int]] = {}
+        for number, sources in enumerate(self.sources):
+            known.setdefault(sources, []).append(number)
+        return [self.titles[numbers[0]] for numbers in known.values()], [
+            joined_tables([self.whole(number) for number in numbers]) for numbers in known.values()
+        ]
+
     def says(self, found: Found) -> str:
         """Return the words of an excerpt, without its lead-in."""
         return self._evidence.says(found)
+
+    def sentences(self, found: Found) -> list[str]:
+        """Return the sentences, rows or items of an excerpt, without its lead-in."""
+        return self._evidence.sentences(found)
+
+    def heading(self, found: Found) -> str:
+        """Return the heading above an excerpt; empty without one."""
+        return self._evidence.heading(found)
 
     def share(self, question: str) -> float:
         """Return the largest share of a question's terms, by worth, that one excerpt holds."""

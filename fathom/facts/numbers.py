@@ -32,6 +32,7 @@ power: W 1 watt, kW 1000 kilowatt, MW 1000000 megawatt, GW 1000000000 gigawatt, 
 energy: Wh 1 watt-hour, kWh 1000 kilowatt-hour, MWh 1000000 megawatt-hour, GWh 1000000000 gigawatt-hour
 energy: TWh 1000000000000 terawatt-hour
 frequency: Hz 1 hertz, MHz 1000000 megahertz, GHz 1000000000 gigahertz
+sound: dB 1 decibel
 data: kB 1000 kilobyte, MB 1000000 megabyte, GB 1000000000 gigabyte, TB 1000000000000 terabyte
 speed: km/h 1 kph, m/s 3.6, mph 1.609344, knot 1.852
 """
@@ -43,6 +44,7 @@ pound: £ 1 sterling gbp
 yuan: ¥ 1 yuan cny
 yen: ¥ 1 yen jpy
 franc: CHF 1 franc franken
+crown: kr 1 crown krone kronen kronor krona
 """
 _WORDS = "zero one two three four five six seven eight nine ten \
 eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
@@ -199,7 +201,8 @@ def _number(found: re.Match[str]) -> Number:
     behind = list(islice(_behind(found.string, found.end()), 3))
     scale = behind[0][1].lower() if behind else ""
     thousands = found["digits"] and found.string.startswith("k", found.end())  # 10k
-    power = SCALES.get(scale, 0) or (_LETTERS.get(scale, 0) if currency or thousands else 0)
+    money = currency or (behind[1:2] and _is_money(behind[1][1]))  # "£4.2m", "4.2 m euros"
+    power = SCALES.get(scale, 0) or (_LETTERS.get(scale, 0) if money or thousands else 0)
     words, end = behind[bool(power) :], behind[0].end() if power else found.end()
     unit, used = _unit([word[1] for word in words[:2]])
     if used:
@@ -237,6 +240,11 @@ def _unit(words: Sequence[str]) -> tuple[str, int]:
         if unit and (used == 1 or unit.dimension in CURRENCIES):  # "96 million US dollars"
             return unit.sign, used
     return "", 0
+
+
+def _is_money(word: str) -> bool:
+    unit = UNITS.get(word.lower())
+    return unit is not None and unit.dimension in CURRENCIES
 
 
 def _counted(words: Sequence[re.Match[str]]) -> Iterator[str]:

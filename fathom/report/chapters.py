@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from fathom.evidence.computed import MARK
 from fathom.models import (
     Answered,
     Bibliographic,
@@ -28,6 +29,11 @@ from fathom.text.plain import clean_line, counted
 EXTRACTIVE_NOTICE = (
     "Every sentence of this report is a quotation from the source it cites, selected by its words. No language model "
     "wrote the report or judged whether it answers the question."
+)
+COMPUTED_NOTICE = (
+    f"What begins with “{MARK.strip()}” follows from values that the sources cited state. Every other sentence of this "
+    "report is a quotation from the source it cites, selected by its words. No language model wrote the report or "
+    "judged whether it answers the question."
 )
 NAMED_AUTHORS = 3
 MOST_REASONS = 2  # why an answer is sure or not
@@ -176,7 +182,7 @@ def _weighed(ids: Sequence[str], sources: Mapping[str, Source], qualities: Mappi
 
 def _answer(report: Report, found: AnswerBox, *, making: bool) -> str:
     made = making_parts(report.made, timed=False) if making else []
-    notice = [EXTRACTIVE_NOTICE] if report.extractive else []
+    notice = [notice_of(report)] if report.extractive else []
     return "\n\n".join([_sure_answer(found), *([escaped(" · ".join(made))] if made else []), *notice])
 
 
@@ -184,6 +190,11 @@ def _sure_answer(found: AnswerBox) -> str:
     before = [escaped(said)] if (said := said_before(found)) else []
     sure = f"**How sure:** {found.sure}. {escaped(in_short(found.why))}"
     return "\n\n".join([*before, _safe(found.section), sure])
+
+
+def notice_of(report: Report) -> str:
+    """Return what is to be known of a report that no model wrote."""
+    return COMPUTED_NOTICE if any(claim.sentence.startswith(MARK) for claim in report.claims) else EXTRACTIVE_NOTICE
 
 
 def said_before(found: AnswerBox) -> str:

@@ -25,12 +25,12 @@ from fathom.evidence.trace import others
 from fathom.models import Claim, Phase, Report
 from fathom.report.answer import AnswerBox, answer_of, making_parts
 from fathom.report.chapters import (
-    EXTRACTIVE_NOTICE,
     better_side,
     cited_sources,
     credit_of,
     in_short,
     language_of,
+    notice_of,
     question_of,
     said_before,
     sides_of,
@@ -69,7 +69,7 @@ def render_html(report: Report, phases: Sequence[Phase] = ()) -> str:
         report=report,
         question=clean_line(report.query) if report.parent else question_of(report),
         parent=report.parent,
-        notice=EXTRACTIVE_NOTICE,
+        notice=notice_of(report),
         answer=answer,
         answer_html=section_html(report.sections[0], _claims(report, 0), numbers, (0, answer.end)) if answer else "",
         before=said_before(answer) if answer else "",

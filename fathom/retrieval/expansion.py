@@ -102,7 +102,8 @@ staff; headcount: employees staff; workers: employees staff; illness: disease; d
 medicine: drug; kids: children; repair: fix; fix: repair; fault: failure defect; manual: guide handbook; handbook: guide
 manual; rule: regulation requirement; regulation: rule; picture: image photo; photo: picture image; pupils: students;
 students: pupils; phone: telephone; earn: profit income pay; income: revenue profit; situated: located lies; crossing:
-cross passage; cross: crossing; opened: open inaugurated; inaugurated: opened; collapse: fell
+cross passage; cross: crossing; opened: open inaugurated; inaugurated: opened; collapse: fell;
+led: lead head chief; lead: led head chief executive; leads: led head chief executive; leader: led head chief
 """
 
 
@@ -160,6 +161,7 @@ _HELD: Mapping[str, str] = {
     "<people>": _measured(
         r"(?:\w+ )?(?:people|persons?|inhabitants|residents|citizens|employees|workers|staff|members|visitors|users)"
     ),
+    "<sound>": _measured(r"dB(?:\(A\)|A)?|decibels?"),
     "<frequency>": (
         r"\b(?:once|twice|daily|hourly|weekly|monthly|yearly|annually|(?:times|once|twice) (?:an?|per|every)|"
         rf"every (?:other |{_SMALL_NUMBERS}|\d+|second|third|few)?\s?(?:day|week|month|year|hour|minute|second)s?)\b"
@@ -175,10 +177,11 @@ _HELD: Mapping[str, str] = {
     "<version>": r"\b(?:v|version )?\d+\.\d+(?:\.\d+)?\b",
 }
 _ASKED = """
-heavy heavier heaviest lightest weigh weight mass: <mass>
+loud louder loudest quiet quieter quietest noise noisy noisier noisiest: <sound>
+heavy heavier heaviest lighter lightest weigh weight mass: <mass>
 tall taller tallest high higher highest height deep deeper deepest depth wide wider widest width: (<length>)
 distance: <length>
-long longer longest length: <length> <duration>
+long longer longest shorter shortest length: <length> <duration>
 far further: <length> <date>
 big bigger biggest large larger largest small smaller smallest size: (<length>) (<area>) (<volume>) (<data>) (<people>)
 area: <area>

@@ -204,6 +204,16 @@ class RankedExcerpts:
         """Return the text of an excerpt, without its lead-in."""
         return self._read[found.text].says(found.excerpt)
 
+    def sentences(self, found: Found) -> list[str]:
+        """Return the sentences, rows or items of an excerpt, without its lead-in."""
+        parsed = self._read[found.text].text.parsed
+        return [parsed.sentence(n).text for n in found.excerpt.own if parsed.kinds[n] not in ("heading", "rule")]
+
+    def heading(self, found: Found) -> str:
+        """Return the heading above an excerpt; empty without one."""
+        read = self._read[found.text].text
+        return read.parsed.sentence(found.excerpt.headings[-1]).text if found.excerpt.headings else ""
+
     def _with_families(self, asked: QuestionTerms) -> QuestionTerms:
         """Return what is asked with the words of the texts that are of the same family or nearly spelt alike."""
         wanted: dict[str, Mapping[str, float]] = {}

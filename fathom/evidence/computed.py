@@ -1,0 +1,282 @@
+"""What is computed from values that sources state: a difference, the greatest of a column, a count of rows.
+
+A comparison names each of its two operands as the value and, in brackets, what it is the value of: "Computed: 71 dB
+(Gannet) is 8 dB more than 63 dB (Corvid)." It holds if each value stands in a cited source beside the name, in one
+sentence or row, or below a heading or title that has the name, and if the same is computed again. The others say from
+what of a table they are computed, "the lowest of the 10 values of “Quay”", and hold if that follows from a whole table
+of a cited source. So whoever checks a report needs no more than the sentence and its sources.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterator, Sequence
+from decimal import Decimal
+from typing import NamedTuple
+
+from fathom.evidence.passages import Search, SourcePassage
+from fathom.evidence.stored import StoredText
+from fathom.facts.dates import Date, find_dates
+from fathom.facts.extraction import facts_of
+from fathom.facts.numbers import UNITS, Number, numbers_of
+from fathom.retrieval.ranking import path_words
+from fathom.text.parsed import parse
+from fathom.text.sentences import Sentence
+from fathom.text.tables import WholeTable, plain_cell, tables_of
+from fathom.text.terms import terms
+
+MARK = "Computed: "
+"""Beginning of each computed sentence."""
+_OPERAND = r"(?P<{0}>[^();]{{1,60}}) \((?P<{0}_of>[^()]{{1,80}})\)"
+_DIFFERENCE = re.compile(
+    rf"{_OPERAND.format('a')} is (?P<by>as much as|.{{1,60}} (?:more|less|earlier|later) than) {_OPERAND.format('b')}"
+)
+_EXTREME = re.compile(r"the (?P<end>lowest|highest|earliest|latest) of the \d+ values of “(?P<column>[^”]+)” is .+")
+_COUNT = re.compile(r"\d+ of the \d+ rows have “(?P<wanted>[^”]+)”: .+")
+
+
+class Value(NamedTuple):
+    """A number or date that a text states, as it is written, and what it can be compared in."""
+
+    text: str
+    amount: Decimal  # in the dimension's own unit; of a date, YYYYMMDD
+    kind: str  # the dimension, what is counted, or "date"
+    unit: str  # as the text writes it
+    loose: bool = False  # "1.200", which may be one or a thousand; read as the latter
+
+    @property
+    def is_date(self) -> bool:
+        """Whether it is a date."""
+        return self.kind == DATE
+
+
+class Operand(NamedTuple):
+    """A value, and the name of what it is a value of."""
+
+    value: Value
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.value.text} ({self.name})"
+
+
+DATE = "date"
+LEAST_ROWS = 3  # of a table of which one value is the greatest
+
+
+def values_of(text: str) -> Iterator[Value]:
+    """Yield the amounts and dates that a text states, in reading order."""
+    facts = facts_of(text)
+    found = [(number.start, _of_number(number, facts.text)) for number in facts.numbers]
+    found += [(dated.start, _of_date(dated.date, dated.text)) for dated in facts.dates if dated.date.year]
+    yield from (value for _, value in sorted(found, key=lambda pair: pair[0]) if value)
+
+
+def _of_number(number: Number, text: str) -> Value | None:
+    if number.unit in ("ordinal", "decade"):
+        return None
+    amount, loose = max(number.values), len(number.values) > 1
+    unit = UNITS.get(number.unit.lower())
+    if unit:
+        return Value(number.text, amount * unit.factor, unit.dimension, number.unit, loose)
+    behind = re.match(r"[\s\u00a0-]?([^\W\d_]+)", text[number.end :]) if number.counted else None
+    written = f"{number.text}{behind[0]}" if behind else number.text
+    return Value(written, amount, next(iter(number.counted), ""), behind[1] if behind else "", loose)
+
+
+def _of_date(date: Date, text: str) -> Value:
+    return Value(text, Decimal(date.year * 10_000 + date.month * 100 + date.day), DATE, "")
+
+
+def difference(a: Operand, b: Operand) -> str | None:
+    """Return the sentence that compares two values; None if they cannot be compared."""
+    said = _by(a.value, b.value)
+    return f"{MARK}{a} is {said} {b}." if said else None
+
+
+def _by(a: Value, b: Value) -> str:
+    """Return by how much a value differs from another: "8 dB more than"."""
+    if not comparable(a, b):
+        return ""
+    if a.amount == b.amount:
+        return "" if a.is_date else "as much as"
+    if a.is_date:
+        return _apart_in_time(a, b)
+    return f"{_written(abs(a.amount - b.amount), a)} {'more' if a.amount > b.amount else 'less'} than"
+
+
+def comparable(a: Value, b: Value) -> bool:
+    """Whether two values are of one kind; numbers without a unit are, where only one tells what it counts.
+
+    Beside a fraction, what may be one or a thousand is not clear.
+    """
+    if (a.loose and _is_fraction(b)) or (b.loose and _is_fraction(a)):
+        return False
+    plain = not (a.is_date or b.is_date or a.unit.lower() in UNITS or b.unit.lower() in UNITS)
+    return a.kind == b.kind or (plain and "" in (a.kind, b.kind))
+
+
+def _is_fraction(value: Value) -> bool:
+    return not value.loose and bool(re.search(r"\d[.,]\d{1,2}(?!\d)", value.text))
+
+
+_COMMA = re.compile(r",\d{1,2}(?!\d)")  # of a fraction
+_FIGURE = re.compile(r"\d(?:[\d.,’' \u00a0\u202f]*\d)?|\w+")
+
+
+def _written(amount: Decimal, like: Value) -> str:
+    """Return an amount as a value is written: of "77 million crowns", "25 million crowns"."""
+    figure = _FIGURE.search(like.text)
+    [number] = numbers_of(figure[0]) if figure else [None]
+    if not figure or not number:
+        return ""
+    said = f"{(amount / (like.amount / max(number.values))).normalize():,f}"
+    if like.loose or _COMMA.search(figure[0]):
+        said = said.translate(str.maketrans(",.", ".,"))
+    return f"{like.text[: figure.start()]}{said}{like.text[figure.end() :]}".strip()
+
+
+def _apart_in_time(a: Value, b: Value) -> str:
+    (year, month, day), (other_year, other_month, other_day) = (_parts(value.amount) for value in (a, b))
+    way = "later" if a.amount > b.amount else "earlier"
+    if day and other_day:
+        from datetime import date
+
+        days = abs((date(year, month, day) - date(other_year, other_month, other_day)).days)
+        return f"{days} {'day' if days == 1 else 'days'} {way} than"
+    if month and other_month:
+        months = abs(12 * (year - other_year) + month - other_month)
+        return f"{months} {'month' if months == 1 else 'months'} {way} than"
+    years = abs(year - other_year)
+    return f"{years} {'year' if years == 1 else 'years'} {way} than" if years else ""
+
+
+def _parts(amount: Decimal) -> tuple[int, int, int]:
+    number = int(amount)
+    return number // 10_000, number // 100 % 100, number % 100
+
+
+def extreme(table: WholeTable, column: int, *, greatest: bool) -> tuple[str, Operand] | None:
+    """Return the sentence that names the least or greatest value of a column, and that; None if it is not clear.
+
+    Nor is it where a cell states no value, or several: the least may be there.
+    """
+    operands = []
+    for row in table.rows:
+        if _TOTAL.match(row[0]):
+            continue
+        values = list(values_of(row[column])) if column < len(row) else []
+        if len(values) != 1:
+            return None
+        operands.append(Operand(values[0], plain_cell(row[0])))
+    if len(operands) < LEAST_ROWS or not all(comparable(operands[0].value, other.value) for other in operands):
+        return None
+    first, second, *_ = sorted(operands, key=lambda operand: operand.value.amount, reverse=greatest)
+    if first.value.amount == second.value.amount:
+        return None
+    word = (("earliest", "latest") if first.value.is_date else ("lowest", "highest"))[greatest]
+    name = plain_cell(table.header[column])
+    return f"{MARK}the {word} of the {len(operands)} values of “{name}” is {first}.", first
+
+
+_TOTAL = re.compile(
+    r"\W*(?:(?:grand |sub)?totals?|sum|all|average|mean|median|gesamt\w*|summe|alle|durchschnitt)\b", re.I
+)
+
+
+def count(table: WholeTable, wanted: str) -> str | None:
+    """Return the sentence that says how many rows of a table have some words; None if all have them, or none."""
+    counted = [row for row in table.rows if not _TOTAL.match(row[0])]
+    rows = [row for row in counted if row_has(row, wanted)]
+    if not rows or len(rows) == len(counted):
+        return None
+    names = "; ".join(plain_cell(row[0]) for row in rows)
+    return f"{MARK}{len(rows)} of the {len(counted)} rows have “{wanted}”: {names}."
+
+
+def row_has(row: Sequence[str], wanted: str) -> bool:
+    """Whether a row has some words, in whatever cells; a year also in its dates."""
+    text = " | ".join(row)
+    years = {str(found.date.year) for found in find_dates(text)}
+    return set(terms(wanted)) <= {*terms(text), *years}
+
+
+def computed_from(sentence: str, search: Search, ids: Collection[str] | None) -> list[SourcePassage] | None:
+    """Return where the sources state the values of a computed sentence; nothing if they do not, or it computes wrongly.
+
+    None for a sentence that is none of the forms of this module: it is a claim as any other.
+    """
+    if not sentence.startswith(MARK):
+        return None
+    said = sentence.removeprefix(MARK).removesuffix(".")
+    if found := _DIFFERENCE.fullmatch(said):
+        a, b = _read(found["a"], found["a_of"]), _read(found["b"], found["b_of"])
+        if not a or not b or difference(a, b) != sentence:
+            return []
+        places = [_standing(operand, search, ids) for operand in (a, b)]
+        return [place for place in places if place] if all(places) else []
+    if found := _EXTREME.fullmatch(said):
+        end, name = found["end"] in ("highest", "latest"), found["column"]
+        return _in_table(sentence, search, ids, lambda table: _extreme_again(table, name, greatest=end))
+    if found := _COUNT.fullmatch(said):
+        wanted = found["wanted"]
+        return _in_table(sentence, search, ids, lambda table: count(table, wanted))
+    return None
+
+
+def _extreme_again(table: WholeTable, name: str, *, greatest: bool) -> str | None:
+    column = table.column(name)
+    found = extreme(table, column, greatest=greatest) if column is not None else None
+    return found[0] if found else None
+
+
+def _in_table(
+    sentence: str, search: Search, ids: Collection[str] | None, again: Callable[[WholeTable], str | None]
+) -> list[SourcePassage]:
+    """Return the first rows of the table from which a sentence is computed, those with most of it first."""
+    for stored in _texts(search, ids):
+        for table in tables_of(stored.text):
+            if again(table) == sentence:
+                rows = [
+                    line
+                    for line, row in zip(table.lines[1:], table.rows, strict=True)
+                    if plain_cell(row[0]) in sentence
+                ]
+                return [_row(stored, line) for line in rows]
+    return []
+
+
+def _texts(search: Search, ids: Collection[str] | None) -> list[StoredText]:
+    return [text for text in search.texts if ids is None or text.source.source_id in ids]
+
+
+def _row(stored: StoredText, line: str) -> SourcePassage:
+    start = stored.text.index(line)
+    return SourcePassage(stored, start, start + len(line), Sentence(line, start, start + len(line), "table", 0))
+
+
+def _read(text: str, name: str) -> Operand | None:
+    values = list(values_of(text))
+    return Operand(values[0]._replace(text=text), name) if len(values) == 1 else None
+
+
+def _standing(operand: Operand, search: Search, ids: Collection[str] | None) -> SourcePassage | None:
+    """Return a sentence or row that has a value, and its name in itself or in the heading or title above it."""
+    written = re.compile(rf"(?<![\w.,]){re.escape(operand.value.text)}(?!\w)")
+    for stored in _texts(search, ids):
+        parsed = parse(stored.text)
+        title = f"{stored.source.title} {path_words(stored.source.url)}"
+        for found in written.finditer(stored.text):
+            number = parsed.holding(found.start(), found.end())[0]
+            sentence = parsed.sentence(number)
+            heading = next((n for n in range(number, -1, -1) if parsed.kinds[n] == "heading"), None)
+            above = parsed.sentence(heading).text if heading is not None else ""
+            if any(is_named(operand.name, said) for said in (sentence.text, above, title)):
+                return SourcePassage(stored, sentence.start, sentence.end, sentence)
+    return None
+
+
+def is_named(name: str, text: str) -> bool:
+    """Whether a text has the words of a name in their order, one behind the other."""
+    wanted, said = terms(name), terms(text)
+    return any(said[n : n + len(wanted)] == wanted for n in range(len(said) - len(wanted) + 1))

@@ -1,0 +1,189 @@
+"""What is computed from values that sources state: comparisons, the greatest of a table, counts, and second hops."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from fathom.evidence.claims import Statement
+from fathom.evidence.passages import Search
+from fathom.evidence.stored import texts_of
+from fathom.evidence.words import check
+from fathom.extractive.comparisons import comparison_of
+from fathom.extractive.critic import reflect
+from fathom.extractive.hops import hop_of
+from fathom.models import Answered, Note, Plan, PlanStep, RunResult, SourceText, Verdict
+from fathom.roles import ReflectRequest
+from fathom.text.tables import tables_of
+from tests.inprocess import investigated
+
+PRICES = """# Price list
+
+| Tent | Price | Weight |
+|---|---|---|
+| Ridge 2 | €249 | 2.1 kg |
+| Vale 3 | €329 | 3.4 kg |
+| Summit 1 | €410 | 1.2 kg |
+"""
+RELEASES = """# Releases of Kettle
+
+| Version | Date | Notes |
+|---|---|---|
+| 1.1 | 2024-09-01 | export to CSV |
+| 1.2 | 2025-01-15 | dark mode |
+| 1.3 | 2025-06-30 | plugins |
+"""
+STAFF = """# Staff of the club
+
+| Name | Role | Joined | Hours a week |
+|---|---|---|---|
+| Mira Holt | treasurer | 2021 | 6 |
+| Jon Feld | coach | 2018 | 20 |
+| Ola Brandt | coach | 2023 | 16 |
+"""
+MINUTES = """# Minutes of 9 September 2025
+
+The board decided to buy a second boat. The boat is built by Norrland Yard.
+"""
+YARDS = """# Boat yards
+
+The Norrland Yard is in Sundby. Its head is Greta Wolff.
+
+The Elm Yard is in Hasle. Its head is Sam Dorsey.
+"""
+FIRMEN = """# Hersteller
+
+Die Firma Nordblech wurde 1954 gegründet und hat 85 Mitarbeiter.
+
+Die Firma Steiner wurde 1920 gegründet und hat 120 Mitarbeiter.
+"""
+FILES = {"prices": PRICES, "releases": RELEASES, "staff": STAFF, "minutes": MINUTES, "yards": YARDS, "firmen": FIRMEN}
+
+
+async def _asked(root: Path, question: str, *names: str) -> RunResult:
+    docs = root / "docs"
+    docs.mkdir()
+    for name in names:
+        (docs / f"{name}.md").write_text(FILES[name], encoding="utf-8")
+    os.environ["FATHOM_CACHE"] = str(root / "cache")
+    result: RunResult = await investigated(root / "runs", query=question, model=None, docs=[str(docs)])
+    return result
+
+
+COMPUTED = """
+prices | Which tent is cheaper, the Vale 3 or the Ridge 2? | €249 (Ridge 2) is €80 less than €329 (Vale 3).
+prices | is the vale 3 heavier than the ridge 2 | 3.4 kg (vale 3) is 1.3 kg more than 2.1 kg (ridge 2).
+prices | Of the larger tents, which is lightest? | the lowest of the 3 values of “Weight” is 1.2 kg (Summit 1).
+prices | Which tent costs the most? | the highest of the 3 values of “Price” is €410 (Summit 1).
+releases | How many releases of Kettle were there in 2025? | 2 of the 3 rows have “2025”: 1.2; 1.3.
+releases | What is the latest version of Kettle? | the latest of the 3 values of “Date” is 2025-06-30 (1.3).
+staff | who has been here longer, Mira Holt or Jon Feld? | 2018 (Jon Feld) is 3 years earlier than 2021 (Mira Holt).
+staff | how many coaches are there on the staff? | 2 of the 3 rows have “coaches”: Jon Feld; Ola Brandt.
+firmen | Ist Nordblech älter als Steiner? | 1920 (Steiner) is 34 years earlier than 1954 (Nordblech).
+"""
+
+
+@pytest.mark.parametrize("case", COMPUTED.strip().split("\n"))
+async def test_a_report_computes_what_is_asked_and_cites_each_value(case: str, tmp_path: Path) -> None:
+    name, question, computed = case.split(" | ")
+    result = await _asked(tmp_path, question, name)
+    assert result.answered is Answered.yes
+    report = json.loads(Path(result.artifacts, "report.json").read_text(encoding="utf-8"))
+    [claim] = [claim for claim in report["claims"] if claim["sentence"].startswith("Computed: ")]
+    assert claim["sentence"] == f"Computed: {computed}"
+    assert claim["verdict"] == Verdict.supported
+    assert claim["source_ids"] and claim["quotes"]
+    assert "What begins with “Computed:”" in Path(result.artifacts, "report.md").read_text(encoding="utf-8")
+
+
+async def test_a_question_in_two_hops_is_answered_of_the_name_that_describes(tmp_path: Path) -> None:
+    result = await _asked(tmp_path, "Who is the head of the yard that built the second boat?", "minutes", "yards")
+    report = json.loads(Path(result.artifacts, "report.json").read_text(encoding="utf-8"))
+    first = report["sections"][0]["markdown"]
+    assert first.index("built by Norrland Yard") < first.index("Greta Wolff")
+
+
+def test_the_name_that_the_first_search_found_is_searched_for_next() -> None:
+    query = "Who is the head of the yard that built the second boat?"
+    step = PlanStep(step_id=1, title=query, description=f"Find the passages that answer: {query}")
+    note = Note(
+        step_id=1,
+        summary_title="Minutes of the board in September",
+        summary="",
+        extraction=["The second boat is built by Norrland Yard. [S000001]"],
+        is_useful=True,
+        artifact_file="a.json",
+        source_ids=["S000001"],
+    )
+    plan = Plan(plan_title=query, steps=[step])
+    request = ReflectRequest(query=query, today="2026-11-22", plan=plan, round=1, max_follow_ups=2, notes=[note])
+    answer = reflect(request)
+    assert answer.follow_up_steps[0].title == "Who is the head of Norrland Yard"
+    assert answer.sufficiency_score <= 5
+    plan.steps.append(PlanStep(step_id=2, title="Who is the head of Norrland Yard", description="Find it."))
+    assert "Norrland" not in "".join(each.title for each in reflect(request).follow_up_steps)
+
+
+def _verdict(said: str) -> Verdict:
+    text = SourceText(source_id="S000001", title="Price list", url="docs:shop/prices.md", text=PRICES, kind="document")
+    return check(Statement(0, f"Computed: {said}", ("S000001",), "prose"), Search(texts_of([text]))).verdict
+
+
+def test_a_computed_sentence_is_computed_again_from_what_its_sources_state() -> None:
+    assert _verdict("€249 (Ridge 2) is €80 less than €329 (Vale 3).") is Verdict.supported
+    assert _verdict("the lowest of the 3 values of “Weight” is 1.2 kg (Summit 1).") is Verdict.supported
+    for wrong in (
+        "€249 (Ridge 2) is €90 less than €329 (Vale 3).",
+        "€249 (Ridge 2) is €80 more than €329 (Vale 3).",
+        "€249 (Vale 3) is €80 less than €329 (Ridge 2).",
+        "€259 (Ridge 2) is €70 less than €329 (Vale 3).",
+        "the lowest of the 3 values of “Weight” is 2.1 kg (Ridge 2).",
+        "the lowest of the 2 values of “Weight” is 1.2 kg (Summit 1).",
+        "2 of the 3 rows have “Summit”: Ridge 2; Summit 1.",
+    ):
+        assert _verdict(wrong) is not Verdict.supported, wrong
+
+
+def test_nothing_is_computed_from_a_table_that_was_cut() -> None:
+    assert list(tables_of(PRICES))
+    assert not list(tables_of(f"{PRICES}..."))
+    assert not list(tables_of(PRICES.replace("|---|---|---|\n", "|---|---|---|\n| ... |\n")))
+
+
+@pytest.mark.parametrize(
+    ("question", "sides"),
+    [
+        ("Is the quay in Sorrow longer than the one in Yarrow?", ("Sorrow", "Yarrow")),
+        ("would a heron 40 or a marlin s pump faster", ("heron 40", "marlin s")),
+        ("grey tern vs ash petrel clutch size", ("grey tern", "ash petrel")),
+        ("How much more does the deluxe plan cost than the basic plan?", ("deluxe plan", "basic plan")),
+        ("Was ist teurer, das Zelt Alpin oder das Zelt Fjord?", ("Zelt Alpin", "Zelt Fjord")),
+        ("Ist der Nordturm höher als der Südturm?", ("Nordturm", "Südturm")),
+        ("Should I buy the Ridge or the Vale?", None),
+        ("Does the shop open before Christmas?", None),
+        ("How do I change the name, the address or the phone number?", None),
+        ("What is the difference between lists and tuples?", None),
+        ("How many days do I have, and which form or paper is needed?", None),
+    ],
+)
+def test_the_sides_of_a_comparison_are_read_from_its_form(question: str, sides: tuple[str, str] | None) -> None:
+    compared = comparison_of(question)
+    assert (compared.sides if compared else None) == sides
+
+
+@pytest.mark.parametrize(
+    ("question", "asked"),
+    [
+        ("Who runs the company that built the pier?", "Who runs Holt?"),
+        ("Which firm makes the poles, and how many people work there?", "how many people work at Holt?"),
+        ("the firm that built the pier: who runs it?", "who runs Holt?"),
+        ("In which year was the company founded that builds turbines?", "In which year was Holt founded?"),
+        ("Wer leitet die Firma, die den Pier gebaut hat?", "Wer leitet Holt?"),
+        ("How many pupils are there in the school?", None),
+        ("If I find a nest, how many eggs are in it?", None),
+    ],
+)
+def test_what_is_asked_of_something_described_is_asked_again_with_its_name(question: str, asked: str | None) -> None:
+    hop = hop_of(question)
+    assert (hop.of("Holt") if hop else None) == asked
