@@ -28,7 +28,7 @@ async def compare_with_last(engine: Engine, run: ResearchState, report: Report |
     if not start.watch:
         return None
     phase("comparing with the run before")
-    earlier = [ended for ended in await runs_of(engine.store, start.watch) if is_before(ended.run, start)]
+    earlier = await runs_of(engine.store, lambda run: is_before(run, start))
     reported = next((one for one in earlier if one.result and one.result.report), None)
     last = earlier[0] if earlier else None
     base = reported if report else last
@@ -52,5 +52,6 @@ async def compare_with_last(engine: Engine, run: ResearchState, report: Report |
 
 
 def is_before(run: StoredRun, start: RunStart) -> bool:
-    """Whether a run of the watch counts as an earlier one; a removed watch of this name had another question."""
-    return run.query == start.query and run.run_id != start.run_id and run.started <= start.started
+    """Whether a run is an earlier one of the same watch; one of another watch of its name may be somebody else's."""
+    same = run.watch == start.watch and run.query == start.query
+    return same and run.run_id != start.run_id and run.started <= start.started

@@ -37,7 +37,7 @@ from fathom.flows.deploying import POOL, deploy
 from fathom.flows.runs.local import create
 from fathom.flows.runs.states import FLOW, UNDER_WAY, FlowRunRow, state_of
 from fathom.models import RunState
-from fathom.storage.names import slug
+from fathom.storage.names import slug, watch_key, watch_name
 from fathom.text.plain import counted
 
 TAGS = ("fathom", "watch")
@@ -62,6 +62,11 @@ class WatchedQuestion:
     deployment_id: str
     parameters: dict[str, Any]
     tags: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """The key by which its runs are known."""
+        return str(self.parameters.get("watch") or "")
 
 
 def schedule_of(every: str | None, cron: str | None, timezone: str) -> Schedule:
@@ -123,7 +128,7 @@ async def add(  # noqa: PLR0917 - what, how and when, then where and whose
         parameters={
             "query": question,
             "settings": settings.model_dump(mode="json", exclude_unset=True),
-            "watch": name,
+            "watch": watch_key(name),
         },
         schedules=[DeploymentScheduleCreate(schedule=schedule, active=True)],
         tags=list(dict.fromkeys([*TAGS, *tags])),
@@ -191,7 +196,7 @@ async def start(name: str) -> FlowRun:
         message = f"The run {busy[:8]} of the watch {found.name!r} is in progress."
         raise RunBusy(message, next_step="wait for it, or stop it first")
     settings = ResearchSettings.model_validate(found.parameters.get("settings") or {})
-    return await create(found.question, settings, watch=found.name)
+    return await create(found.question, settings, watch=found.key)
 
 
 async def under_way(name: str) -> str:
@@ -203,7 +208,8 @@ async def under_way(name: str) -> str:
         )
     for run in (FlowRunRow.model_validate(run.model_dump(mode="json")) for run in found):
         taken = run.state_type != "PENDING" or run.infrastructure_pid
-        if run.parameters.get("watch") == name and taken and await state_of(run) is not RunState.interrupted:
+        same = watch_name(str(run.parameters.get("watch") or "")) == name
+        if same and taken and await state_of(run) is not RunState.interrupted:
             return run.id
     return ""
 

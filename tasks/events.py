@@ -28,6 +28,7 @@ from fathom.models import Ending, Report, RunResult
 from fathom.report.changes import HEADINGS, summary_of
 from fathom.run.engine import Engine, RunStart
 from fathom.storage.lease import RESULTS, read_lease
+from fathom.storage.names import watch_name
 from fathom.storage.store import ArtifactStore, json_bytes
 from fathom.tasks.durable import run_logger
 from fathom.text.plain import clean_line
@@ -60,7 +61,7 @@ class About:
     @classmethod
     def of(cls, start: RunStart) -> About:
         """Return what every event of a run says."""
-        return cls(start.run_id, start.query, start.watch)
+        return cls(start.run_id, start.query, watch_name(start.watch))
 
 
 async def tell(event: str, about: About, place: str, payload: Payload) -> None:
@@ -201,7 +202,8 @@ def _short(text: str) -> str:
 
 async def tell_failure(run: FlowRun, reason: str, store: ArtifactStore, run_key: str) -> None:
     """Tell that a run failed with an error; a retry that fails in the same way tells nothing again."""
-    about = About(str(run.id), *(str(run.parameters.get(name) or "") for name in ("query", "watch")))
+    query, watch = (str(run.parameters.get(name) or "") for name in ("query", "watch"))
+    about = About(str(run.id), query, watch_name(watch))
     reason = clean_line(reason)
     payload = {
         **asdict(about),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import threading
 import time
 from collections.abc import Iterator
@@ -151,7 +152,7 @@ async def test_a_change_is_told_once_and_no_change_is_not(
     folder = Path(third.artifacts)
     assert {"changes.json", "changes.md", "changes.html"} <= {path.name for path in folder.iterdir()}
     store = ArtifactStore(str(root))
-    runs = await runs_of(store, "norden")
+    runs = await runs_of(store, lambda run: run.watch_name == "norden")
     assert runs == sorted(runs, key=lambda one: one.run.started, reverse=True)  # to the second: two may be equal
     assert {one.result.changes for one in runs if one.result} == {fourth.changes, third.changes, second.changes, ""}
     assert verify_run(await files_of(runs[1].run)).ok
@@ -165,8 +166,15 @@ async def test_a_change_is_told_once_and_no_change_is_not(
     assert await notifying.all_notifications() == []
     with pytest.raises(InvalidInput, match="no watch"):
         await watches.find("norden")
-    assert len(await runs_of(store, "norden")) == 4
+    assert len(await runs_of(store, lambda run: run.watch_name == "norden")) == 4
     assert len(hook.calls) == 6
+
+    # Somebody else may add a watch of that name with the same question, and is told nothing of what the first one read.
+    page.write_text(PAGE, encoding="utf-8")
+    own = {"profile": "quick", "docs": [str(docs)], "artifacts": str(root)}
+    await watches.add("norden", QUERY, ResearchSettings.model_validate(own), watches.schedule_of("1d", None, "UTC"))
+    assert ((again := await run()).status, again.changes) == (Ending.complete, "")
+    await watches.remove(await watches.find("norden"))
 
 
 @pytest.mark.usefixtures("prefect_server")
@@ -178,7 +186,7 @@ async def test_a_watch_is_a_deployment_with_a_schedule(tmp_path: Path) -> None:
     assert (made.schedule, made.state) == ("0 6 * * 1-5 (Europe/Berlin)", "active")
     assert made.parameters == {
         "query": QUERY,
-        "watch": "mornings",
+        "watch": made.key,
         "settings": {
             "profile": "quick",
             "artifacts": str(tmp_path),
@@ -186,6 +194,7 @@ async def test_a_watch_is_a_deployment_with_a_schedule(tmp_path: Path) -> None:
             "people": {"clarify": "never", "approve": "never"},
         },
     }
+    assert re.fullmatch("mornings~[0-9a-f]{8}", made.key)
     await watches.pause(made)
     assert [(one.name, one.state) for one in await watches.all_watches()] == [("mornings", "paused")]
     await watches.resume(made)
@@ -247,11 +256,12 @@ async def test_a_run_that_breaks_tells_so(prefect_server: PrefectServer, tmp_pat
 
 def test_only_runs_of_the_same_question_are_compared() -> None:
     """A watch that was removed and made again under its name may ask something else."""
-    own: dict[str, Any] = {"run_id": "2", "query": QUERY, "started": "2026-11-23T06:00:00+00:00"}
+    own: dict[str, Any] = {"run_id": "2", "query": QUERY, "started": "2026-11-23T06:00:00+00:00", "watch": "w~1"}
     start = RunStart.model_construct(**own)
-    earlier = StoredRun(ArtifactStore("memory://x"), "", "1", "1", QUERY, "2026-11-22T06:00:00+00:00")
+    earlier = StoredRun(ArtifactStore("memory://x"), "", "1", "1", QUERY, "2026-11-22T06:00:00+00:00", watch="w~1")
     assert is_before(earlier, start)
     assert not is_before(replace(earlier, query="Another question?"), start)
+    assert not is_before(replace(earlier, watch="w~2"), start)
 
 
 def test_a_page_calls_no_channel_and_disguises_no_address() -> None:

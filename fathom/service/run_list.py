@@ -72,7 +72,7 @@ class RunFilter:
         created = datetime.fromisoformat(line.created) if self.since or self.until else None
         return not (
             (self.parent and line.stored.parent != self.parent)
-            or (self.watch and line.stored.watch != self.watch)
+            or (self.watch and line.stored.watch_name != self.watch)
             or (created and self.since and created < self.since)
             or (created and self.until and created >= self.until)
             or not _has(line.stored.query, self.words)
@@ -177,7 +177,7 @@ class Listing:
             owner=own.owner,
             shared=own.shared,
             parent=line.stored.parent or None,
-            watch=line.stored.watch or None,
+            watch=line.stored.watch_name or None,
             cost_usd=result.metrics.cost_usd if result else None,
         )
 

@@ -57,7 +57,7 @@ async def read_run(store: ArtifactStore, found: KnownRun, ownership: Ownership) 
             "owner": ownership.owner,
             "shared": ownership.shared,
             "parent": stored.parent or None,
-            "watch": stored.watch or None,
+            "watch": stored.watch_name or None,
             "cost_usd": result.metrics.cost_usd if result else None,
             "settings": _settings(given),
             "phase": await _queued(flow_run) if state is RunState.queued else live.phase if live else "",

@@ -109,7 +109,7 @@ async def history(service: RunService, caller: Caller, name: str, limit: int) ->
     """Return the runs of a watch, the newest first, with what changed."""
     found = await _find(service, caller, name)
     listed = (await service.latest(caller, RunFilter(watch=found.name), limit=limit)).runs
-    ended = await runs_of(service.store, found.name)
+    ended = await runs_of(service.store, lambda run: run.watch == found.key)
     changes = {run.run_id: result.changes if result else "" for run, result in ended}
     runs = [WatchRun(**one.model_dump(), changes=changes.get(one.id, "")) for one in listed]
     return WatchHistory(name=found.name, runs=runs)

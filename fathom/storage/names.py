@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import secrets
 import unicodedata
 from typing import Literal
 
@@ -55,6 +56,16 @@ def artifact_name(  # noqa: PLR0917 - in the order in which they appear in the n
     step = f"step{cut_slug(str(step_id), STEP_ID_BYTES)}_{cut_slug(step_title, STEP_TITLE_BYTES)}"
     number = f"__{n}" if n >= 2 else ""
     return f"{folder_name(plan_title)}__{step}__{cut_slug(tool_name, TOOL_BYTES)}{number}.{ext}"
+
+
+def watch_key(name: str) -> str:
+    """Return the key of a new watch, by which its runs are known; no other watch of its name has the same."""
+    return f"{name}~{secrets.token_hex(4)}"
+
+
+def watch_name(key: str) -> str:
+    """Return the name of the watch that has a key."""
+    return key.partition("~")[0]
 
 
 def cut_slug(text: str, limit: int) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 from fathom.errors import StoreError
 from fathom.storage.atomic import READERS
 from fathom.storage.lease import RESULTS
+from fathom.storage.names import watch_name
 from fathom.storage.store import MANIFEST, PARTIAL, RUNS, ArtifactStore, RunFolder
 
 
@@ -74,6 +75,11 @@ class StoredRun:
         """Return a run that has no folder yet, by the parameters of its flow run."""
         query, watch, parent = (str(given.get(name) or "") for name in ("query", "watch", "parent"))
         return cls(store, "", run_id, run_key, query, started, layout=layout, watch=watch, parent=parent)
+
+    @property
+    def watch_name(self) -> str:
+        """Name of the watch that it belongs to; empty if it belongs to none."""
+        return watch_name(self.watch)
 
     @property
     def files(self) -> RunFolder:

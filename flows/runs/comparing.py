@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import NamedTuple
 
 from fathom.changes.comparing import ComparedRun
@@ -43,11 +44,11 @@ async def side_of(run: StoredRun) -> ComparedRun:
     return ComparedRun(run.run_id, run.started, run.query, report, texts)
 
 
-async def runs_of(store: ArtifactStore, watch: str) -> list[Ended]:
+async def runs_of(store: ArtifactStore, is_of_watch: Callable[[StoredRun], bool]) -> list[Ended]:
     """Return the runs of a watch that have ended, the latest first."""
     found: list[Ended] = []
     for run in await RunIndex(store).read():
-        if run.watch == watch:
+        if is_of_watch(run):
             try:
                 result = await run.files.result()
             except StoreError:

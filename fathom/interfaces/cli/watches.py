@@ -213,7 +213,7 @@ def history(name: Name, artifacts: Root = None, as_json: Json = False) -> None:
     from fathom.storage.store import ArtifactStore
 
     store = ArtifactStore(artifact_root(artifacts))
-    found = asyncio.run(runs_of(store, name))
+    found = asyncio.run(runs_of(store, lambda run: run.watch_name == name))
     if not found:
         how = "fathom watch list shows the watches; --artifacts says where their runs are"
         raise InvalidInput(f"No finished run of a watch {name!r} in {store.address()}.", next_step=how)
