@@ -212,3 +212,62 @@ def test_a_model_is_told_the_rules_and_held_to_them() -> None:
     assert ANSWER.check(request, ANSWER.normalize(request, invented))
     unsure = ShortAnswer(answer="Ida Berg leads it. [S000001]")
     assert [complaint.fatal for complaint in ANSWER.check(request, unsure)] == [False]
+
+
+TABLE = "| Valve | Torque | Seal |\n|---|---|---|\n| Orla | 12 Nm | rubber |\n| Pim | 30 Nm | copper |"
+
+
+@pytest.mark.parametrize(
+    ("query", "quotation", "right"),
+    [
+        (
+            "Which parts does the pump consist of?",
+            "The pump consists of these parts:\n\n- a rotor: it turns in oil and is changed every other year\n"
+            "- a housing of cast iron, which is painted blue and has four feet\n- a seal (of rubber)",
+            "The pump consists of these parts: "
+            "a rotor; a housing of cast iron, which is painted blue and has four feet; a seal",
+        ),
+        ("What torque does the valve Pim need?", TABLE, "Pim; Torque: 30 Nm; Seal: copper"),
+        (
+            "Which command starts the pump?",
+            "The pump is started from the control room, never from the quay, by this command, which has to be given by "
+            "the leader of the shift:\n\n```\npump start --slowly\n```",
+            "pump start --slowly",
+        ),
+    ],
+)
+def test_lists_rows_and_code_are_whole(query: str, quotation: str, right: str) -> None:
+    assert answer(query, quotation) == right
+
+
+def test_both_questions_are_answered_and_each_answer_has_its_source() -> None:
+    request = AnswerRequest(
+        query="When was the harbour opened, and how many ships does it serve?",
+        today="2026-11-22",
+        notes=[
+            note(
+                "The harbour was opened in 1911.",
+                "The harbour serves forty ships a day.",
+                "The harbour is the oldest part of the port and its harbour basin.",
+            )
+        ],
+    )
+    given = write_answer(request).answer
+    assert given == "The harbour was opened in 1911. [S000001] The harbour serves forty ships a day. [S000002]"
+
+
+@pytest.mark.parametrize(
+    ("query", "right"),
+    [
+        ("Why is the lock closed?", "Due to ice, the lock is closed."),
+        ("How many boats does the lock take unless told otherwise?", "By default the lock takes two boats."),
+    ],
+)
+def test_reasons_and_defaults_come_first(query: str, right: str) -> None:
+    told = ["The lock is closed.", "The lock takes up to nine boats.", "Due to ice, the lock is closed."]
+    assert answer(query, *told, "By default the lock takes two boats.").startswith(right)
+
+
+def test_a_row_that_the_question_names_comes_before_one_that_mentions_it() -> None:
+    valves = "| Valve | Remark |\n|---|---|\n| Orla | closes before Pim, or after Pim |\n| Pim | made of copper |"
+    assert answer("What is the remark on Pim?", valves).startswith("Pim; Remark: made of copper")

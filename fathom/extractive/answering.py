@@ -1,7 +1,9 @@
-"""Answering in at most 140 characters without a model: the quotation that answers best, and how likely it is right.
+"""Answering in at most 140 characters without a model: the quotations that answer best, and how likely they are right.
 
 A cut can make a true sentence false, so it runs along the borders of clauses, and what is left out may not hold a
-negation, a condition or a doubt. Of a row the cells that are asked for stay, of code whole lines.
+negation, a condition or a doubt. Of a row the cells that are asked for stay, of code whole lines, of a list all items
+or what names them. Beside the best one stands what is worth nearly as much, if it fits; of two questions both are
+answered.
 
 How likely a quoted answer is right, by what the ranking knows of it. The weights are those of a logistic regression
 on every other question of five public sets (HotpotQA, MuSiQue, 2WikiMultihopQA, XQuAD, COVID-QA), a sixth of which
@@ -13,27 +15,43 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from itertools import pairwise, product
 from typing import NamedTuple
 
 from fathom.extractive.computing import computed_answer
-from fathom.extractive.questions import is_verb
-from fathom.extractive.statements import Quotations, Quoted, QuotedStatement, Succession, asked_by, quotations_for
+from fathom.extractive.questions import is_verb, questions_of
+from fathom.extractive.reporter import announces, split_blocks
+from fathom.extractive.statements import (
+    Quotations,
+    Quoted,
+    QuotedStatement,
+    Succession,
+    asks_list,
+    quotations_for,
+)
 from fathom.models import Note
-from fathom.retrieval.asked import QuestionTerms, has_kind, kind_of
+from fathom.retrieval.asked import asks_default, has_kind, kind_of
+from fathom.retrieval.duplicates import is_near_duplicate
+from fathom.retrieval.expansion import is_quantity, states
+from fathom.retrieval.relevance import Found
 from fathom.roles.reporter import ANSWER_CHARS, AnswerRequest, ShortAnswer
 from fathom.text.sentences import split_sentences
 from fathom.text.terms import terms
 
 CONSIDERED = 12  # excerpts
-OF_KIND = 1.6  # factor for a text that holds the kind of thing that is asked for
+OF_KIND = 1.4  # factor for a text that holds the kind of thing that is asked for
 CUT = 0.9  # factor for a clause: it says less than its sentence
 INNER = 0.8  # further factor for one that does not begin with its sentence
 MARKED = 0.75  # factor for a part that is not a clause; an ellipsis marks it
 LIMITED = 0.5  # factor for one whose rest limits what it says: only where there is nothing better
 SUPERSEDED = 0.5  # factor for rows of which a later document has others; of a sentence, what replaces it is known
-HELD = 0.3  # of the score is for what the text itself holds of the question
+LISTED = 2.0  # factor for all of a list where a list is asked
+HALF = (ANSWER_CHARS - 2) // 2  # characters of the answer to one of two questions
+ONCE = 0.6  # factor for one part that is to answer two questions
+OF_EACH = 25  # candidates of each of two questions that are tried beside each other
+BESIDE = 0.7  # of the best one's score, from which another stands beside it
+HELD = 0.6  # of the score is for what the text itself holds of the question
 MIN_CHARS = 25
 NOTHING = "The notes hold no sentence that answers this."
 
@@ -49,7 +67,8 @@ _LIMITING = re.compile(
     r"instead|rather|unlike|than|cannot|planned|proposed|expected|rumou?r\w*)\b|n['’]t\b",
     re.I,
 )
-_RULE = re.compile(r"\|(?:-+\|)+\Z")
+_DEFAULT = re.compile(r"\bdefaults?\b|\b(?:unless|if|when) (?:not|un|none|no\b)", re.IGNORECASE)
+_RULE = re.compile(r"^\|(?:-+\|)+$", re.MULTILINE)
 
 
 class _Candidate(NamedTuple):
@@ -59,14 +78,20 @@ class _Candidate(NamedTuple):
     share: float  # of the question's terms, by worth, that its excerpt holds
     held: float  # share of the question's terms that it holds itself
     of_kind: bool  # it holds the kind of thing that is asked for
+    whole: str  # with what else fits if nothing stands beside it
+    is_code: bool
 
 
 class ChosenAnswer(NamedTuple):
     """The quotation that answers best, and what tells how likely it is right."""
 
-    text: str
-    sources: tuple[str, ...]
+    parts: Sequence[tuple[str, tuple[str, ...]]]  # each with its sources
     signs: Signs
+
+    @property
+    def text(self) -> str:
+        """The answer without its citations."""
+        return _joined([text for text, _ in self.parts])
 
 
 def write_answer(request: AnswerRequest) -> ShortAnswer:
@@ -75,47 +100,132 @@ def write_answer(request: AnswerRequest) -> ShortAnswer:
     if chosen is None:
         cited = "".join(f"[{i}]" for note in request.notes for i in note.source_ids)
         return ShortAnswer(answer=f"{NOTHING} {cited}", confidence=0.0)
-    cited = "".join(f"[{source}]" for source in chosen.sources)
-    return ShortAnswer(answer=f"{chosen.text} {cited}", confidence=chosen.signs.confidence())
+    parts = (f"{text} {''.join(f'[{source}]' for source in sources)}" for text, sources in chosen.parts)
+    return ShortAnswer(answer=" ".join(parts), confidence=chosen.signs.confidence())
 
 
 def choose_answer(request: AnswerRequest) -> ChosenAnswer | None:
-    """Return the quotation that answers best; None if there is none."""
+    """Return the quotation that answers best, with others that fit beside it; None if there is none."""
     quotations = quotations_for(request.notes, request.passages)
     if not quotations.sources:
         quotations = Quotations.of_statements(_summaries(request.notes))
     computed = computed_answer(quotations, request.query)
-    if computed and computed.is_all and computed.sentence and _fits(computed.sentence):
-        return ChosenAnswer(computed.sentence, computed.sources, Signs(1.0, 1.0, of_kind=True, rival=0.0))
-    succession = Succession(quotations, request.query)
-    candidates: list[_Candidate] = []
-    for found in succession.found[:CONSIDERED]:
-        quoted = Quoted(found.text, quotations.markdown(found, request.query))
-        trust = SUPERSEDED if "|" in quoted.markdown and succession.instead(quoted) else 1.0
-        candidates += _candidates(quoted, trust * found.score, found.share, request.query)
-    best = _best(candidates)
-    if best is None:
+    if computed and computed.is_all and computed.sentence and _fits([computed.sentence]):
+        return ChosenAnswer([(computed.sentence, computed.sources)], Signs(1.0, 1.0, of_kind=True, rival=0.0))
+    whole = _Candidates(quotations, request.query)
+    if not whole.best:
         return None
-    rival = _best(each for each in candidates if each.number != best.number)
-    signs = Signs(best.share, best.held, best.of_kind, rival.score / best.score if rival else 0.0)
-    if instead := succession.instead(Quoted(best.number, best.text)):
-        best = _best(_candidates(instead, best.score, best.share, request.query)) or best
-    return ChosenAnswer(best.text, quotations.sources[best.number], signs)
+    parts = _of_both(quotations, request.query) or whole.filled()
+    closed = [*(part._replace(text=_stopped(part.text)) for part in parts[:-1]), parts[-1]]
+    return ChosenAnswer([(part.text, quotations.sources[part.number]) for part in closed], whole.signs())
 
 
-def _best(candidates: Iterable[_Candidate]) -> _Candidate | None:
-    return max(candidates, key=lambda candidate: candidate.score, default=None)
+def _of_both(quotations: Quotations, query: str) -> list[_Candidate]:
+    """Return the best answers to two questions that fit beside each other; nothing if the query has not two."""
+    questions = questions_of(query)
+    if len(questions) != 2:
+        return []
+    firsts, seconds = (_Candidates(quotations, each, (ANSWER_CHARS, HALF)).best_first() for each in questions)
+    fitting: dict[float, list[_Candidate]] = {}
+    for a, b in product(firsts[:OF_EACH], seconds[:OF_EACH]):
+        if not _differ(a.text, b.text):
+            fitting[ONCE * a.score * b.score] = [max(a, b, key=lambda each: len(each.text))]
+        elif _fits([a.text, b.text]):
+            fitting[a.score * b.score] = [a, b]
+    return fitting[max(fitting)] if fitting else []
 
 
-def _candidates(quoted: Quoted, worth: float, share: float, question: str) -> Iterator[_Candidate]:
-    """Yield the parts of an excerpt that may be the answer."""
-    asked, kind = asked_by(question), kind_of(question)
-    for text, factor in _short(quoted.markdown, asked):
-        if text.endswith((":", "?")):  # it only announces or asks
-            continue
-        held, fits = _share(text, asked), has_kind(kind, text, question)
-        score = worth * factor * (1 - HELD + HELD * held) * (OF_KIND if fits else 1.0)
-        yield _Candidate(score, text, quoted.number, share, held, kind is not None and fits)
+def _stopped(text: str) -> str:
+    return text if text.endswith((".", "!", "…", "。")) else f"{text}."
+
+
+def _fits(texts: Sequence[str]) -> bool:
+    return len(_joined(texts)) <= ANSWER_CHARS
+
+
+def _joined(texts: Sequence[str]) -> str:
+    return " ".join([*map(_stopped, texts[:-1]), *texts[-1:]])
+
+
+def _differ(a: str, b: str) -> bool:
+    """Whether neither of two texts says the other again."""
+    return not (a in b or b in a or is_near_duplicate(a, b))
+
+
+class _Candidates:
+    """The parts of excerpts that may answer a question, and what each is worth."""
+
+    def __init__(self, quotations: Quotations, question: str, chars: Sequence[int] = (ANSWER_CHARS,)) -> None:
+        self._question = question
+        self._chars = chars  # that a part may have
+        self._kind = kind_of(question)
+        self._worth = quotations.worth(question)
+        self._total = sum(self._worth.values()) or 1.0
+        self._listed = asks_list(question)
+        self._default = asks_default(question)
+        self._succession = Succession(quotations, question)
+        self._found = list(self._of(self._succession.found[:CONSIDERED], quotations))
+        self.best = max(self._found, key=lambda each: each.score, default=None)
+
+    def best_first(self) -> list[_Candidate]:
+        """Return them, the best first, the same text only once."""
+        unique: dict[str, _Candidate] = {}
+        for each in sorted(self._found, key=lambda each: -each.score):
+            unique.setdefault(each.text, each)
+        return list(unique.values())
+
+    def signs(self) -> Signs:
+        """Return what tells how likely the best one is right."""
+        assert self.best
+        rival = max((each.score for each in self._found if each.number != self.best.number), default=0.0)
+        return Signs(self.best.share, self.best.held, self.best.of_kind, rival / self.best.score)
+
+    def filled(self) -> list[_Candidate]:
+        """Return the best one, or what replaces it, with what fits beside it and is worth nearly as much."""
+        assert self.best
+        best = self.best
+        if instead := self._succession.instead(Quoted(best.number, best.text)):
+            replacing = self._parts(instead, best.score, best.share)
+            return [max(replacing, key=lambda each: each.score, default=best)]
+        parts = [best]
+        for other in () if best.is_code else self.best_first():
+            if other.score < BESIDE * best.score:
+                break
+            fits = other.of_kind >= best.of_kind and _fits([part.text for part in [*parts, other]])
+            if fits and all(_differ(part.text, other.text) for part in parts):
+                parts.append(other)
+        return parts if len(parts) > 1 else [best._replace(text=best.whole or best.text)]
+
+    def _of(self, found: Iterable[Found], quotations: Quotations) -> Iterator[_Candidate]:
+        for each in found:
+            quoted = Quoted(each.text, quotations.markdown(each, self._question))
+            if "|" in quoted.markdown and len(each.excerpt.units) > 1:  # each of its rows is an excerpt, too
+                continue
+            trust = SUPERSEDED if "|" in quoted.markdown and self._succession.instead(quoted) else 1.0
+            yield from self._parts(quoted, trust * each.score, each.share)
+
+    def _parts(self, quoted: Quoted, score: float, share: float) -> Iterator[_Candidate]:
+        """Yield the parts of an excerpt that may be the answer."""
+        for part in (part for chars in self._chars for part in _parts(quoted.markdown, self._held, chars)):
+            if not part.text or part.text.endswith((":", "?")):  # it only announces or asks
+                continue
+            held, fits = self._held(part.text), has_kind(self._kind, part.text, self._question)
+            worth = score * part.factor * (1 - HELD + HELD * held) * (OF_KIND if fits else 1.0)
+            if self._listed and part.listed and (fits or not (self._kind and self._kind.needed)):
+                worth *= LISTED
+            if self._default and _DEFAULT.search(part.text):
+                worth *= OF_KIND
+            of_kind = self._kind is not None and fits
+            yield _Candidate(worth, part.text, quoted.number, share, held, of_kind, part.whole, part.code)
+
+    def _held(self, text: str) -> float:
+        """Return the share of the question's terms, by worth, that a text holds."""
+        said = set(terms(text))
+        return sum(worth for words, worth in self._worth.items() if _says(text, said, words)) / self._total
+
+
+def _says(text: str, said: Collection[str], words: Collection[str]) -> bool:
+    return any(word in said or (is_quantity(word) and states(word, text)) for word in words)
 
 
 def _summaries(notes: Sequence[Note]) -> list[QuotedStatement]:
@@ -125,92 +235,142 @@ def _summaries(notes: Sequence[Note]) -> list[QuotedStatement]:
     ]
 
 
-def _share(text: str, asked: QuestionTerms) -> float:
-    """Return the share of the question's terms that a text holds."""
-    held = set(terms(text))
-    return sum(not held.isdisjoint(said) for said in asked.terms.values()) / (len(asked.terms) or 1)
+class _Part(NamedTuple):
+    """A part of an excerpt that fits."""
+
+    text: str
+    factor: float
+    listed: bool = False  # all items of a list
+    whole: str = ""  # with what else fits if nothing stands beside it
+    code: bool = False
 
 
-def _short(markdown: str, asked: QuestionTerms) -> Iterator[tuple[str, float]]:
-    """Yield parts of an excerpt that fit, each with a factor."""
-    lines = [line for line in markdown.split("\n") if line.strip()]
-    if any(line.startswith("```") for line in lines):
-        yield from _of_code([line for line in lines if not line.startswith("```")], asked)
-    elif any(_RULE.match(line) for line in lines):
-        yield from _of_rows(lines, asked)
-    else:
-        yield from _of_items([line.strip().removeprefix("- ") for line in lines if line.strip().startswith("- ")])
-        sentences = [sentence.clean for line in lines for sentence in split_sentences(line)]
-        yield from ((text, 1.0) for text in (" ".join(sentences), *map(" ".join, pairwise(sentences))) if _fits(text))
-        for sentence in sentences:
-            yield from _spans(sentence)
+Held = Callable[[str], float]
 
 
-def _fits(text: str) -> bool:
-    return len(text) <= ANSWER_CHARS
+def _parts(markdown: str, held: Held, chars: int) -> Iterator[_Part]:
+    """Yield the parts of an excerpt: of prose, rows, and lists and code below what announces them."""
+    lead, prose = "", list[str]()
+    for block in split_blocks(markdown):
+        lines = block.split("\n")
+        if block.startswith("```"):
+            yield from _below(lead, _of_code(lines[1:-1], chars), chars)
+            continue
+        if _RULE.search(block):
+            yield from _of_rows(lines, held, chars)
+            continue
+        said = [_ITEM.sub("", line.strip(), count=1) for line in lines]
+        if _ITEM.match(block.lstrip()):
+            yield from _below(lead, _of_items(said, chars), chars)
+        sentences = [sentence.clean for line in said for sentence in split_sentences(line)]
+        lead = sentences[-1] if announces(block) and sentences else ""
+        prose += sentences
+    for text in (" ".join(prose), *map(" ".join, pairwise(prose))):
+        if len(text) <= chars:
+            yield _Part(text, 1.0)
+    for sentence in prose:
+        yield from _spans(sentence, chars)
 
 
-def _of_items(items: Sequence[str]) -> Iterator[tuple[str, float]]:
-    """Yield a list's items as far as they fit."""
+def _below(lead: str, parts: Iterable[_Part], chars: int) -> Iterator[_Part]:
+    """Yield parts, those that leave room for it below what announces them, too."""
+    for part in parts:
+        yield part
+        if lead and len(text := f"{lead} {part.text}") <= chars:
+            yield part._replace(text=text)
+
+
+_DETAIL = re.compile(r"\s[–—-]\s|:\s|\s\(|[.;]\s")
+_ITEM = re.compile(r"- (?:\d{1,3}\. )?")
+
+
+def _of_items(items: Sequence[str], chars: int) -> Iterator[_Part]:
+    """Yield a list whole, its items without what explains them, or as many as fit, marked as a part."""
+    if len(items) < 2:
+        return
+    for form in (items, [_name(item) for item in items]):
+        text = "; ".join(item.rstrip(".;,") for item in form)
+        if len(text) <= chars:
+            yield _Part(text, 1.0, listed=True)
+            return
     text = ""
     for item in items:
         longer = f"{text}; {item.rstrip('.;,')}" if text else item.rstrip(".;,")
-        if not _fits(longer):
+        if len(longer) > chars - 3:
             break
         text = longer
-    if text and len(items) > 1:
-        yield text, 1.0
+    if text:
+        yield _Part(f"{text}; …", CUT)
 
 
-def _of_code(lines: Sequence[str], asked: QuestionTerms) -> Iterator[tuple[str, float]]:
-    whole = " ".join(line.strip() for line in lines)
-    if len(whole) <= ANSWER_CHARS:
-        yield whole, 1.0
-    code = [line.strip() for line in lines[-20:]]
+def _name(item: str) -> str:
+    """Return an item without what explains it."""
+    detail = next((m for m in _DETAIL.finditer(item) if item[: m.start()].count("`") % 2 == 0), None)
+    return item[: detail.start()] if detail else item
+
+
+def _of_code(lines: Sequence[str], chars: int) -> Iterator[_Part]:
+    code = [line.strip() for line in lines if line.strip()]
+    if len(whole := " ".join(code)) <= chars:
+        yield _Part(whole, 1.0, listed=len(code) > 1, code=True)
     for first in range(len(code)):
-        run = code[first]
         for last in range(first + 1, len(code) + 1):
             run = " ".join(code[first:last])
-            if len(run) > ANSWER_CHARS:
+            if len(run) > chars:
                 break
-            yield run, CUT
+            if all(run.count(opening) == run.count(closing) for opening, closing in ("()", "[]", "{}")):
+                yield _Part(run, CUT, code=True)
 
 
-def _of_rows(lines: Sequence[str], asked: QuestionTerms) -> Iterator[tuple[str, float]]:
+def _of_rows(lines: Sequence[str], held: Held, chars: int) -> Iterator[_Part]:
     """Yield each row as its first cell and the cells that are asked for, with the names of their columns."""
     rule = next(i for i, line in enumerate(lines) if _RULE.match(line))
     header = _cells(lines[rule - 1])
     for line in lines[rule + 1 :]:
         cells = _cells(line)
         named = [(name, cell) for name, cell in zip(header[1:], cells[1:], strict=False) if cell]
-        pairs = [(f"{name}: {cell}" if name else cell, name) for name, cell in named]
-        pairs.sort(key=lambda pair: -_share(pair[1], asked))
-        text = cells[0]
-        for part, _ in pairs:
-            if len(text) + len(part) + 2 > ANSWER_CHARS:
+        named.sort(key=lambda each: -held(each[0]))
+        asked = [each for each in named if held(each[0]) >= held(named[0][0])]
+        text = _row(cells[0], asked, held, chars)
+        if len(text) <= chars:
+            yield _Part(text, 1.0, whole=_row(cells[0], named, held, chars))
+
+
+def _row(first: str, named: Iterable[tuple[str, str]], held: Held, chars: int) -> str:
+    """Return a cell with as many others as fit, each with the name of its column."""
+    text = first
+    for name, cell in named:
+        left = chars - len(text) - 2
+        part = f"{name}: {cell}" if name else cell
+        if len(part) > left:
+            part = max((s for s in _clauses(cell) if len(s) <= left), key=held, default="")
+            if not part or not held(part):
                 break
-            text = f"{text}; {part}" if text else part
-        if len(text) <= ANSWER_CHARS:
-            yield text, 1.0
+        text = f"{text}; {part}" if text else part
+    return text
+
+
+def _clauses(cell: str) -> list[str]:
+    return [sentence.clean for sentence in split_sentences(cell)]
 
 
 def _cells(row: str) -> list[str]:
     return [cell.strip() for cell in re.split(r"(?<!\\)\|", row.strip().strip("|"))]
 
 
-def _spans(sentence: str) -> Iterator[tuple[str, float]]:
+def _spans(sentence: str, chars: int) -> Iterator[_Part]:
     """Yield a sentence if it is short enough, else the runs of its clauses that are."""
-    if len(sentence) <= ANSWER_CHARS:
-        yield sentence, 1.0
+    if len(sentence) <= chars:
+        yield _Part(sentence, 1.0)
         return
-    yield from _shortened(sentence)
+    yield from _shortened(sentence, chars)
     starts = [0, *(m.end() for m in _BEGINNING.finditer(sentence))]
     ends = [*(m.start() for m in _ENDING.finditer(sentence)), len(sentence)]
     for start in starts:
-        for end in sorted((end for end in ends if MIN_CHARS <= end - start <= ANSWER_CHARS), reverse=True):
+        for end in sorted((end for end in ends if MIN_CHARS <= end - start <= chars), reverse=True):
             text = sentence[start:end].strip(" ,;:–—-")
             if _reads(text) and not _LIMITING.search(sentence[:start] + sentence[end:]):
-                yield text, CUT * (INNER if start else 1.0)
+                yield _Part(text, CUT * (INNER if start else 1.0))
                 break
 
 
@@ -221,18 +381,18 @@ def _reads(clause: str) -> bool:
     return bool(verbs) and verbs[0] > 0 and clause.count("(") == clause.count(")") and clause.count('"') % 2 == 0
 
 
-def _shortened(sentence: str) -> Iterator[tuple[str, float]]:
+def _shortened(sentence: str, chars: int) -> Iterator[_Part]:
     """Yield the sentence's beginning and its last clauses, each marked as a part."""
-    first = sentence[: ANSWER_CHARS - 2].rsplit(maxsplit=1)[0].rstrip(" ,;:–—-")
-    yield f"{first} …", LIMITED if _LIMITING.search(sentence.removeprefix(first)) else MARKED
+    first = sentence[: chars - 2].rsplit(maxsplit=1)[0].rstrip(" ,;:–—-")
+    yield _Part(f"{first} …", LIMITED if _LIMITING.search(sentence.removeprefix(first)) else MARKED)
     tails = (sentence[m.end() :].strip() for m in _ENDING.finditer(sentence))
-    last = next((tail for tail in tails if MIN_CHARS <= len(tail) <= ANSWER_CHARS - 2), "")
+    last = next((tail for tail in tails if MIN_CHARS <= len(tail) <= chars - 2), "")
     if last and not _LIMITING.search(sentence.removesuffix(last)):
-        yield f"… {last}", MARKED * INNER**2
+        yield _Part(f"… {last}", MARKED * INNER**2)
 
 
-CONSTANT = -2.46
-WEIGHTS = (0.91, 2.17, 0.55, -1.22)  # of the signs, in their order
+CONSTANT = -2.78
+WEIGHTS = (1.09, 2.51, 0.38, -0.59)  # of the signs, in their order
 
 
 class Signs(NamedTuple):

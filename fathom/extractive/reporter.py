@@ -154,9 +154,10 @@ def _nearest(step: PlanStep, groups: list[list[PlanStep]]) -> list[PlanStep]:
 
 
 ANSWER_TOKENS = 200
+MOST_QUOTED, MOST_FOR_PART = 5, 2  # quotations in the short answer, and at least for each part of a question
 PART_TOKENS = 60  # at least for each part of a question that has many
 SECTION_TOKENS = 450
-LEAST_SCORE, LEAST_IN_SECTION = 0.2, 0.3  # of the best excerpt's; what says less stays out
+LEAST_SCORE = 0.3  # of the best excerpt's; what says less stays out
 MORE = "More from the sources"
 """Heading of the section with what else bears on the only question."""
 NOT_FOUND = "Not found in the sources:"
@@ -182,6 +183,7 @@ def _answer(quotations: Quotations, query: str) -> str:
     hop = second_hop(quotations, query)
     questions = [hop.inner, hop.asked] if hop else questions_of(query)
     room = max(PART_TOKENS, ANSWER_TOKENS // len(questions))
+    most = max(MOST_FOR_PART, MOST_QUOTED // len(questions))
     shown: list[Quoted] = []
     computed: list[str] = []
     missing: list[str] = []
@@ -194,7 +196,7 @@ def _answer(quotations: Quotations, query: str) -> str:
         succession = Succession(quotations, question)
         if hop and question == hop.asked:
             succession.found = list(hop.found)
-        shown += succession.shown(quotations.choose(_best(succession.found), question, room))
+        shown += succession.shown(quotations.choose(_best(succession.found), question, room, most))
         if len(questions) > 1 and not hop and quotations.answered_by(succession.found, question) is Answered.no:
             missing.append(question)
     absent = [f"{NOT_FOUND} {question.rstrip('?')}?" for question in missing]
@@ -221,7 +223,7 @@ def _section_text(quotations: Quotations, request: SectionRequest) -> str:
     else:
         wording = heading if heading.rstrip("?") in map(_plain, questions) else f"{heading} {request.query}"
     succession = Succession(quotations, wording)
-    new = [each for each in _best(succession.found, LEAST_IN_SECTION) if not _is_said(quotations.says(each), said)]
+    new = [each for each in _best(succession.found) if not _is_said(quotations.says(each), said)]
     chosen = quotations.choose(new, wording, SECTION_TOKENS)
     # A lead-in that is the section's heading says nothing more.
     bare = (each._replace(markdown=each.markdown.removeprefix(f"{heading}:").lstrip("\n")) for each in chosen)
@@ -232,8 +234,8 @@ def _plain(question: str) -> str:
     return question.rstrip("?")
 
 
-def _best(found: Sequence[Found], least: float = LEAST_SCORE) -> list[Found]:
-    return [each for each in found if each.score >= least * found[0].score]
+def _best(found: Sequence[Found]) -> list[Found]:
+    return [each for each in found if each.score >= LEAST_SCORE * found[0].score]
 
 
 def _said(written: Iterable[str]) -> set[tuple[str, ...]]:

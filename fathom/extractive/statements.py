@@ -7,11 +7,12 @@ documents that state their dates replace each other. Without dates, nothing says
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import takewhile
 from typing import NamedTuple, Self
 
 from fathom.contradictions.succession import ReadStatement, differing, readings, replaces
-from fathom.extractive.questions import topic_terms
+from fathom.extractive.questions import is_verb, topic_terms
 from fathom.models import Answered, Contradiction, Note, SourceText
 from fathom.retrieval.asked import (
     QuestionTerms,
@@ -23,9 +24,10 @@ from fathom.retrieval.asked import (
     times_of,
 )
 from fathom.retrieval.ranking import Passage, titled
-from fathom.retrieval.relevance import Chosen, Found, RankedExcerpts
+from fathom.retrieval.relevance import MOST_RANKED, Chosen, Found, RankedExcerpts
 from fathom.sources.signals import is_sensational_title
 from fathom.text.tables import joined_tables
+from fathom.text.terms import STOP_WORDS
 
 ANSWERED = 0.54
 """Share of a question's terms, by worth, from which an excerpt may be its answer; see docs/extractive.md."""
@@ -124,13 +126,17 @@ class Quotations:
         ]
         return sorted(weighed, key=lambda each: -each.score)
 
-    def choose(self, found: Sequence[Found], question: str, max_tokens: int) -> list[Chosen]:
-        """Return the best excerpts that fit together."""
-        return self._evidence.choose(found, asked_by(question), max_tokens, around=AROUND)
+    def choose(self, found: Sequence[Found], question: str, max_tokens: int, most: int = MOST_RANKED) -> list[Chosen]:
+        """Return the best excerpts that fit together, at most `most`."""
+        return self._evidence.choose(found, asked_by(question), max_tokens, around=AROUND, most=most)
 
     def markdown(self, found: Found, question: str) -> str:
         """Return an excerpt as Markdown."""
         return self._evidence.markdown(found, asked_by(question))
+
+    def worth(self, question: str) -> Mapping[frozenset[str], float]:
+        """Return what each of a question's terms is worth here, by all words that texts use for it."""
+        return self._evidence.worth(asked_by(question))
 
     def text(self, found: Found) -> str:
         """Return the whole statement or text that an excerpt is of."""
@@ -198,6 +204,20 @@ class Quotations:
 def asked_by(question: str) -> QuestionTerms:
     """Return what a question asks for, without the words of asking."""
     return read_asked(question, topic=topic_terms(question))
+
+
+_THINGS = re.compile(r"\b(?:what|which)((?: [\w-]+){1,5})|\A\W*(?:name|list)\b((?: [\w-]+){1,5})", re.IGNORECASE)
+_PLURAL = re.compile(r"\w{2,}[^su\W]s\Z")
+
+
+def asks_list(question: str) -> bool:
+    """Whether a question asks for several things: "which packages", "what are the steps"."""
+    for asked in _THINGS.finditer(question):
+        words = (asked[1] or asked[2]).lower().split()
+        beginning = takewhile(lambda word: word in ("are", "were") or not is_verb(word), words)
+        if any(_PLURAL.match(word) and word not in STOP_WORDS for word in beginning):
+            return True
+    return False
 
 
 def on_question(query: str, notes: Sequence[Note], found: Sequence[Contradiction]) -> list[Contradiction]:

@@ -144,6 +144,11 @@ def compares(question: str) -> bool:
     return bool(_COMPARES.search(re.sub(r"\bat (?:most|least)\b", "", question)))
 
 
+def asks_default(question: str) -> bool:
+    """Whether a question asks what holds if nothing is set."""
+    return bool(_UNSET.search(question) or re.search(r"\bdefaults?\b", question, re.IGNORECASE))
+
+
 def asks_definition(question: str) -> bool:
     """Whether a question asks what something is, and nothing else."""
     return bool(_ASKS_DEFINITION.match(question))
@@ -207,16 +212,18 @@ _MONTH = r"(?:January|February|March|April|May|June|July|August|September|Octobe
 _NAMED = r"(?:(?:[A-ZÀ-ÖØ-Þ][\w'’-]+|[A-Z]\.)(?:\s+(?:(?:de|van|von|der|al|bin|of|the)\s+)?[A-ZÀ-ÖØ-Þ][\w.'’-]*)*)"
 _DATE = rf"\b(?:1[0-9]|20)\d\ds?\b|\b{_MONTH}\b|\b\d+(?:st|nd|rd|th) century\b|\b\d{{1,2}}:\d\d\b|\b[A-Z][a-z]+day\b"
 _NUMBER = (
-    r"\d|\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fifteen|twenty|thirty|forty|fifty|"
+    r"(?i)\d|\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fifteen|twenty|thirty|forty|fifty|"
     r"sixty|seventy|eighty|ninety|hundred|thousand|million|billion|half|once|twice|daily|weekly|monthly|annually)\b"
 )
 _PLACE = rf"\b(?:in|at|from|near|to|on|of|outside|around|across) (?:the )?(?:\w+ern )?{_NAMED}"
-_CONDITION = r"\b(?:when|whenever|if|before|after|until|once|while|unless|as soon as)\b"
+_CONDITION = r"(?i)\b(?:when|whenever|if|before|after|until|once|while|unless|as soon as)\b"
 _REASON = (
-    r"\b(?:because|since|due to|owing to|so that|in order to|as a result|therefore|reason|caused?|leads? to|led to|"
+    r"(?i)\b(?:because|since|due to|owing to|so that|in order to|as a result|therefore|reason|caused?|leads? to|led to|"
     r"results? (?:in|from)|to (?:avoid|prevent|allow|make|keep|reduce|ensure))\b"
 )
 _CODE = r"```|`[^`\n]+`|^\s*(?:\$|>>>)\s|(?<!\w)--?\w[\w-]+|\b\w+(?:_\w+)+\b|\w\(\)"
+
+_COMMAND = r"```|^\s*(?:\$|>>>)\s|`[^`\s]+ [^`\n]+`|(?<!\w)--?[a-z][\w-]+"
 
 
 class AnswerKind(NamedTuple):
@@ -233,9 +240,16 @@ _KINDS = [
         (r"\bwho(?:m|se)?\b", _NAMED, True),
         (r"\b(?:what|which) (?:person|man|woman|author|actor|actress|director)\b", _NAMED, False),
         (
-            r"\b(?:what|which) (?:\w+ )?(?:commands?|options?|flags?|settings?|variables?|parameters?|functions?|"
+            r"\b(?:what|which) (?:\w+ )?commands?\b"
+            r"|\bwhat (?:do|can|should|must) (?:i|you|we|one) (?:run|type|enter)\b",
+            _COMMAND,
+            False,
+        ),
+        (
+            r"\b(?:what|which) (?:\w+ )?(?:options?|flags?|settings?|variables?|parameters?|functions?|"
             r"methods?|keys?|attributes?|decorators?|fields?|headers?|signals?|endpoints?|quer(?:y|ies)|expressions?)\b"
-            r"|\bwhat do i (?:run|type|call|set)\b|\bhow (?:do|can|would) (?:i|you|we)\b|\blooks? like\b",
+            r"|\bwhat (?:do|can|should|must) (?:i|you|we|one) (?:call|set|write|use)\b"
+            r"|\bhow (?:do|can|would) (?:i|you|we)\b|\blooks? like\b",
             _CODE,
             False,
         ),

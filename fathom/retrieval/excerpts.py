@@ -215,6 +215,11 @@ def _table(rows: Sequence[Sentence]) -> Iterator[str]:
     yield "\n".join([lines[0], f"|{'---|' * columns}", *lines[1:]])
 
 
+def first_cell(row: str) -> str:
+    """Return what the first cell of a table's row says."""
+    return _cells(row)[0]
+
+
 def _cells(row: str) -> list[str]:
     return [_plain(" ".join(cell.split())) for cell in _CELLS.split(row.strip().strip("|"))]
 

@@ -17,7 +17,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from fathom.retrieval.asked import QuestionTerms, defines, has_kind, read_asked
-from fathom.retrieval.excerpts import Excerpt, ReadText
+from fathom.retrieval.excerpts import Excerpt, ReadText, first_cell
 from fathom.retrieval.expansion import FAMILY_LETTERS, is_family, is_misspelt, is_quantity, states, without_quantities
 from fathom.retrieval.ranking import Passage
 from fathom.text.blocks import Kind, is_signature
@@ -35,6 +35,7 @@ FAMILY = 0.4  # weight of a word of the same family, such as "elasticity" for "e
 MISSPELT = 0.8  # weight of a word that differs from one that no text has by one letter
 BOILERPLATE = 0.15  # factor for what only calls on the reader or repeats key words
 ELSEWHERE = 0.4  # factor for texts that name nothing of what is asked about, where others have it in their titles
+NAMED = 1.5  # factor for a row whose first cell the question names
 OF_KIND = 1.25  # factor for an excerpt with the kind of thing that is asked for
 FEWEST = 100  # units: in a shorter text, what each of its lines says would be worth nothing
 MOST_RANKED = 400
@@ -95,6 +96,7 @@ class RankedExcerpts:
         asked = self._with_families(asked)
         idf = self._worth(asked)
         total = sum(idf.values()) or 1.0
+        wording = frozenset(terms(asked.wording))
         about_orders = asks_of_orders(list(asked.weights))
         found: list[Found] = []
         for number, (read, place) in enumerate(zip(self._read, self._places(asked.names), strict=True)):
@@ -109,6 +111,8 @@ class RankedExcerpts:
                 score *= 1 + COVERED * share
                 if asked.kind and has_kind(asked.kind, read.says(excerpt), asked.wording):
                     score *= OF_KIND
+                if read.is_named(excerpt, wording):
+                    score *= NAMED
                 if asked.definition > 1 and defines(read.says(excerpt), asked):
                     score *= asked.definition
                 if excerpt.kind == "prose" and not excerpt.lead and lacks_subject(read.says(excerpt)):
@@ -122,6 +126,12 @@ class RankedExcerpts:
                 found.append(Found(number, excerpt, round(score * place, 9), share * place))
         found.sort(key=lambda each: -each.score)
         return found
+
+    def worth(self, asked: QuestionTerms) -> dict[frozenset[str], float]:
+        """Return what each of a question's terms is worth, by the words that texts use for it, itself among them."""
+        asked = self._with_families(asked)
+        worth = self._worth(asked)
+        return {frozenset(said): worth[term] for term, said in asked.terms.items()}
 
     def unmet(self, asked: QuestionTerms) -> float:
         """Return the share of a question's terms, by worth, that no text has, nor a word in their place."""
@@ -155,9 +165,18 @@ class RankedExcerpts:
         return [1.0 if each or not subjects else ELSEWHERE for each in named]
 
     def choose(
-        self, found: Sequence[Found], asked: QuestionTerms, max_tokens: int, *, overhead: int = 0, around: float = 0.0
+        self,
+        found: Sequence[Found],
+        asked: QuestionTerms,
+        max_tokens: int,
+        *,
+        overhead: int = 0,
+        around: float = 0.0,
+        most: int = MOST_RANKED,
     ) -> list[Chosen]:
-        """Return the best excerpts that fit together, the best first, when each takes `overhead` tokens more.
+        """Return at most `most` excerpts that fit together, the best first, when each takes `overhead` tokens more.
+
+        Rows and items below the same header or lead-in have it only once.
 
         One that is part of a chosen one is passed over, and so is one whose sentences on the question others have said;
         one that contains chosen ones takes the place of the first. With `around`, a share of their scores, it does so
@@ -172,10 +191,12 @@ class RankedExcerpts:
             if len(inside) < len(over) or (around and any(not self._around(each, one[0], around) for one in inside)):
                 continue
             markdown = self.markdown(each, asked)
-            cost = count_tokens(markdown) + overhead
+            shared = each.excerpt.lead and any(_is_beside(each, other[0]) for other in chosen)
+            cost = count_tokens(self.says(each) if shared else markdown) + overhead
             refund = sum(other[2] for other in inside)
             tells = self._read[each.text].tells(each.excerpt, asked)
-            if cost > room + refund or (not inside and tells <= said):
+            full = len(chosen) >= most and not shared
+            if cost > room + refund or (not inside and (tells <= said or full)):
                 continue
             said |= tells
             place = chosen.index(inside[0]) if inside else len(chosen)
@@ -249,6 +270,11 @@ def _overlap(a: Found, b: Found) -> bool:
         and a.excerpt.units.start < b.excerpt.units.stop
         and b.excerpt.units.start < a.excerpt.units.stop
     )
+
+
+def _is_beside(a: Found, b: Found) -> bool:
+    """Whether two excerpts stand below the same header or lead-in."""
+    return a.text == b.text and a.excerpt.lead == b.excerpt.lead
 
 
 def _contains(a: Found, b: Found) -> bool:
@@ -359,6 +385,13 @@ class RankedText:
         if not asked.pairs:
             return set()
         return {pair for n in excerpt.own for pair in asked.pairs.intersection(pairwise(self.text.parsed.terms(n)))}
+
+    def is_named(self, excerpt: Excerpt, wording: Collection[str]) -> bool:
+        """Whether an excerpt is a row whose first cell has no words but the question's."""
+        if excerpt.kind != "table" or len(excerpt.units) > 1:
+            return False
+        first = set(terms(first_cell(self.says(excerpt))))
+        return bool(first) and first.issubset(wording)
 
     def is_order(self, excerpt: Excerpt) -> bool:
         """Whether a paragraph of an excerpt gives orders to a language model."""
