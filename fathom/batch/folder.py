@@ -44,16 +44,16 @@ class Share(Model):
 
     @property
     def cost(self) -> Cost:
-        """The same as a cost."""
+        """Return the share as a `Cost`."""
         return Cost(Decimal(self.usd), self.tokens, self.calls)
 
 
 class Record(Model):
-    """What the store keeps of a question: written before its run is submitted, and when it has ended."""
+    """The stored record of a question, written before its run is submitted and again when the run has ended."""
 
     row: BatchRow
     run_key: str = ""  # of the run's results
-    attempt: int = 1  # a question whose run failed is asked again in another one, under the same run key
+    attempt: int = 1  # a question whose run failed is asked again in another run, under the same run key
     granted: Share | None = None  # to this attempt, until it has ended; None: the batch has no caps
     used: Share | None = None  # by all attempts that have ended
 
@@ -97,7 +97,7 @@ class BatchFolder:
         await self._store.write(f"{self.path}/{INDEX}", render_index(title, rows).encode())
 
     def result(self, run_id: str, rows: Sequence[BatchRow]) -> BatchResult:
-        """Return what the batch came to."""
+        """Return the result of the batch."""
         costs = [row.cost_usd for row in rows]
         return BatchResult(
             run_id=run_id,
@@ -146,7 +146,7 @@ def render_index(title: str, rows: Sequence[BatchRow]) -> str:
 
 
 def words(status: RowStatus) -> str:
-    """Return a status as people read it."""
+    """Return a status in words."""
     return status.value.replace("_", " ")
 
 

@@ -26,7 +26,7 @@ _HELP = "a column or field is `question`, `run_key` or a setting, as in docs/set
 
 
 def format_of(name: str) -> Format:
-    """Return the format that a file's ending stands for; text where it says nothing.
+    """Return the format that a file's extension stands for; text if the extension is unknown.
 
     Raises:
         InvalidInput: files of that kind cannot be read.
@@ -41,7 +41,7 @@ def format_of(name: str) -> Format:
 
 
 def read_questions(text: str, kind: Format, base: ResearchSettings) -> list[BatchQuestion]:
-    """Return the questions in a text, each of which can be researched with the settings of the batch and its own.
+    """Return the questions in a text. Each can be researched with the batch's settings and its own.
 
     Raises:
         InvalidInput: there are none, too many, or some cannot be used; the message names their lines.
@@ -79,7 +79,7 @@ def lines_of(questions: Sequence[BatchQuestion]) -> str:
 
 
 def settings_of(question: BatchQuestion, base: ResearchSettings) -> ResearchSettings:
-    """Return the settings of a question: those of its batch, with its own in their place.
+    """Return the settings of a question: the batch's settings, overridden by the question's own.
 
     Raises:
         InvalidInput: one of its own cannot be used.
@@ -144,7 +144,7 @@ def _table(text: str) -> Iterator[tuple[int, Mapping[str, JsonValue]]]:
 
 
 def _cell(name: str, cell: str) -> JsonValue:
-    """Return the value of a cell: a list of a setting that is one may be written with `;` between its values."""
+    """Return the value of a cell. The values of a list setting may be separated by `;`."""
     cell = cell.strip()
     if cell[:1] in ("{", "["):
         try:

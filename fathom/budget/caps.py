@@ -1,6 +1,6 @@
 """What all runs on a store may spend in a day or a month: `FATHOM_DAILY_USD` and `FATHOM_MONTHLY_USD`.
 
-An account is a folder of numbered entries, each of which holds the sum so far. The process that creates the next number
+An account is a folder of numbered entries; each entry holds the sum so far. The process that creates the next number
 has changed the account: a race has one winner, and the others read the new sum and try again. So the cap holds over any
 number of machines without a lock. A run takes a little at a time and gives back what it did not use; what a killed
 process had taken counts as spent.
@@ -22,7 +22,7 @@ from fathom.storage.store import ArtifactStore
 
 CAPS = ("FATHOM_DAILY_USD", "FATHOM_MONTHLY_USD")
 SPENDING = ".spending"
-PORTIONS = 100  # into which a cap is divided: what a run takes at a time, if it needs no more
+PORTIONS = 100  # parts into which a cap is divided; a run takes one at a time, or more if it needs more
 _DIGITS = 8
 LOST_SECONDS = 0.05  # at most, before another attempt at an entry that somebody else made
 
@@ -50,7 +50,7 @@ class SharedAccount:
             )
 
     async def spent(self) -> Decimal:
-        """Return what is spent or taken."""
+        """Return the amount that is spent or taken."""
         return (await self._last())[1]
 
     async def change(self, usd: Decimal) -> bool:
@@ -93,7 +93,7 @@ class SharedAccount:
 class StoreBudget:
     """What one process of a run has taken from the accounts of the day and the month.
 
-    Both are those of the time at which it began.
+    The day and the month are the ones in which the process began.
     """
 
     def __init__(self, accounts: Sequence[SharedAccount] = ()) -> None:
@@ -104,7 +104,7 @@ class StoreBudget:
         self._taking: asyncio.Future[None] | None = None
 
     async def check(self) -> None:
-        """Check that there is something left.
+        """Check that some of the budget is left.
 
         Raises:
             BudgetExceeded: there is not.

@@ -56,7 +56,7 @@ class Cost(NamedTuple):
         return Cost(min(self.usd, other.usd), min(self.tokens, other.tokens), min(self.calls, other.calls))
 
     def fits(self, left: Cost) -> bool:
-        """Whether there is enough left of everything."""
+        """Whether every amount fits into what is left."""
         return self.usd <= left.usd and self.tokens <= left.tokens and self.calls <= left.calls
 
 
@@ -97,7 +97,7 @@ class Ledger:
         self._clock = clock
         self._began = clock()
         self.rested = 0.0
-        """For how many seconds of it this process waited for people, which is no work."""
+        """Seconds that this process waited for people, which do not count as work."""
         self._settled = asyncio.Event()
         self._saving = asyncio.Lock()
         self._version = self._saved = 0
@@ -137,7 +137,7 @@ class Ledger:
 
     @property
     def seconds(self) -> float:
-        """How long the run has been worked on."""
+        """Seconds of work on the run so far."""
         return self._earlier_seconds + self._own_seconds
 
     @property
@@ -292,9 +292,9 @@ def caps(usd: float | None, tokens: int | None, calls: int | None) -> Cost:
 
 
 class SharedBudget:
-    """Caps over runs of which up to `at_once` are in progress.
+    """Caps over several runs, up to `at_once` of them in progress.
 
-    What is reserved and used together never exceeds a cap. A run reserves an equal share for each of those at once,
+    What is reserved and used together never exceeds a cap. Each run reserves an equal share of the caps (1/`at_once`),
     or all that is left if that is less.
     """
 
@@ -325,7 +325,7 @@ class SharedBudget:
         return given
 
     def take(self, reserved: Cost) -> None:
-        """Count a reservation that was made before."""
+        """Count a reservation that was made earlier."""
         self._left = self._left.minus(reserved)
         self._open += 1
 

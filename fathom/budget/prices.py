@@ -23,7 +23,7 @@ _OUTPUT = ("output_cost_per_token", "output_cost_per_reasoning_token")
 
 
 class Rates(NamedTuple):
-    """US dollars per token, sent and received; and of those sent that are read from a cache, and written to it."""
+    """US dollars per token: sent, received, read from a cache and written to a cache."""
 
     sent: Decimal = Decimal(0)
     received: Decimal = Decimal(0)
@@ -31,13 +31,13 @@ class Rates(NamedTuple):
     written: Decimal = Decimal(0)
 
     def of(self, sent: int, received: int, cached: int = 0, written: int = 0) -> Decimal:
-        """Return the cost of a number of tokens; of those sent, some are read from the cache or written to it."""
+        """Return the cost of a number of tokens; some of the sent tokens are read from the cache or written to it."""
         fresh = sent - cached - written
         return fresh * self.sent + cached * self.cached + written * self.written + received * self.received
 
 
 class Pricing:
-    """The prices of a run: the user's by model name, which replace those of litellm's table."""
+    """The prices of a run: the user's prices by model name, which override litellm's table."""
 
     def __init__(self, prices: Mapping[str, Price]) -> None:
         self._prices = prices

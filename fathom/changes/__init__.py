@@ -1,1 +1,1 @@
-"""What changed between two runs on one question: by what the sources say, and not by how a report words it."""
+"""What changed between two runs on one question, judged by what the sources say and not by the reports' wording."""

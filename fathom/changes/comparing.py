@@ -33,7 +33,7 @@ ORDER = ("changed", "disputed", "settled", "new", "gone")
 
 @dataclass
 class _Found:
-    """What the comparison has found so far."""
+    """The findings of the comparison so far."""
 
     changed: list[Change] = field(default_factory=list)
     pairs: dict[tuple[str, str, str], int] = field(default_factory=dict)  # address, sentence before, after -> change
@@ -43,7 +43,7 @@ class _Found:
 
 
 def compare(before: ComparedRun, after: ComparedRun) -> Changes:
-    """Return what changed between two runs, of which the first is the earlier one."""
+    """Return what changed from the earlier run to the later one."""
     regained = bool(after.report and not before.report)
     changes = Changes(query=after.query, before=before.compared(), after=after.compared(), regained=regained)
     if not before.report or not after.report:
@@ -60,7 +60,7 @@ class _Comparison:
         self._edits: dict[str, Edits] = {}
 
     def made(self, changes: Changes) -> Changes:
-        """Return the changes, with all that was found."""
+        """Return the changes that were found."""
         gone, unread, unmentioned = self._earlier()
         new = self._later()
         new, gone, unread = self._matched(new, gone, unread)
@@ -89,7 +89,7 @@ class _Comparison:
     # -- the claims of either report ------------------------------------------------------------------------------
 
     def _earlier(self) -> tuple[list[Borne], list[Borne], list[list[Ground]]]:
-        """Return the earlier claims that are gone, those of which nothing is known, and the grounds of the others."""
+        """Return the earlier claims that are gone, the earlier claims that are unknown, and the others' grounds."""
         gone, unread, holding = list[Borne](), list[Borne](), list[list[Ground]]()
         for claim in self.before.claims:
             grounds = self._grounds(claim, self.before, self.after)
@@ -119,7 +119,7 @@ class _Comparison:
         return new
 
     def _grounds(self, claim: Claim, own: ComparedRun, other: ComparedRun) -> list[Ground]:
-        """Return the sentences that bear a claim, each once, with what became of them or what they were."""
+        """Return the sentences that support a claim, each once, with their form in the other run."""
         found: dict[tuple[str, str], Ground] = {}
         for page, line in self._bearing(claim, own):
             found.setdefault((page.source.url, line.key), self._ground(claim, page, line, other))
@@ -148,7 +148,7 @@ class _Comparison:
         values = (row_differences if rows else differences)(old.text, new.text)
         of_claim = concerned(claim.sentence, values, earlier=earlier)
         if values and not of_claim and bears(claim, line, page.source) and not bears(claim, became, page.source):
-            of_claim = values  # it says them in its own way: "about 400" of 412
+            of_claim = values  # the claim rewords the number: "about 400" for 412
         return Ground(page, line, stands=False, read=True, other=became, values=tuple(of_claim))
 
     def _edits_of(self, url: str) -> Edits:
@@ -157,7 +157,7 @@ class _Comparison:
         return self._edits[url]
 
     def _holds(self, claim: Claim, grounds: Sequence[Ground], other: ComparedRun) -> bool:
-        """Whether the other run's sources say a claim as well, in the same or in other words."""
+        """Whether the other run's sources state a claim too, in the same or in other words."""
         if grounds and all(g.stands for g in grounds):
             return True
         if any((g.stands and bears(claim, g.line, g.page.source)) for g in grounds):
@@ -169,7 +169,7 @@ class _Comparison:
     # -- what is found ---------------------------------------------------------------------------------------------
 
     def _told_changed(self, claim: Claim, grounds: Sequence[Ground], *, earlier: bool) -> bool:
-        """Tell of a claim of which a sentence has another value now; once, though several claims say it."""
+        """Report a claim whose sentence has another value now; once, even if several claims rest on the sentence."""
         edited = {_pair(g, earlier=earlier): g for g in grounds if g.values and g.other}
         for pair in edited:
             known = self.found.changed[self.found.pairs[pair]] if pair in self.found.pairs else None
@@ -199,7 +199,7 @@ class _Comparison:
     def _matched(
         self, new: list[Borne], gone: list[Borne], unread: list[Borne]
     ) -> tuple[list[Borne], list[Borne], list[Borne]]:
-        """Match what is new with what is not said any more: the same fact in other words, or another value."""
+        """Match new claims with claims that are gone: the same fact in other words, or with another value."""
         left: list[Borne] = []
         for claim, grounds in new:
             earlier = [*gone, *unread]
@@ -227,7 +227,7 @@ class _Comparison:
                 yield Change(kind=kind, after=one) if side is self.after else Change(kind=kind, before=one)
 
     def _against(self, claim: Claim, side: ComparedRun, other: ComparedRun) -> Iterator[tuple[ReadPage, PageLine]]:
-        """Yield where a source contradicts a claim, unless the other run read that too, or cannot have read it."""
+        """Yield each place where a source contradicts a claim, unless the other run read it, or could not have."""
         told = {(url, key) for url, *keys in self.found.pairs for key in keys}
         for page, line in ((page, line) for quote in claim.contradicting for page, line in side.lines(quote)):
             there = other.pages.get(page.source.url)
@@ -253,7 +253,7 @@ def _cited_only(report: Report, other: ComparedRun) -> list[Place]:
 
 
 def bears(claim: Claim, line: PageLine, source: Source) -> bool:
-    """Whether a sentence says a claim as well as the claim's own sources do."""
+    """Whether a sentence supports a claim as well as the claim's own sources do."""
     text = f"{line.header}\n|---|\n| {line.text} |" if line.header else line.text
     own = [StoredText(source, quote.text) for quote in claim.quotes]
     least = nearest_in(claim.sentence, own).likeness if own else Likeness.near
@@ -261,7 +261,7 @@ def bears(claim: Claim, line: PageLine, source: Source) -> bool:
 
 
 def concerned(claim: str, values: Sequence[Difference], *, earlier: bool) -> list[Difference]:
-    """Return which of the values in which a sentence changed a claim says; of an earlier claim, the former value."""
+    """Return the changed values of a sentence that a claim states; for an earlier claim, the former values."""
     return [value for value in values if _has(claim, value.before if earlier else value.after, value.about)]
 
 
@@ -277,7 +277,7 @@ def _has(claim: str, value: str, about: str) -> bool:
 
 
 def same_fact(earlier: Borne, later: Borne) -> bool:
-    """Whether two claims say the same in other words: each is borne by the other's sources, with the same figures."""
+    """Whether two claims say the same in other words: the other's sources support each, with the same figures."""
     other, others = earlier
     claim, grounds = later
     if figures_differ(other.sentence, claim.sentence) or names_apart(other.sentence, claim.sentence):
@@ -307,12 +307,12 @@ class ComparedRun:
 
     @cached_property
     def pages(self) -> dict[str, ReadPage]:
-        """What it read, by address."""
+        """The pages that the run read, by address."""
         return pages_of(self.texts)
 
     @cached_property
     def search(self) -> Search:
-        """Everything that it read, to search in."""
+        """A search index over everything that the run read."""
         return Search(self.texts)
 
     @cached_property
@@ -326,12 +326,12 @@ class ComparedRun:
 
     @property
     def claims(self) -> list[Claim]:
-        """What its report says with evidence."""
+        """The claims of the run's report that have evidence."""
         said = self.report.claims if self.report else []
         return [claim for claim in said if not claim.verdict.objects and claim.quotes]
 
     def said(self, claim: Claim, grounds: Sequence[Ground]) -> Statement:
-        """Return a claim as one side of a change; where no sentence was found that bears it, with its quotes."""
+        """Return a claim as one side of a change, with its quotes if no sentence was found that supports it."""
         if grounds:
             return statement(claim.sentence, [(g.page, g.line) for g in grounds], claim.number)
         cited = (self.pages.get(self._addresses.get(quote.source_id, "")) for quote in claim.quotes)
@@ -347,7 +347,7 @@ class ComparedRun:
 
 @dataclass(frozen=True)
 class Ground:
-    """A sentence of a page that bears a claim, and the other run's sentence that it became or was."""
+    """A sentence of a page that supports a claim, and its counterpart in the other run."""
 
     page: ReadPage
     line: PageLine
@@ -375,5 +375,5 @@ def statement(sentence: str, lines: Iterable[tuple[ReadPage, PageLine]], number:
 
 
 def place(source: Source) -> Place:
-    """Return a source as a reader finds it."""
+    """Return a source with its title and address."""
     return Place(source_id=source.source_id, url=source.url, title=source.title)

@@ -32,7 +32,7 @@ class Statement(Model):
 
 
 class Difference(Model):
-    """A value that changed. A side is empty where the sentence has no such value."""
+    """A value that changed. A side is empty if its sentence has no such value."""
 
     about: About
     before: str
@@ -42,16 +42,16 @@ class Difference(Model):
 class Change(Model):
     """Something that the sources say now and did not say before, or the other way round.
 
-    A `changed` sentence has both sides, and the values in which they differ. A claim is `disputed` when a source
-    contradicts it that did not before, and `settled` when none does any more; the side that has the contradiction has
-    it as its passages.
+    A `changed` sentence has both sides, and the values in which they differ. A claim is `disputed` when a source newly
+    contradicts it, and `settled` when no source contradicts it any more; the contradicting sentences are the passages
+    of the side that has them.
     """
 
     kind: Kind
     before: Statement | None = None
     after: Statement | None = None
     differences: list[Difference] = []
-    note: str = ""  # what else a reader must know
+    note: str = ""  # a note for the reader
 
 
 class Compared(Model):
@@ -66,9 +66,9 @@ class Compared(Model):
 class Changes(Model):
     """What changed from one run to a later one, the most telling first.
 
-    `unchanged` counts the claims of the later report whose evidence the earlier run had as well; `unmentioned` those
-    of the earlier report that still hold, though the later report does not say them; `unread` are those whose sources
-    the later run did not read, so that nothing is known of them.
+    `unchanged` counts the claims of the later report whose evidence the earlier run had as well. `unmentioned` counts
+    the claims of the earlier report that still hold, although the later report does not state them. `unread` lists the
+    claims whose sources the later run did not read, so that nothing is known about them.
     """
 
     query: str
@@ -89,9 +89,9 @@ class Changes(Model):
 
     @property
     def any(self) -> bool:
-        """Whether there is something to tell."""
+        """Whether anything changed."""
         return bool(self.changes) or self.lost or self.regained
 
     def of(self, kind: Kind) -> list[Change]:
-        """Return the changes of a kind."""
+        """Return the changes of one kind."""
         return [change for change in self.changes if change.kind == kind]

@@ -19,19 +19,19 @@ from fathom.text.parsed import parse
 from fathom.text.terms import query_terms
 
 ALIKE = 0.5  # share of their words that two wordings of one sentence have in common
-IN_PLACE = 0.2  # what it counts that a neighbour is the same: the sentence stands in the same place
-NEIGHBOURS = 2  # lines on each side that tell the place
+IN_PLACE = 0.2  # weight of an equal neighbour: the sentence stands in the same place
+NEIGHBOURS = 2  # lines on each side that identify the place
 MOST = 40  # sentences that each is compared with: keeps a page of a thousand similar rows linear
 _FIELD = re.compile(r"\W*([^\W\d][^:.|]{1,60}?)\s*:\s+\S")
 
 
 class PageLine(NamedTuple):
-    """A sentence, heading, item or row of a page. `key`: its words and signs, by which it is found again."""
+    """A sentence, heading, item or row of a page. `key` holds the words and signs by which the line is found again."""
 
     key: str
     text: str
     kind: Kind
-    header: str  # of a row: the row that names the columns
+    header: str  # for a row: the row that names the columns
     above: tuple[str, ...]  # the keys of its neighbours
     below: tuple[str, ...]
 
@@ -78,7 +78,7 @@ class ReadPage:
         return []
 
     def covers(self, line: PageLine) -> bool:
-        """Whether the part of the page in which a line of the other run stands was read: with what is around it."""
+        """Whether this run read the part of the page around a line of the other run."""
         return self.whole or all(not self.keys.isdisjoint(near) for near in (line.above, line.below))
 
 
@@ -98,7 +98,7 @@ def pages_of(texts: Iterable[StoredText]) -> dict[str, ReadPage]:
 
 
 def edits_of(old: ReadPage, new: ReadPage) -> Edits:
-    """Pair the lines that only the old page has with those that only the new one has: the most alike first."""
+    """Pair lines that only the old page has with lines that only the new page has, the most alike first."""
     removed = [line for line in old.lines if line.key not in new.keys]
     added = [line for line in new.lines if line.key not in old.keys]
     after: dict[str, PageLine] = {}
@@ -110,7 +110,7 @@ def edits_of(old: ReadPage, new: ReadPage) -> Edits:
 
 
 def _lines(text: str) -> Iterator[PageLine | None]:
-    """Yield a line for each sentence of a text, None for what says nothing: rules and names of columns."""
+    """Yield a line for each sentence of a text, and None for parts without content: rules and column names."""
     sentences = parse(text).sentences
     keys = [spaced_words(sentence.clean) for sentence in sentences]
     header = ""
@@ -156,7 +156,7 @@ def _without_figures(text: str) -> str:
 
 
 def _alike(a: PageLine, b: PageLine) -> float:
-    """Return how sure it is that a line became another one, from 0 to about 1."""
+    """Return a score, from 0 to about 1, for how likely a line became another one."""
     in_place = IN_PLACE if a.around & b.around else 0.0
     if "table" in (a.kind, b.kind):
         return _rows_alike(a, b) + in_place
@@ -173,7 +173,7 @@ def _alike(a: PageLine, b: PageLine) -> float:
 
 
 def _rows_alike(a: PageLine, b: PageLine) -> float:
-    """Rows are the same one when they begin with the same cell."""
+    """Whether two rows are the same row: they begin with the same cell."""
     if a.kind != b.kind or not a.cells or not b.cells:
         return 0.0
     return ALIKE + IN_PLACE if spaced_words(a.cells[0]) == spaced_words(b.cells[0]) else 0.0

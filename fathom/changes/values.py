@@ -1,4 +1,4 @@
-"""In which values two wordings of one sentence differ: numbers, dates, names, what is denied, one word for another."""
+"""The values in which two wordings of one sentence differ: numbers, dates, names, negations, single words."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from fathom.facts.extraction import Facts, Name, facts_of
 from fathom.facts.opposites import denied_terms, opposed, side_of
 from fathom.text.terms import STOP_WORDS, language_of, query_terms, terms
 
-ALIKE = 0.6  # of the words of both: in less similar sentences a "not" may deny something else
+ALIKE = 0.6  # share of common words: in less similar sentences a "not" may deny something else
 SPELLING = 0.75  # likeness of two words that are one, spelled differently
-MOST_WORDS = 4  # that stand in one place and are exchanged
+MOST_WORDS = 4  # words that stand in one place and are exchanged
 _TIME = re.compile(
     r"\b(?:[01]?\d|2[0-3])[:.][0-5]\d(?=\s?(?:[ap]\.?m\b|Uhr\b|h\b))|\b(?:[01]?\d|2[0-3]):[0-5]\d\b", re.IGNORECASE
 )
@@ -28,7 +28,8 @@ T = TypeVar("T")
 
 
 def differences(old: str, new: str) -> list[Difference]:
-    """Return in which values a sentence differs from what it was; nothing where it only says the same in other words.
+    """Return the values in which a sentence differs from its former wording; nothing if it says the same in other
+    words.
 
     A date that became more exact and a number in another unit or notation are the same.
     """
@@ -42,7 +43,7 @@ def differences(old: str, new: str) -> list[Difference]:
 
 
 def row_differences(old: str, new: str) -> list[Difference]:
-    """Return in which cells a row differs from what it was; a cell with other words has another value."""
+    """Return the cells in which a row differs from its former version; a cell with other words has another value."""
     cells, others = cells_of(old), cells_of(new)
     if len(cells) != len(others):
         return differences(old, new)
@@ -73,7 +74,7 @@ def figures_differ(old: str, new: str) -> bool:
 
 
 def names_apart(old: str, new: str) -> bool:
-    """Whether both sentences name somebody or something, and not the same."""
+    """Whether both sentences contain names, and the names differ."""
     return any(found.before and found.after for found in _names(old, new, facts_of(old), facts_of(new)))
 
 
@@ -92,7 +93,7 @@ def _dates(before: Facts, after: Facts) -> Iterator[Difference]:
 
 
 def _exchanged(pattern: re.Pattern[str], old: str, new: str) -> Iterator[Difference]:
-    """Yield what a pattern finds in only one of two sentences, where it finds as much in the other."""
+    """Yield the matches of a pattern that only one of two sentences has, if the other has as many of its own."""
     mine, yours = _unmatched(pattern.findall(old), pattern.findall(new), lambda a, b: a.lower() == b.lower())
     if len(mine) == len(yours):
         yield from (Difference(about="number", before=a, after=b) for a, b in zip(mine, yours, strict=True))
@@ -159,8 +160,8 @@ def _opposites(old: str, new: str) -> Iterator[Difference]:
 def _words(old: str, new: str) -> Iterator[Difference]:
     """Yield the words that stand in the place of others, between the same function words, where all else is the same.
 
-    There stands what is said of a thing: "the default is blue". A verb or an adjective before its noun stands between
-    words of topic, and another one is often only another wording.
+    Such a word is what the sentence says of its subject: "the default is blue". A verb or an adjective before its noun
+    stands between words of topic, and another one is often only another wording.
     """
     mine, yours = _WORD.findall(old), _WORD.findall(new)
     matcher = SequenceMatcher(None, _lowered(old), _lowered(new), autojunk=False)
@@ -178,7 +179,7 @@ def _words(old: str, new: str) -> Iterator[Difference]:
 
 
 def _says(mine: Sequence[str], yours: Sequence[str], code: tuple[str, int, int, int, int]) -> bool:
-    """Whether a stretch that differs has more than punctuation and function words."""
+    """Whether a differing stretch has more than punctuation and function words."""
     _, first, last, start, stop = code
     return not all(map(_is_function, [*mine[first:last], *yours[start:stop]]))
 
@@ -195,7 +196,7 @@ def _same_words(left: Sequence[str], came: Sequence[str]) -> bool:
 
 
 def _unmatched(mine: Sequence[T], yours: Sequence[T], same: Callable[[T, T], bool]) -> tuple[list[T], list[T]]:
-    """Return what of two lists has no equal in the other one, each counted once."""
+    """Return the values of two lists that have no equal in the other list, each counted once."""
     rest = list(yours)
     left: list[T] = []
     for one in mine:
@@ -205,7 +206,7 @@ def _unmatched(mine: Sequence[T], yours: Sequence[T], same: Callable[[T, T], boo
 
 
 def _taken(rest: list[T], one: T, alike: Callable[[T, T], bool]) -> T | None:
-    """Take the first value that is like another one out of a list; None if there is none."""
+    """Remove and return the first value of a list that is like another value; None if there is none."""
     found = next((other for other in rest if alike(one, other)), None)
     if found is not None:
         rest.remove(found)
@@ -215,7 +216,7 @@ def _taken(rest: list[T], one: T, alike: Callable[[T, T], bool]) -> T | None:
 def _paired(
     mine: Sequence[T], yours: Sequence[T], comparable: Callable[[T, T], bool]
 ) -> Iterator[tuple[T | None, T | None]]:
-    """Pair what left with what came: comparable values first, then in order; what is left over stands alone."""
+    """Pair removed values with added ones: comparable values first, then in order; the rest stay unpaired."""
     rest = list(yours)
     alone: list[T] = []
     for one in mine:
