@@ -1,4 +1,4 @@
-"""Talking to a Fathom server: what it is asked and what it answers, and clients for Python."""
+"""Python clients for a Fathom server, and the shapes of its requests and answers."""
 
 from fathom.client.client import AsyncFathom, Fathom
 from fathom.client.following import AsyncEvents, Events, FinishedRun

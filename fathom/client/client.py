@@ -67,7 +67,8 @@ class _Client(Resource[D]):
             idempotency_key: with the same key, the same run is returned again.
 
         Raises:
-            FathomError: the server refuses, or it does not answer. A run that fails is returned; `state` says so.
+            FathomError: the server refuses the request or does not answer. A run that fails is returned; `state` says
+                so.
         """
         begin = start(self._core, request_of(question, settings, template, corpora, shared), idempotency_key)
         followed = Following(self._core, begin)
@@ -88,11 +89,11 @@ class _Client(Resource[D]):
     ) -> Following:
         """Research a question and iterate over its events as they come, each once, however often a connection breaks.
 
-        The run starts with the first step of the iteration. After the last one, `run` of the iterator is the run with
-        its report. The arguments are those of `research`.
+        The run starts with the first step of the iteration. After the last event, `run` of the iterator is the run with
+        its report. It takes the arguments of `research`.
 
         Raises:
-            FathomError: the server refuses, or it does not answer.
+            FathomError: the server refuses the request or does not answer.
         """
         begin = start(self._core, request_of(question, settings, template, corpora, shared), idempotency_key)
         return Following(self._core, begin)
@@ -185,7 +186,7 @@ class Fathom(_Client[Blocking]):
 
 
 class AsyncFathom(_Client[Awaiting]):
-    """A client whose methods are awaited; those of `Fathom` otherwise.
+    """A client with the methods of `Fathom`, as coroutines.
 
     Args:
         url: address of the server; by default FATHOM_URL, else http://127.0.0.1:8700.
@@ -213,7 +214,7 @@ class AsyncFathom(_Client[Awaiting]):
 
 
 LOOK_SECONDS = 3.0
-"""Seconds between two looks at a batch that is waited for."""
+"""Seconds between two polls of a batch."""
 
 
 class Watches(Resource[D]):
@@ -276,7 +277,7 @@ class Batches(Resource[D]):
             questions: each as text, or as `question` with `settings` of its own.
             settings: settings of every question.
             template: the name of a template.
-            at_once: most questions that are researched at the same time.
+            at_once: maximum number of questions researched at the same time.
             budget: caps over all questions together: max_usd, max_tokens, max_calls.
             name: what the id of the batch begins with.
         """
@@ -303,7 +304,7 @@ class Batches(Resource[D]):
 
     @endpoint
     def wait(self, batch_id: str) -> Program[Batch]:
-        """Wait until a batch goes on no longer, and return it."""
+        """Wait until a batch has ended, and return it."""
         while True:
             batch = yield from self._core.ask(Batch, self._core.request("GET", path("batches", batch_id)))
             if batch.state not in ("queued", "running"):

@@ -1,7 +1,8 @@
-"""What the blocking and the asynchronous client share: requests, answers, failures, and two ways to run them.
+"""Code that the blocking and the asynchronous client share:
 
-An operation is a generator, a `Program`. It yields what is to be done, such as a request, and is sent what came of
-it; it returns its value. `fathom.client.core` has the two ways to run one, so no operation is written twice.
+requests, answers, failures, and two ways to run programs. An operation is a generator, a `Program`. It yields what is
+to be done, such as a request, receives the result, and finally returns its value. `Blocking` and `Awaiting` are the two
+ways to run one, so no operation is written twice.
 """
 
 from __future__ import annotations
@@ -105,10 +106,10 @@ class Core:
         )
 
     def send(self, request: httpx.Request) -> Program[httpx.Response]:
-        """Send a request, and again if the failure may pass and a second arrival does no harm.
+        """Send a request, and repeat it if the failure may be temporary and a second arrival does no harm.
 
         Raises:
-            FathomError: the server refuses, or it does not answer as Fathom does.
+            FathomError: the server refuses the request, or its answer is not Fathom's.
         """
         harmless = request.method in _IDEMPOTENT or "Idempotency-Key" in request.headers
         failures = 0
@@ -129,7 +130,7 @@ class Core:
             yield Pause(pause_before(failures, failure))
 
     def ask(self, shape: type[T], request: httpx.Request) -> Program[T]:
-        """Send a request and return what it is answered with, in a shape."""
+        """Send a request and return the answer in a shape."""
         response = yield from self.send(request)
         return read(shape, response)
 
@@ -138,7 +139,7 @@ def path(*parts: str) -> str:
     """Return a path made of parts. Ids and names come from anywhere, and must not become another path.
 
     Raises:
-        InvalidInput: a part is none.
+        InvalidInput: a part cannot be a name.
     """
     for part in parts:
         if part in ("", ".", "..") or "/" in part:
@@ -150,7 +151,7 @@ def made(shape: type[M], **given: object) -> M:
     """Return a request in its shape.
 
     Raises:
-        InvalidInput: it has another one.
+        InvalidInput: the request does not have this shape.
     """
     try:
         return shape.model_validate(given)
@@ -163,13 +164,14 @@ def read(shape: type[T], response: httpx.Response) -> T:
     """Return the body of an answer in a shape.
 
     Raises:
-        ServerFailed: it has another one, so whoever answered is no Fathom server, or one of another time.
+        ServerFailed: the body has another shape, so the answer came from no Fathom server, or from one of another
+            version.
     """
     return parsed(shape, response.content, str(response.request.url.copy_with(query=None)))
 
 
 def parsed(shape: type[T], text: bytes, place: str) -> T:
-    """Return JSON in a shape. What a later version has added to it is left out.
+    """Return JSON in a shape. Fields that a later version has added are left out.
 
     Raises:
         ServerFailed: it has another shape.
@@ -186,7 +188,7 @@ def parsed(shape: type[T], text: bytes, place: str) -> T:
 
 
 def failure_in(response: httpx.Response) -> FathomError | None:
-    """Return the failure that an answer tells of; None if it tells of none. Its body must have been read."""
+    """Return the failure that an answer reports; None if it reports none. Its body must have been read."""
     if response.is_success:
         return None
     problem = None
@@ -194,7 +196,7 @@ def failure_in(response: httpx.Response) -> FathomError | None:
         try:
             problem = Problem.model_validate_json(response.content, extra="ignore")
         except ValidationError:
-            problem = None  # told below as what it is: an answer that is not Fathom's
+            problem = None  # reported below as an answer that is not Fathom's
     failure: FathomError
     if problem:
         kind = _kinds().get(problem.code or "", ServerFailed)

@@ -1,8 +1,8 @@
 """The events of a run, each once, until it has ended; and methods that are written once for both clients.
 
-Methods that are written once, as programs, and are blocking in one client and awaited in the other. The type of a
-method follows from the client that it is called on: `client.runs.get(id)` is a `Run` with `Fathom`, and a coroutine
-of one with `AsyncFathom`.
+Such a method is written as a program; it blocks in one client and is awaited in the other. Its type follows from the
+client that it is called on: `client.runs.get(id)` is a `Run` with `Fathom`, and a coroutine that returns one with
+`AsyncFathom`.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ Handler = Callable[[RunEvent], object]
 SILENCE = 60.0
 """Seconds without a byte after which a connection is given up: the server sends one at least every 15 s."""
 LIVES = 10.0
-"""Seconds after which a connection that still brings something has not failed, though nothing happened in the run."""
+"""Seconds after which a connection counts as working, although nothing happened in the run."""
 _TYPES = frozenset(EventType)
 
 
 class Following:
-    """What is known of a run that is followed."""
+    """The state of following one run."""
 
     def __init__(self, core: Core, begin: Program[Run], after: int = 0) -> None:
         self.last = after
@@ -59,14 +59,14 @@ class Following:
         """Pass on the events until the run has ended, and return it.
 
         Raises:
-            FathomError: the server refuses, or it could not be reached as often as the client tries.
+            FathomError: the server refuses the request, or all of the client's attempts to reach it failed.
         """
         self.run = run = yield from self._begin
         while True:
             last, ended = self.last, run.state.ended
             yield from self._connected(run)
             run = self.run = yield from self._core.ask(Run, self._core.request("GET", path("runs", run.id)))
-            # A proxy may end an answer early and in good order. It was whole if it was begun when nothing more
+            # A proxy may end an answer early and in good order. It was complete if it was begun when nothing more
             # happened, and brought nothing new.
             if ended and run.state.ended and self.last == last:
                 self.finished = yield from finished(self._core, run)
@@ -120,7 +120,7 @@ class Lines:
         self._data: list[bytes] = []
 
     def feed(self, chunk: bytes) -> Iterator[RunEvent]:
-        """Yield the events that are complete with these bytes."""
+        """Yield the events that these bytes complete."""
         # Lines end where HTTP says so; a title may hold what Python takes for the end of a line.
         *lines, self._left = (self._left + chunk).split(b"\n")
         for line in (line.removesuffix(b"\r") for line in lines):
@@ -134,17 +134,17 @@ class Lines:
 
 
 class _Shown:
-    """What both kinds of iterators show of a run that is followed."""
+    """The attributes that both kinds of iterators have."""
 
     def __init__(self, following: Following) -> None:
         self._following = following
 
     @property
     def run(self) -> FinishedRun:
-        """The run, once its last event was given.
+        """The run, once its last event was delivered.
 
         Raises:
-            RuntimeError: it was not given yet.
+            RuntimeError: the run has not ended yet.
         """
         if self._following.finished is None:
             raise RuntimeError("The run has not ended: iterate to the end first, or call finish().")
@@ -155,7 +155,7 @@ class _Shown:
         """The id of the run.
 
         Raises:
-            RuntimeError: it has not started, which the first step of the iteration does.
+            RuntimeError: the run has not started; the first step of the iteration starts it.
         """
         if self._following.run is None:
             raise RuntimeError("The run has not started: iterate first.")
@@ -163,7 +163,7 @@ class _Shown:
 
     @property
     def last_event_id(self) -> int:
-        """The id of the last event that was given, after which `client.runs.events` can go on."""
+        """The id of the last event that was delivered; `client.runs.events` can continue after it."""
         return self._following.last
 
     def on(self, kind: Literal["progress"] | EventType | str, handler: Handler) -> Self:
@@ -225,7 +225,7 @@ class AsyncEvents(_Shown, AsyncIterator[RunEvent]):
 
 
 class FinishedRun(Run):
-    """A run that has ended, also one that failed or was cancelled: `state` says how, and `reason` why."""
+    """A run that has ended, perhaps failed or cancelled: `state` says how, and `reason` why."""
 
     report: str  # in Markdown; empty if there is none
     report_data: Report | None  # the report as data
@@ -254,7 +254,7 @@ class FinishedRun(Run):
 
     @property
     def reason(self) -> str:
-        """Why the run is not complete; empty if it is, or if nobody knows."""
+        """Why the run is not complete; empty if it is complete, or if the reason is unknown."""
         return self.result.reason if self.result else ""
 
 
@@ -284,13 +284,13 @@ class Resource(Generic[D]):
 
 @dataclass(frozen=True)
 class Pages(Generic[T]):
-    """A list that comes in pages: `page` asks for the one of a cursor, and returns its items and the next cursor."""
+    """A list that comes in pages: `page` requests the page of a cursor, and returns its items and the next cursor."""
 
     page: Callable[[str | None], Program[tuple[Sequence[T], str | None]]]
 
 
 class endpoint(Generic[P, T]):
-    """A method that returns what its program does."""
+    """A method that returns the value of its program."""
 
     def __init__(self, method: Callable[Concatenate[Any, P], Program[T]]) -> None:
         self._method = method
@@ -306,7 +306,7 @@ class endpoint(Generic[P, T]):
 
 
 class listing(Generic[P, T]):
-    """A method that returns an iterator over pages, each of which is fetched when it is reached."""
+    """A method that returns an iterator over pages; each page is fetched when it is reached."""
 
     def __init__(self, method: Callable[Concatenate[Any, P], Pages[T]]) -> None:
         self._method = method

@@ -1,4 +1,4 @@
-"""Runs: started, read, followed, answered, ended."""
+"""The client's methods for runs: starting, reading, following, answering and ending them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from fathom.client.shapes import (
 from fathom.models import Plan, RunState
 
 LONGEST_LOOK = 5.0
-"""Seconds between two looks at a run that is waited for, at most."""
+"""Maximum seconds between two polls of a run."""
 
 
 class Runs(Resource[D]):
@@ -109,7 +109,7 @@ class Runs(Resource[D]):
 
     @endpoint
     def cancel(self, run_id: str) -> Program[None]:
-        """End a run without a report. One that has ended stays as it is."""
+        """End a run without a report. A run that has ended stays as it is."""
         yield from self._core.send(self._core.request("DELETE", path("runs", run_id)))
 
     @endpoint
@@ -122,7 +122,7 @@ class Runs(Resource[D]):
         remark: str = "",
         reject: bool = False,
     ) -> Program[Run]:
-        """Answer what a run asks (`run.asked`). Without anything, what it proposes is accepted as it is.
+        """Answer a run's question (`run.asked`). Without arguments, the run's proposal is accepted as it is.
 
         Args:
             run_id: the run.
@@ -136,13 +136,13 @@ class Runs(Resource[D]):
 
     @endpoint
     def tell(self, run_id: str, text: str) -> Program[None]:
-        """Tell a run that is going on what else to look at."""
+        """Tell a run in progress what else to look at."""
         request = made(RemarkRequest, text=text)
         yield from self._core.send(self._core.request("POST", path("runs", run_id, "remarks"), json=request))
 
     @endpoint
     def stop(self, run_id: str) -> Program[None]:
-        """End the research of a run, and let it write its report with what there is."""
+        """End the research of a run, and let it write its report from what it has found."""
         yield from self._core.send(self._core.request("POST", path("runs", run_id, "stop")))
 
     @endpoint
@@ -164,7 +164,7 @@ class Runs(Resource[D]):
         Args:
             run_id: the finished run.
             question: what else to research.
-            settings: settings that differ from those of the finished run.
+            settings: settings that replace the finished run's.
             idempotency_key: as of `start`.
         """
         request = made(FollowUpRequest, question=question, settings=dict(settings or {}))
@@ -244,7 +244,7 @@ class Runs(Resource[D]):
 def request_of(
     question: str, settings: Mapping[str, Any] | None, template: str | None, corpora: Sequence[str], shared: bool
 ) -> RunRequest:
-    """Return the request for a run. What was not given is left out, so that older servers take it."""
+    """Return the request for a run. Settings that were not given are left out, so that older servers accept it."""
     given = {"settings": dict(settings or {}), "template": template, "corpora": [*corpora], "shared": shared}
     return made(RunRequest, question=question, **{name: value for name, value in given.items() if value})
 

@@ -1,4 +1,4 @@
-"""Research sessions, the form in which the engine's first design has runs: `/research/sessions`.
+"""Research sessions (`/research/sessions`), the form that runs had in the engine's first design.
 
 Their names are in camelCase there. A session becomes a run when it is executed.
 """
@@ -28,7 +28,7 @@ class ModelChoice(_Camel):
 
 
 class Models(_Camel):
-    """The models of a session, by role; a role without one has the server's."""
+    """The models of a session, by role; a role without a model uses the server's."""
 
     planner: ModelChoice | None = None
     researcher: ModelChoice | None = None
@@ -116,7 +116,7 @@ class SessionMetrics(_Camel):
 
 
 class SessionResult(_Camel):
-    """What a session came to. `status` is how its run ended; `report` is Markdown, null where there is none."""
+    """The result of a session. `status` says how its run ended; `report` is Markdown, null if there is none."""
 
     status: str
     report: str | None

@@ -1,4 +1,4 @@
-"""What the API of `fathom serve` is asked and what it answers. The server and the client share these classes."""
+"""The requests and answers of the API of `fathom serve`. The server and the client share these classes."""
 
 from __future__ import annotations
 
@@ -47,16 +47,16 @@ class RunRequest(Model):
 
 
 class FollowUpRequest(Model):
-    """A question that follows up on a finished run, whose settings count where none are given."""
+    """A question that follows up on a finished run. The run's settings apply unless others are given."""
 
     question: Text = Field(examples=["And on a class?"])
     settings: dict[str, JsonValue] = Field({}, description="Settings that differ from the earlier run's.")
 
 
 class AnswerRequest(Model):
-    """What a person says to a run: the answer to what it asks, a remark, or that it should stop researching.
+    """A person's answer to a run: answers to its questions, an edited plan, a remark, or a rejection.
 
-    Without anything, what the run asks is accepted as it is.
+    An empty answer accepts the run's proposal as it is.
     """
 
     answers: list[str] = Field([], max_length=10, description="Answers to the run's questions, one per question.")
@@ -66,19 +66,19 @@ class AnswerRequest(Model):
 
 
 class RemarkRequest(Model):
-    """What to look at besides, said to a run that is going on."""
+    """A remark to a run in progress: what else to look at."""
 
     text: Annotated[str, Field(min_length=1, max_length=1_000)] = Field(examples=["Look at the 2025 figures too."])
 
 
 class SharingRequest(Model):
-    """Whether everybody who is signed in may read a run, and who may ask also answer and steer it."""
+    """Whether every signed-in user may read a run, and everyone who may ask questions may answer and steer it."""
 
     shared: bool
 
 
 class ShareLink(Model):
-    """A link that shares a run with whoever has it and is signed in. `page`: its path, told only when it is made."""
+    """A link that shares a run with every signed-in user who has it. `page` is its path, returned only on creation."""
 
     id: str
     by: str
@@ -87,7 +87,7 @@ class ShareLink(Model):
 
 
 class DeedEntry(Model):
-    """What somebody did with a run over a server, such as `cancelled`. `at` is ISO 8601 in UTC."""
+    """An action that a user took on a run through a server, such as `cancelled`. `at` is ISO 8601 in UTC."""
 
     at: str
     by: str
@@ -97,7 +97,7 @@ class DeedEntry(Model):
 
 
 class Me(Model):
-    """Who asks, and what they may use. A limit that is null does not exist."""
+    """The caller, and what they may use. A limit that is null does not exist."""
 
     name: str
     role: Literal["reader", "asker", "admin"]
@@ -110,7 +110,7 @@ class Me(Model):
 
 
 class Links(Model):
-    """Where more about a run is: paths on this server, and its page in the Prefect UI."""
+    """Links to more about a run: paths on this server, and its page in the Prefect UI."""
 
     run: str
     events: str
@@ -120,7 +120,7 @@ class Links(Model):
 
 
 class RunSummary(Model):
-    """A line of the list of runs. Times are ISO 8601 in UTC; `owner` is empty where nobody is known to have asked."""
+    """A line of the list of runs. Times are ISO 8601 in UTC; `owner` is empty if it is unknown who asked."""
 
     id: str
     question: str
@@ -135,14 +135,14 @@ class RunSummary(Model):
 
 
 class Run(RunSummary):
-    """A run. What is not known yet, or no longer, is null."""
+    """A run. Values that are not known yet, or no longer, are null."""
 
     settings: dict[str, Any] = {}  # as given, without secrets
-    phase: str = ""  # what it does now, in words
+    phase: str = ""  # its current activity, in words
     now: list[str] = []  # what is being read or written at this moment
-    drafts: list[Draft] = []  # what is there of the sections that are being written; not checked yet
+    drafts: list[Draft] = []  # the drafts of the sections that are being written; not checked yet
     plan: Plan | None = None  # with the status of each step
-    asked: Asked | None = None  # what it asks a person
+    asked: Asked | None = None  # its question to a person
     complaint: str = ""  # why the last answer could not be used
     spent: Account | None = None
     caps: dict[str, float] = {}  # the budget: max_usd, max_tokens, max_calls, max_seconds
@@ -158,7 +158,7 @@ class RunList(Model):
 
 
 class EventType(StrEnum):
-    """What an event is about. `now` has no id: it is not kept, and not repeated to whoever comes back."""
+    """The type of an event. `now` has no id: it is not stored, and not repeated when a client reconnects."""
 
     state_change = "state_change"
     step_started = "step_started"
@@ -184,9 +184,9 @@ class RunEvent(Model):
 
 
 class Problem(Model):
-    """An error as RFC 9457 has it (`application/problem+json`); `code` is one of docs/errors.md.
+    """An error in the format of RFC 9457 (`application/problem+json`); docs/errors.md lists each `code`.
 
-    `errors` names each setting or field that cannot have the value that was sent; the page of a form marks them so.
+    `errors` names each setting or field whose value is invalid; a form can mark them.
     """
 
     type: str = "about:blank"
@@ -221,13 +221,13 @@ class CorpusSummary(Model):
     shared: bool = False
     created: str
     changed: str
-    unread: list[UnreadFile] = []  # what was not stored, cannot be read or only in part, by the names of the files
-    documents: int | None = None  # how many files are read; null: nobody has looked yet
+    unread: list[UnreadFile] = []  # files that were not stored, or cannot be read in full, each with the reason
+    documents: int | None = None  # number of files that are read; null: not counted yet
     words: int | None = None  # in these
 
 
 class CorpusEntry(Model):
-    """A file of a corpus, by the name that whoever uploaded it gave it."""
+    """A file of a corpus, by the name under which it was uploaded."""
 
     name: str
     bytes: int
@@ -241,13 +241,13 @@ class Corpus(CorpusSummary):
 
 
 class CorpusLimits(Model):
-    """What may be uploaded."""
+    """Limits on uploads."""
 
     file_bytes: int
     corpus_bytes: int
     corpus_files: int
     all_bytes: int
-    endings: list[str]  # of the names of files that are read
+    endings: list[str]  # extensions of the files that are read
 
 
 class CorpusList(Model):
@@ -259,7 +259,7 @@ class CorpusList(Model):
 
 
 class CorpusChange(Model):
-    """What to change of a corpus."""
+    """A change to a corpus."""
 
     shared: bool = Field(description="Whether everyone with read access may read the corpus.")
 
@@ -275,9 +275,10 @@ class ClaimList(Model):
 
 
 class SourceUse(Referenced):
-    """A source that a run has read, and what became of it. `claims`: the numbers of the claims that cite it.
+    """A source that a run has read, and how it was used.
 
-    `reference` is what a catalogue says of it, null where none was asked; `quality` is null where it was not scored.
+    `claims` holds the numbers of the claims that cite it. `reference` is its catalogue entry, null if no catalogue was
+    asked; `quality` is null if it was not scored.
     """
 
     source_id: str
@@ -288,7 +289,7 @@ class SourceUse(Referenced):
     number: int | None = None  # in the report; None: it is not cited
     claims: list[int] = []
     calls: int  # tool calls that returned it
-    texts: list[str] = []  # the files that hold what was read of it
+    texts: list[str] = []  # the files that hold the text that was read from it
     quality: SourceQuality | None = None
 
 
@@ -300,7 +301,7 @@ class SourceList(Model):
 
 
 class ArtifactInfo(Model):
-    """A file of a run. `what`: what is in it, in words."""
+    """A file of a run. `what` describes its contents."""
 
     name: str = Field(examples=["report.md"])
     bytes: int
@@ -316,7 +317,7 @@ class ArtifactList(Model):
 
 
 class NoteList(Model):
-    """What a run noted from what it read."""
+    """The notes of a run."""
 
     run_id: str
     notes: list[Note]
@@ -368,7 +369,7 @@ _KINDS = {
 
 
 def what_is(name: str) -> str:
-    """Return what a file of a run contains, in words."""
+    """Return a description of the contents of a run's file."""
     if name in _KINDS:
         return _KINDS[name]
     return "what a tool returned, whole" if "__step" in name else slug(name).replace("_", " ")

@@ -1,4 +1,4 @@
-"""What the API is asked and answers about questions that stand: watched ones and batches; and what a server can do."""
+"""Requests and answers of the API about watches, batches, templates and costs, and about the server itself."""
 
 from __future__ import annotations
 
@@ -17,18 +17,20 @@ class WatchRequest(Model):
     """A question to ask again on a schedule: give either `every` or `cron`."""
 
     question: Text = Field(examples=["What does the Pro plan cost?"])
-    every: str | None = Field(None, max_length=20, description="How often: 30m, 6h, 1d, 2w.", examples=["1d"])
+    every: str | None = Field(None, max_length=20, description="How often to ask: 30m, 6h, 1d, 2w.", examples=["1d"])
     cron: str | None = Field(
         None, max_length=100, description="Minute, hour, day, month, weekday.", examples=["0 6 * * 1-5"]
     )
     timezone: str = Field("UTC", max_length=60, description="Time zone of `cron`.", examples=["Europe/Berlin"])
-    name: str = Field("", max_length=100, description="By default, made of the question.", examples=["pro-plan"])
+    name: str = Field(
+        "", max_length=100, description="Name of the watch (default: derived from the question).", examples=["pro-plan"]
+    )
     settings: dict[str, JsonValue] = Field({}, description="Settings of each run, as docs/settings.md lists them.")
     template: str | None = Field(None, description="Name of a template.")
 
 
 class WatchChange(Model):
-    """`paused`: it starts no more runs until it is `active` again."""
+    """A change to a watch. A `paused` watch starts no more runs until it is `active` again."""
 
     state: Literal["active", "paused"]
 
@@ -52,7 +54,7 @@ class WatchList(Model):
 
 
 class WatchRun(RunSummary):
-    """A run of a watch. `changes`: what changed since the run before, in one line; empty if it was not compared."""
+    """A run of a watch. `changes` is one line on the changes since the previous run; empty if not compared."""
 
     changes: str = ""
 
@@ -65,7 +67,7 @@ class WatchHistory(Model):
 
 
 class Question(Model):
-    """A question of a batch, with the settings that differ from those of the batch."""
+    """A question of a batch, with the settings that differ from the batch's."""
 
     question: Text
     settings: dict[str, JsonValue] = {}
@@ -88,10 +90,10 @@ class BatchRequest(Model):
     settings: dict[str, JsonValue] = Field({}, description="Settings of every question.")
     template: str | None = Field(None, description="Name of a template.")
     at_once: int = Field(
-        8, ge=1, le=500, strict=True, description="Most questions that are researched at the same time."
+        8, ge=1, le=500, strict=True, description="Maximum number of questions researched at the same time."
     )
     budget: BatchCaps = BatchCaps()
-    name: str = Field("batch", min_length=1, max_length=40, description="What the batch's id begins with.")
+    name: str = Field("batch", min_length=1, max_length=40, description="Prefix of the batch's id.")
 
 
 class BatchSummary(Model):
@@ -141,7 +143,7 @@ class Range(Model):
 
 
 class PhaseCost(Model):
-    """What a phase of a run would use; `usd` is null where a price is not known. `model` is empty for the whole."""
+    """The expected usage of a phase; `usd` is null if a price is not known. `model` is empty for the whole run."""
 
     phase: str
     model: str = ""
@@ -152,13 +154,13 @@ class PhaseCost(Model):
 
 
 class Estimate(Model):
-    """What a request would use, by phase; the last one is the whole run."""
+    """The expected usage of a run, by phase; the last entry is the whole run."""
 
     phases: list[PhaseCost]
 
 
 class CostLine(Model):
-    """What a group of runs has cost. `unpriced_runs` have a call whose price is not known."""
+    """The cost of a group of runs. `unpriced_runs` counts runs with a call whose price is not known."""
 
     name: str
     runs: int
@@ -171,7 +173,7 @@ class CostLine(Model):
 
 
 class CostTable(Model):
-    """What the runs that began since a time have cost. `unsettled_usd`: what open requests may cost besides."""
+    """The cost of the runs that began since a given time. `unsettled_usd` is the possible cost of open requests."""
 
     since: str
     by: Literal["model", "day", "deployment"]
@@ -181,7 +183,7 @@ class CostTable(Model):
 
 
 class Condition(Model):
-    """One thing that was checked. `off`: runs work without it; `broken`: a run would fail."""
+    """The result of one check. `off`: runs work without it; `broken`: a run would fail."""
 
     name: str
     state: Literal["ok", "off", "broken"]
@@ -190,11 +192,11 @@ class Condition(Model):
 
 
 class Status(Model):
-    """What the server's runs use. It holds no secret; `conditions` are told to administrators only."""
+    """The configuration of the server's runs. It holds no secret; only administrators see `conditions`."""
 
     version: str
     models: dict[str, str]  # by role
     tools: list[str]
-    search: list[str]  # vendors, in the order in which they are asked
+    search: list[str]  # search vendors, in the order in which they are asked
     caps: dict[str, float]
     conditions: list[Condition] = []

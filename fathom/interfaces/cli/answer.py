@@ -1,4 +1,4 @@
-"""`fathom answer`, `tell` and `stop`: what a run asks, and what it is told."""
+"""`fathom answer`, `tell` and `stop`: answering and steering a run."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""A conversation with the person in the terminal about what a run asks. The person may be interrupted at any moment,
-because somebody else was quicker.
+"""A dialogue in the terminal about what a run asks. It may be interrupted at any moment, because somebody else answered
+first.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ _LINE_BYTES = 65_536
 
 
 class Dialogue:
-    """Asks in the terminal; `screen` lends its console for as long as it is needed."""
+    """A dialogue in the terminal; `screen` lends its console for as long as the dialogue needs it."""
 
     def __init__(self, screen: Callable[[], AbstractContextManager[Console]]) -> None:
         self._screen = screen
 
     async def __call__(self, asked: Asked, complaint: str = "") -> Reply | None:
-        """Return what the person replies; None when the input has ended."""
+        """Return the person's reply; None when the input has ended."""
         with self._screen() as console:
             if complaint:
                 console.print(Text(one_line(complaint), style="yellow"))
@@ -97,7 +97,7 @@ def _decision(said: str) -> Reply:
 
 
 async def _line(console: Console, prompt: str) -> str:
-    """Return a line that the person types; the event loop goes on meanwhile.
+    """Return a line that the person types; the event loop keeps running meanwhile.
 
     Raises:
         EOFError: the input has ended.

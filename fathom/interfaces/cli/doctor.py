@@ -1,4 +1,4 @@
-"""`fathom doctor`, `deploy` and `templates`: what is set up, and what there is to use."""
+"""`fathom doctor`, `deploy` and `templates`: checking the setup, registering deployments, listing templates."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def doctor(
     from fathom.config.environment import Environment
     from fathom.flows.diagnosis import examine, reach
 
-    logging.disable(logging.WARNING)  # what is tried again is no finding
+    logging.disable(logging.WARNING)  # retries are not findings
     if model and not as_json:
         typer.echo(f"Asking {model} one question ...", err=True)
     given = GivenOptions.of(context)

@@ -79,7 +79,7 @@ def _unexpected(kind: type[BaseException], error: BaseException, trace: Tracebac
 
 
 def _explain(message: str, error: BaseException) -> None:
-    """Write one line on what happened, and one for each note on how to continue; a terminal's end between words."""
+    """Write one line on what happened, and one per note on how to continue; a terminal wraps them between words."""
     import shutil
     import textwrap
 
@@ -95,7 +95,7 @@ def _explain(message: str, error: BaseException) -> None:
 
 
 def logged(line: str, *, error: bool = False) -> bool:
-    """Write a line to the log, if that is what is read instead of the screen; return whether it is."""
+    """Write a line to the log if JSON logs replace the screen; return whether they do."""
     import logging
 
     from fathom.config.environment import Environment

@@ -1,4 +1,4 @@
-"""`fathom export`, `import` and `prune`: runs on their way out of a store, into one, or gone."""
+"""`fathom export`, `import` and `prune`: copying runs out of a store, adding them to one, removing them."""
 
 from __future__ import annotations
 

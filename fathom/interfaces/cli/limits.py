@@ -1,4 +1,4 @@
-"""`fathom limits`: how often and how many at once all workers together may ask a provider."""
+"""`fathom limits`: request rates and concurrency per provider, over all workers."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def remove(provider: Provider) -> None:
 
 
 def _checked(provider: str) -> str:
-    """Return the name of a provider as model names and search services have it."""
+    """Return the name of a provider as it is spelled in model names and search services."""
     import re
 
     from fathom.errors import InvalidInput

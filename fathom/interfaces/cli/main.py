@@ -1,4 +1,4 @@
-"""The `fathom` command: where its process begins and ends."""
+"""The entry point of the `fathom` command."""
 
 from __future__ import annotations
 

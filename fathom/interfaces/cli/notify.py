@@ -1,4 +1,4 @@
-"""`fathom notify`: who is told when an answer changed or a run failed."""
+"""`fathom notify`: notifications when an answer changed or a run failed."""
 
 from __future__ import annotations
 

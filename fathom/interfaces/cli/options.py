@@ -1,7 +1,8 @@
-"""Arguments and options that several commands share, the options of settings among them.
+"""Arguments and options that several commands share, including the options of settings.
 
-`fathom.config.settings` declares those. A command of the class `SettingsCommand` has them all beside its own; it makes
-them when it is asked for its help or run, since reading the declarations takes as long as all of `fathom --help`.
+`fathom.config.settings` declares the settings. A command of the class `SettingsCommand` has all of their options
+besides its own. It creates them only when the command runs or prints its help, since reading the declarations takes as
+long as all of `fathom --help`.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _HOW = "docs/settings.md describes the settings"
 
 
 def known_runs(context: typer.Context, incomplete: str) -> list[tuple[str, str]]:
-    """Return the ids of the newest stored runs that begin like the word to complete, each with its question."""
+    """Return the ids of the newest stored runs that start with the incomplete word, each with its question."""
     import asyncio
 
     from fathom.errors import FathomError
@@ -79,7 +80,7 @@ class _Option(NamedTuple):
 class SettingsCommand(TyperCommand):
     """A command with an option for every setting that declares one, and `--set` for all; its own options go first.
 
-    What they were given is `GivenOptions.of` its context.
+    `GivenOptions.of` its context returns their values.
     """
 
     def get_params(self, ctx: Any) -> list[Any]:
@@ -125,7 +126,7 @@ def _setting_options() -> list[_Option]:
     made[""] = _parameter("--set", list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help=about))
 
     def settings(**_: object) -> None:
-        """Stand for a command that has these options, of which Typer makes what it understands."""
+        """Stand for a command that has these options; Typer derives its own parameters from it."""
 
     settings.__dict__["__signature__"] = Signature(
         [Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=kind) for name, kind in made.values()]
@@ -177,12 +178,12 @@ class GivenOptions:
 
     @classmethod
     def of(cls, context: typer.Context) -> GivenOptions:
-        """Return what a command of the class `SettingsCommand` was given."""
+        """Return the options that a command of the class `SettingsCommand` was given."""
         given: GivenOptions = context.obj
         return given
 
     def layers(self) -> list[Layer]:
-        """Return the settings of the options, then those of --set.
+        """Return two layers of settings: from the options, then from --set.
 
         Raises:
             InvalidInput: a text cannot be read, or an option and --set contradict each other.
@@ -206,16 +207,16 @@ class GivenOptions:
         return [*by_option, Layer("--set", by_set)]
 
     def chosen(self, usual: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """Return the settings of the options, then of --set, then what is usual; `layers` raises what this raises."""
+        """Return three layers of settings: options, --set and defaults. Raises the errors of `layers`."""
         from fathom.config.layers import given_in
 
         return given_in(self.layers(), usual)
 
     def over_defaults(self, usual: Mapping[str, Any] | None = None) -> ResearchSettings:
-        """Return the settings that were given, over those of the file of settings, over what is usual.
+        """Return the given settings, over the settings file, over the defaults.
 
         Raises:
-            InvalidInput: some cannot be used; the message has each as it was given.
+            InvalidInput: some cannot be used; the message quotes each as it was given.
         """
         from fathom.config.environment import Environment
         from fathom.config.layers import given_in, layered
@@ -245,25 +246,25 @@ class GivenOptions:
             return _told_of_option(one, own)
         if not (pair := pair_for(one.path, self.pairs)):
             return one.told()
-        if path_of(pair.partition("=")[0]) != one.path:  # it is a part of a table, or one that has it as a part
+        if path_of(pair.partition("=")[0]) != one.path:  # a part of a table, or the table that contains it
             pair = one.path if one.value is None else f"{one.path}={one.value}"
         return one.told(f"--set {quote(pair)}")
 
 
 def worded(wrong: Sequence[WrongValue]) -> str:
-    """Return what is wrong with values that options gave."""
+    """Return the errors in values that came from options."""
     from fathom.config.settings import SETTINGS
 
     return " ".join(_told_of_option(one, _above(one.path, SETTINGS) or one.path) for one in wrong)
 
 
 def _above(path: str, settings: Iterable[str]) -> str | None:
-    """Return the setting of some that has a path or has it as a part."""
+    """Return the first of some settings that has a path or contains it."""
     return next((own for own in settings if path == own or path.startswith(f"{own}.")), None)
 
 
 def _told_of_option(one: WrongValue, setting: str) -> str:
-    """Return what is wrong with a value that the option of a setting gave, perhaps in a table or list."""
+    """Return the error in a value that came from the option of a setting, perhaps inside a table or list."""
     from shlex import quote
 
     inner = one.path[len(setting) + 1 :]
@@ -273,7 +274,7 @@ def _told_of_option(one: WrongValue, setting: str) -> str:
 
 
 def _flag(path: str) -> str:
-    """Return the option of a setting, or of what else a command may be given."""
+    """Return the option of a setting or of another parameter of a command."""
     from fathom.config.form import setting_of
     from fathom.config.settings import SETTINGS
 

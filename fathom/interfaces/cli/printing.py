@@ -85,12 +85,12 @@ _ANSWERED = {
 
 
 def dollars(cost_usd: float | None) -> str:
-    """Return a cost; None when a price is not known."""
+    """Return a cost as text; `cost` is None when a price is not known."""
     return "price unknown" if cost_usd is None else f"${cost_usd:.4f}"
 
 
 def show_answer(report: Report) -> None:
-    """Print what answers the question, how sure it is, and the sources that it cites."""
+    """Print the answer, its confidence, and the sources that it cites."""
     from rich.markdown import Markdown
 
     from fathom.report.markdown import render_answer
@@ -145,13 +145,13 @@ def open_page(result: RunResult) -> None:
 
 
 def _from_here(path: str) -> str:
-    """Return a path as it is typed from the current folder, where that is shorter and a person reads it."""
+    """Return a path relative to the current folder, if that is shorter and a person reads it."""
     here = f"{Path.cwd()}/"
     return path.removeprefix(here) if Console().is_terminal else path
 
 
 def page_of(result: RunResult) -> str:
-    """Return the path of a run's report as a page; empty if it has none."""
+    """Return the path of a run's HTML report; empty if it has none."""
     return f"{result.report.removesuffix('report.md')}report.html" if result.report else ""
 
 

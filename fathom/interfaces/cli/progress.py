@@ -1,4 +1,4 @@
-"""Progress on stderr: of a run, and of a batch with what it came to."""
+"""Progress on stderr, of a run and of a batch, and the result of a batch."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _LABELS = {
     "speed": "",
     "warning": "warning: ",
 }
-"""What is put before the message of each kind of event that has a line where there is no live view."""
+"""The prefix of each kind of event that gets a line when there is no live view."""
 _KEPT = {"speed": "dim", "remark": "bold", "warning": "yellow"}
 """Styles of the kinds whose lines stay above the live view."""
 _STYLES = {"todo": "dim", "in_progress": "bold", "done": "green", "blocked": "yellow"}
@@ -49,7 +49,7 @@ FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 FRAMES_A_SECOND = 8
 MOST_STEPS = 12  # that the live view shows
 MOST_DOING = 4
-MOST_DRAFT = 6  # lines of the section that is being written, its last ones
+MOST_DRAFT = 6  # last lines shown of the section that is being written
 
 
 class _Stderr(Console):
@@ -60,9 +60,10 @@ class _Stderr(Console):
 
 
 class RunWatcher:
-    """Follows a run on stderr: a live view on a terminal, one line an event elsewhere, nothing when quiet.
+    """Follows a run on stderr:
 
-    Without `progress`, only warnings are shown. Where the log is JSON, it has what happens, and lines go there too.
+    a live view on a terminal, one line per event elsewhere, nothing when quiet. Without `progress`, only warnings are
+    shown. If the log is JSON, events and lines go to the log instead.
     """
 
     def __init__(self, *, quiet: bool = False, progress: bool = True) -> None:
@@ -95,7 +96,7 @@ class RunWatcher:
 
     @contextmanager
     def aside(self) -> Iterator[Console]:
-        """Give the terminal to somebody else inside the block."""
+        """Release the terminal to other code inside the block."""
         live = self._live.is_started
         self._live.stop()
         try:
@@ -105,7 +106,7 @@ class RunWatcher:
                 self._live.start()
 
     def say(self, line: str, style: str = "") -> None:
-        """Show a line that stays."""
+        """Show a line that stays on the screen."""
         if self._logs:
             logged(line)
         elif self._progress:
@@ -135,9 +136,9 @@ class RunWatcher:
             self.say(line, _KEPT[event.kind])
 
     def _tell(self, event: AuditEvent) -> None:
-        """Show what there is to read: a note, or a section as it was written, of which only the answer is shown whole.
+        """Show a note or a drafted section; of the sections, only the answer is shown whole.
 
-        A log as JSON has it from the run.
+        With JSON logs the run itself logs it.
         """
         found: dict[str, Any] = event.details
         if not self._live.is_started:
@@ -179,7 +180,7 @@ class RunWatcher:
             self._priced &= event.priced
 
     def __rich__(self) -> RenderableType:
-        """Draw the plan, what the run is doing, and what it has used so far, in the lines that the terminal has."""
+        """Draw the plan, the current activity and the usage so far, in as many lines as the terminal has."""
         doing = [
             f"{message} × {number}" if number > 1 else message
             for message, number in Counter(list(self._doing.values())).items()
@@ -201,7 +202,7 @@ class RunWatcher:
         )
 
     def _last_lines(self, most: int) -> list[Text]:
-        """Draw the end of the section that is being written, below a line that says what it is."""
+        """Draw the end of the section that is being written, below a line that names the section."""
         if most < 2 or not self._draft:
             return []
         width = max(20, self.console.width - 6)
@@ -213,7 +214,7 @@ class RunWatcher:
         ]
 
     def _steps(self, room: int) -> Iterator[Text]:
-        """Draw the plan as a checklist; of a long one, the part around the first step that is not done."""
+        """Draw the plan as a checklist; of a long plan, the part around the first step that is not done."""
         steps = self._plan.steps if self._plan else []
         if not room or not steps:
             return
@@ -276,7 +277,7 @@ _BATCH_STYLES = {RowStatus.complete: "green", RowStatus.degraded: "yellow", RowS
 
 
 class BatchWatch(RunWatcher):
-    """Follows a batch on stderr: a live view on a terminal, one line a question elsewhere, nothing when quiet."""
+    """Follows a batch on stderr: a live view on a terminal, one line per question elsewhere, nothing when quiet."""
 
     def __init__(self, *, quiet: bool = False, progress: bool = True) -> None:
         super().__init__(quiet=quiet, progress=progress)
@@ -297,7 +298,7 @@ class BatchWatch(RunWatcher):
                 self.say(shorten(one_line(said), 200, placeholder=" …"), _BATCH_STYLES.get(changed.status, "red"))
 
     def __rich__(self) -> RenderableType:
-        """Draw how many questions have ended, which are under way, and what was used."""
+        """Draw the number of finished questions, the questions in progress, and the usage."""
         rows = list(self._rows.values())
         if not rows:
             return super().__rich__()
@@ -318,7 +319,7 @@ class BatchWatch(RunWatcher):
 
 
 def show_batch(result: BatchResult) -> None:
-    """Print what a batch came to."""
+    """Print the result of a batch."""
     ended = ", ".join(f"{count} {words(status)}" for status, count in result.ended.items())
     rows = [
         ("index", result.page),

@@ -171,14 +171,14 @@ def follow(
 
 
 def is_terminal(*, quiet: bool, as_json: bool) -> bool:
-    """Whether somebody who can be asked sits there."""
+    """Whether a person who can be asked sits at the terminal."""
     from fathom.config.environment import Environment
 
     return not (quiet or as_json or Environment.read().log) and sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def named(row: Any) -> Any:
-    """Return a named tuple, and those in it, as a mapping."""
+    """Return a named tuple as a mapping, nested tuples included."""
     return {name: named(value) for name, value in row._asdict().items()} if hasattr(row, "_asdict") else row
 
 

@@ -1,4 +1,4 @@
-"""`fathom runs`, `show`, `audit`, `diff` and `replay`: what stored runs say."""
+"""`fathom runs`, `show`, `audit`, `diff` and `replay`: reading stored runs."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def _show_plan(plan: Plan) -> None:
 
 
 _KINDS = {"llm_called": "role asked"}
-"""What is shown for a type whose name is not true of every event: a role may answer without a model."""
+"""The label of an event type whose name does not fit every event: a role may answer without a model."""
 
 
 def audit(run: Run, artifacts: Root = None, as_json: Json = False) -> None:
@@ -200,7 +200,7 @@ def diff(
 
 
 def show_changes(changes: Changes) -> None:
-    """Print what changed, the most telling first, and the counts last."""
+    """Print the changes, the most important first, and the counts last."""
     from fathom.report.changes import HEADINGS, answered_line, summary_of
 
     for change in changes.changes:

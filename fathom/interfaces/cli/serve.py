@@ -1,4 +1,4 @@
-"""`fathom serve`, `worker`, `mcp` and `metrics`: processes that stay."""
+"""`fathom serve`, `worker`, `mcp` and `metrics`: long-running processes."""
 
 from __future__ import annotations
 
@@ -212,7 +212,7 @@ def metrics(
         )
     except ServerUnreachable as error:
         problem = str(error)
-    if problem:  # the metrics say it too
+    if problem:  # the metrics report it too
         typer.echo(f"fathom: {problem}", err=True)
     store = ArtifactStore(artifact_root(artifacts))
     registry = CollectorRegistry()

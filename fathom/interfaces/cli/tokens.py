@@ -1,4 +1,4 @@
-"""`fathom tokens`: who may use a server."""
+"""`fathom tokens`: managing who may use a server."""
 
 from __future__ import annotations
 

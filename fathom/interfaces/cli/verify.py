@@ -1,4 +1,4 @@
-"""`fathom verify` and `fathom trace`: claims checked, of a run or of another system's report."""
+"""`fathom verify` and `fathom trace`: checking the claims of a run or of another system's report."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ def _show_row(name: str, *parts: str | tuple[str, str]) -> None:
 
 ENDINGS = (".md", ".markdown")
 PASSAGE_CHARS = 240
-PIPED_WIDTH = 160  # columns of the table where no terminal shows it
+PIPED_WIDTH = 160  # width of the table in columns, if the output is not a terminal
 _FOREIGN_STYLES = {"supported": "green", "contradicted": "red", "not_stated": "red", "not_checked": "dim"}
 
 RunOrReport = Annotated[
@@ -211,10 +211,10 @@ Page = Annotated[
 
 
 def is_report(run: str) -> bool:
-    """Whether what is to be verified is a file of Markdown, and no run.
+    """Whether the argument names a Markdown file and not a run.
 
     Raises:
-        InvalidInput: it has the ending of such a file, and there is none.
+        InvalidInput: it has the extension of such a file, but the file does not exist.
     """
     path = Path(run).expanduser()
     if path.suffix.lower() not in ENDINGS:
@@ -238,7 +238,7 @@ class VerifyOptions(NamedTuple):
 
 
 def refuse(options: VerifyOptions) -> None:
-    """Check that a run, which has its own sources, is verified without the options of a report.
+    """Check that no option for reports is given with a run, which has its own sources.
 
     Raises:
         InvalidInput: one is given.
@@ -333,7 +333,7 @@ def _show(found: ForeignCheck) -> None:
 
 
 def _why(claim: Claim, numbers: dict[str, int], *, judged: bool) -> Iterator[Text]:
-    """Yield why a claim has its verdict: the reason, and the passage that decides or comes nearest."""
+    """Yield the grounds of a claim's verdict: the reason, and the passage that decides or comes closest."""
     if claim.judgement and claim.judgement.reason and not claim.complaints:
         yield Text(one_line(claim.judgement.reason))
     for complaint in claim.complaints:
