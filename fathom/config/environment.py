@@ -24,13 +24,13 @@ _E_MAIL = re.compile(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@(?:[A-Za-z0-9-]{1,6
 
 @dataclass(frozen=True)
 class Environment:
-    """What the process was started with. Secrets are kept out of its repr."""
+    """The environment of the process. Secrets are kept out of its repr."""
 
     cache: Path
     fetch_allow: tuple[str, ...]
     log: str  # how log lines are written: `json`, or empty
     variables: Mapping[str, str]
-    is_given: bool  # whether it was given, and is not the process's
+    is_given: bool  # whether the values were passed in, not read from the process
 
     @classmethod
     def read(cls, variables: Mapping[str, str] | None = None) -> Environment:
@@ -47,7 +47,7 @@ class Environment:
 
     @property
     def file(self) -> SettingsFile | None:
-        """The file of settings that counts for the process.
+        """The settings file that applies to the process.
 
         Raises:
             InvalidInput: it cannot be read.
@@ -73,7 +73,7 @@ class Environment:
         return self.variables.get("FATHOM_ARTIFACTS") or self._of_file("artifacts") or "artifacts"
 
     def _of_file(self, name: str) -> str:
-        """Return a text in the file of settings; empty if there is none."""
+        """Return a text from the settings file; empty if there is none."""
         if not (file := self.file):
             return ""
         if not isinstance(value := file.values.get(name, ""), str):
@@ -107,7 +107,7 @@ class Environment:
 
     @property
     def traces(self) -> str:
-        """How traces are sent: `otlp`, empty for not at all, or what stands in the way, for a person."""
+        """How traces are sent: `otlp`, or empty if they are not sent, or the problem, in words."""
         get = self.variables.get
         endpoint = get("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") or get("OTEL_EXPORTER_OTLP_ENDPOINT")
         exporter = get("OTEL_TRACES_EXPORTER") or ("otlp" if endpoint else "none")
@@ -123,10 +123,10 @@ class Environment:
 
     @property
     def contact(self) -> str:
-        """The e-mail address at which public services may reach who asks them; empty if it is not set.
+        """The contact e-mail address that is sent to public services; empty if it is not set.
 
         Raises:
-            InvalidInput: it is none.
+            InvalidInput: it is not an e-mail address.
         """
         address = self.variables.get(CONTACT, "").strip().removeprefix("mailto:")
         if address and not _E_MAIL.fullmatch(address):  # it becomes part of a header
@@ -139,7 +139,7 @@ class Environment:
         """Return a cap in US dollars from a variable; None if it is not set.
 
         Raises:
-            InvalidInput: it is no amount.
+            InvalidInput: the value is not an amount.
         """
         if not (text := self.variables.get(name, "").strip()):
             return None

@@ -1,11 +1,11 @@
-"""How a setting is declared, and how Prefect draws it: one box a field, with its meaning and an example.
+"""How a setting is declared, and how Prefect draws it: one box per field, with a description and an example.
 
 A field has the type, bounds, default and description of a setting; `Setting`, among its annotations, has the rest.
-The options of commands, the page, MCP, the API, batches, docs/settings.md and who may set what all follow from them.
+The options of commands, the page, MCP, the API, batches, docs/settings.md and the permissions all follow from them.
 
-Prefect's form draws a field that may be None as a choice of types, one of which reads `Property is type "None"`. So the
-schema has such a field as one of its other type and without a default: it is drawn as an empty box, and Prefect's check
-of the parameters takes None there. Each field has its position, because not every database keeps their order.
+Prefect's form draws a field that may be None as a choice of types, and one choice reads `Property is type "None"`. So
+the schema gives such a field only its other type, and no default: it is drawn as an empty box, and Prefect's check of
+the parameters accepts None there. Each field has its position, because not every database keeps their order.
 """
 
 from __future__ import annotations
@@ -46,32 +46,32 @@ class ReadByTools(StrEnum):
 
 @dataclass(frozen=True)
 class Setting:
-    """What is to be known of a setting beside what its field says."""
+    """The properties of a setting that its field does not declare."""
 
     option: str = ""  # of the commands, such as `--depth`; without one, `--set` sets it
-    value: str = ""  # what stands for a value in the help of the option: `N`; with `,...`, values divided by commas
-    empty: str = ""  # what holds where nobody sets it, such as `as the profile says`
+    value: str = ""  # placeholder of the value in the option's help: `N`; with `,...`, values separated by commas
+    empty: str = ""  # the default in words, such as `as the profile says`
     variable: str = ""  # the environment variable that sets it
     page: str = ""  # the page of docs/ that says more, such as `budget`
-    by_template: bool = True  # whether a template may set it; not what is read and where it is stored
+    by_template: bool = True  # whether a template may set it; not for inputs and storage locations
     set_by: SetBy = SetBy.anyone
-    most: float | None = None  # the largest value for callers of a server who are no administrators
+    most: float | None = None  # the largest value for callers of a server who are not administrators
     tools: ReadByTools = ReadByTools.never
-    is_path: bool = False  # whether a file or folder is named, which a file of settings names from its own folder
+    is_path: bool = False  # whether it names a file or folder; in a settings file, relative to that file
 
     @property
     def otherwise(self) -> str:
-        """What holds where nobody sets it, or what is asked for it first."""
+        """The default in words, or the setting that is consulted first."""
         return ", else ".join(filter(None, (self.variable, self.empty)))
 
 
 def setting_of(field: FieldInfo) -> Setting:
-    """Return what is declared of the setting that a field is."""
+    """Return the declaration of the setting that a field is."""
     return next((one for one in field.metadata if isinstance(one, Setting)), Setting())
 
 
 def fields_in(model: type[BaseModel], *above: str) -> Mapping[str, FieldInfo]:
-    """Return the fields of a model by their paths, such as `budget.max_usd`, without the groups that they stand in."""
+    """Return the fields of a model by their paths, such as `budget.max_usd`, without the groups that contain them."""
     found: dict[str, FieldInfo] = {}
     for name, field in model.model_fields.items():
         inner = field.annotation
@@ -103,7 +103,7 @@ def bounds_of(field: FieldInfo) -> str:
 
 
 def default_of(field: FieldInfo) -> str:
-    """Return what holds where nobody sets a setting; empty if that is nothing."""
+    """Return the default of a setting in words; empty if it has none."""
     value = None if field.is_required() else field.get_default(call_default_factory=True)
     if otherwise := setting_of(field).otherwise:
         return otherwise
@@ -117,10 +117,10 @@ class FormModel(Model):
 
     @classmethod
     def from_text(cls, text: str) -> object:
-        """Return what a text stands for that is given in place of a table.
+        """Return the table that a text stands for.
 
         Raises:
-            ValueError: it stands for nothing; the message says what it must be.
+            ValueError: the text cannot be read; the message says what it must be.
         """
         return text
 
@@ -148,5 +148,5 @@ class FormModel(Model):
 
 
 def as_text(value: Any) -> str:
-    """Return a value as people write it: a text as it is, all else as JSON."""
+    """Return a value as people write it: a text as it is, anything else as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

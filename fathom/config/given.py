@@ -1,6 +1,7 @@
-"""Settings as people give them: written as text, checked, and refused in one way.
+"""Settings as users give them:
 
-What is wrong with a setting is data (`WrongValue`): the command line, the API and the page word it for their readers.
+as text, checked, and refused in one way. An invalid value is reported as data (`WrongValue`): the command line, the API
+and the page word it for their readers.
 """
 
 from __future__ import annotations
@@ -32,14 +33,14 @@ _KINDS = {
     "dict": "a table of names and values",
     "model": "a table of names and values",
 }
-"""What a field takes, by the beginning of the type of Pydantic's error."""
+"""What a field accepts, by the prefix of Pydantic's error type."""
 _PLACES = {setting_of(field).option.removeprefix("--").replace("-", "_"): path for path, field in SETTINGS.items()}
 """Paths of settings by the names of their options, such as `max_usd`."""
 _BY_VARIABLE = {variable.lower(): path for path, field in SETTINGS.items() if (variable := setting_of(field).variable)}
 
 
 def settings_from(given: Mapping[str, object]) -> ResearchSettings:
-    """Return settings from values by name; those that are None are left to profile and environment.
+    """Return settings from values by name; values that are None are left to profile and environment.
 
     Raises:
         InvalidInput: some cannot be used; `wrong` has each.
@@ -51,15 +52,15 @@ def settings_from(given: Mapping[str, object]) -> ResearchSettings:
 
 
 def wrong_in(errors: Iterable[Mapping[str, Any]], model: type[BaseModel] | None = None) -> list[WrongValue]:
-    """Return what Pydantic finds wrong with settings, whose model is given, or with the fields of a request."""
+    """Return the errors that Pydantic finds in settings (given their model) or in the fields of a request."""
     return [_wrong(one, model) for one in [*errors][:_MOST]]
 
 
 def read_settings(pairs: Sequence[str]) -> dict[str, Any]:
-    """Return the settings in `NAME=VALUE` texts, nested: a value is JSON, or else text; of a list, also `A,B`.
+    """Return the settings in `NAME=VALUE` texts, nested: a value is JSON, or else text; a list may be `A,B`.
 
     Raises:
-        InvalidInput: a text has another form, or two set the same differently.
+        InvalidInput: a text has another form, or two texts set the same setting differently.
     """
     settings: dict[str, Any] = {}
     for pair in pairs:
@@ -76,10 +77,10 @@ def read_settings(pairs: Sequence[str]) -> dict[str, Any]:
 
 
 def from_option(path: str, typed: str | bool | Sequence[str]) -> Any:
-    """Return the value of a setting as its option gives it: once, or each time that it was given.
+    """Return the value of a setting from its option, which may be repeated.
 
     Raises:
-        InvalidInput: one is no NAME=VALUE, as tables are given.
+        InvalidInput: the setting is a table, and a text is not NAME=VALUE.
     """
     if isinstance(typed, bool):
         return typed
@@ -89,10 +90,10 @@ def from_option(path: str, typed: str | bool | Sequence[str]) -> Any:
 
 
 def table_from(path: str, pairs: Sequence[str]) -> dict[str, Any]:
-    """Return a setting that is a table as the `NAME=VALUE` texts of its option give it; names may have `=` in them.
+    """Return the value of a table setting from the `NAME=VALUE` texts of its option; names may contain `=`.
 
     Raises:
-        InvalidInput: one has another form.
+        InvalidInput: a text has another form.
     """
     found: dict[str, Any] = {}
     field, setting = SETTINGS[path], setting_of(SETTINGS[path])
@@ -106,7 +107,7 @@ def table_from(path: str, pairs: Sequence[str]) -> dict[str, Any]:
 
 
 def _stands_for(field: FieldInfo, text: str) -> object:
-    """Return what a text in a table stands for; one that stands for nothing is refused with the settings."""
+    """Return the value that a text in a table stands for; an unreadable text is refused later, with the settings."""
     for model in models_in(field.annotation):
         if issubclass(model, FormModel):
             with suppress(ValueError):
@@ -115,7 +116,7 @@ def _stands_for(field: FieldInfo, text: str) -> object:
 
 
 def pair_for(path: str, pairs: Sequence[str]) -> str:
-    """Return the first `NAME=VALUE` that sets what has a path, or a part of it, shortened; empty if there is none."""
+    """Return the first `NAME=VALUE` that sets a path or a part of it, shortened; empty if there is none."""
     for pair in pairs:
         own = path_of(pair.partition("=")[0])
         if f"{path}.".startswith(f"{own}.") or own.startswith(f"{path}."):
@@ -151,7 +152,7 @@ def placed(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def contradictory(one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
-    """Return the path of the first setting to which both give a value, but not the same; empty if there is none."""
+    """Return the path of the first setting to which both give different values; empty if there is none."""
     for name in [name for name in one if name in other]:
         mine, theirs = one[name], other[name]
         if isinstance(mine, dict) and isinstance(theirs, dict):
@@ -163,7 +164,7 @@ def contradictory(one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
 
 
 def field_at(model: type[BaseModel], place: Sequence[str | int]) -> FieldInfo | None:
-    """Return the innermost field at a place of a model, which is also that of its keys and items."""
+    """Return the innermost field at a place of a model; keys and items of a field belong to that field."""
     found = None
     for part in place:
         if field := model.model_fields.get(str(part)):
@@ -205,7 +206,7 @@ def _unknown(place: Sequence[str | int], model: type[BaseModel] | None) -> str:
 
 
 def _allowed(error: Mapping[str, Any], model: type[BaseModel] | None) -> str:
-    """Return what a field takes: `it must be a whole number, at least 1 and at most 5`."""
+    """Return what a field accepts: `it must be a whole number, at least 1 and at most 5`."""
     kind, context = error["type"], error.get("ctx", {})
     match kind:
         case "missing":
@@ -237,6 +238,6 @@ def _shown(value: object) -> str | int | float | bool | None:
 
 
 def shortened(text: str) -> str:
-    """Return a text that can be sent: of at most 200 characters, and in Unicode."""
+    """Return a text that can be sent: at most 200 characters, valid Unicode."""
     whole = text.encode(errors="replace").decode()
     return whole if len(whole) <= _CHARS else f"{whole[:_CHARS]} ..."

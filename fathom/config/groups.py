@@ -1,4 +1,4 @@
-"""Settings that belong together: profiles, caps, models, and groups that are a box of their own in a form."""
+"""Groups of settings: profiles, caps, models, and groups that have a box of their own in a form."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Clarify(StrEnum):
 
     never = "never"
     auto = "auto"  # where it is ambiguous
-    always = "always"  # whatever the clarifier would like to know
+    always = "always"  # whenever the clarifier has a question
 
 
 class Approve(StrEnum):

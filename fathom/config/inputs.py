@@ -31,16 +31,16 @@ def check_query(query: str) -> str:
 
 
 def words_asked(query: str) -> int | None:
-    """Return the length in words that a question asks for ("in about 500 words"); None when it asks for none."""
+    """Return the length in words that a question asks for ("in about 500 words"); None if it states no length."""
     found = _WORDS.search(query)
     return min(20_000, max(20, int(found[1].replace(",", "")))) if found else None
 
 
 def parse_since(text: str, now: datetime) -> datetime:
-    """Return the time that a length of time ago (`30d`, `2w`) or a date means, in UTC.
+    """Return the time, in UTC, that an age (`30d`, `2w`) or a date stands for.
 
     Raises:
-        InvalidInput: it is none of these, or not in the past.
+        InvalidInput: the text is neither, or the time is not in the past.
     """
     try:
         since = datetime.fromisoformat(text.strip())
@@ -61,7 +61,7 @@ def period(text: str, option: str) -> timedelta:
     """Return the length of time that the text of an option stands for.
 
     Raises:
-        InvalidInput: it stands for none, or for one of no length.
+        InvalidInput: the text stands for no length of time, or for zero.
     """
     found = re.fullmatch(r"([0-9]{1,5})([mhdw])", text.strip().lower())
     length = timedelta(**{_UNITS[found[2]]: int(found[1])}) if found else timedelta()

@@ -1,6 +1,6 @@
-"""Settings of several origins over each other: options, `--set`, template, environment, file of settings and profile.
+"""Layers of settings by origin: options, `--set`, template, environment, settings file and profile.
 
-A run finds by itself what its template, the environment and its profile set. It is given the rest.
+A run reads its template, the environment and its profile by itself. It is given the rest.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from fathom.errors import InvalidInput
 class Layer(NamedTuple):
     """Settings of one origin."""
 
-    where: str  # for a person, such as `option --depth` or the path of a file
+    where: str  # its name for people, such as `option --depth` or the path of a file
     values: Mapping[str, Any]
-    is_given: bool = True  # whether a run is given them; it finds what is set by template, environment and profile
+    is_given: bool = True  # whether a run is given them; it reads template, environment and profile by itself
 
 
 def layered(given: Sequence[Layer], environment: Environment) -> list[Layer]:
-    """Return what is given over all that has a say in settings, the highest first.
+    """Return all layers of settings, the highest first.
 
-    That is the template, the environment, the file of settings and the profile. A template that the file names stands
-    below the file.
+    Below the given layers come the template, the environment, the settings file and the profile. A template that the
+    file names stands below the file.
 
     Raises:
         InvalidInput: the file or the template cannot be used.
@@ -54,7 +54,7 @@ def layered(given: Sequence[Layer], environment: Environment) -> list[Layer]:
 
 
 def given_in(layers: Iterable[Layer], usual: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Return the settings that a run is given of layers, over what is usual: all that no other layer has above them."""
+    """Return the settings that a run is given, over the defaults, unless a layer that it reads itself is higher."""
     settings = dict(usual or {})
     for layer in reversed([*layers]):
         settings = merged(settings, layer.values) if layer.is_given else _without(settings, layer.values)
@@ -62,9 +62,9 @@ def given_in(layers: Iterable[Layer], usual: Mapping[str, Any] | None = None) ->
 
 
 def origins(layers: Sequence[Layer]) -> list[tuple[str, Any, str]]:
-    """Return the settings that are not their defaults, in the order of the form: path, value, and where it is from.
+    """Return the settings that differ from their defaults, in the order of the form: path, value and origin.
 
-    Of tables, such as `prices`, each entry has its own origin.
+    Each entry of a table, such as `prices`, has its own origin.
     """
     found: dict[str, tuple[Any, str]] = {}
     for path, field in SETTINGS.items():
@@ -114,10 +114,10 @@ def defaults_in(file: SettingsFile) -> dict[str, Any]:
 
 
 def template_from(name_or_file: str) -> str:
-    """Return a template as the settings have it: the name of one that is shipped, else the text of a file.
+    """Return a template in the form that settings store: the name of a shipped template, or the text of a file.
 
     Raises:
-        InvalidInput: it is neither, or something in the file is wrong.
+        InvalidInput: it is neither, or the file has an error.
     """
     if name_or_file in shipped():
         return name_or_file
@@ -147,7 +147,7 @@ def _at(settings: Any, path: str) -> Any:
 
 
 def _without(settings: Mapping[str, Any], others: Mapping[str, Any]) -> dict[str, Any]:
-    """Return nested settings without those that others have."""
+    """Return nested settings without the ones that other settings have too."""
     kept: dict[str, Any] = {}
     for name, value in settings.items():
         inner = others.get(name)

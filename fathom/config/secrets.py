@@ -25,8 +25,8 @@ from fathom.errors import FathomError
 HIDDEN = "***"
 BEGINNING = 12  # characters of a secret that are treated like the whole
 _CREDENTIALS = re.compile(r"(?<=://)[^\s/?#\"'<>]+@")
-# Keys that services give a form of their own: OpenAI and others, Tavily, AWS, GitHub, Slack, Google, Hugging Face; and
-# the tokens of `fathom serve`, also cut off.
+# Keys with a recognisable form: OpenAI and others, Tavily, AWS, GitHub, Slack, Google, Hugging Face; and the tokens of
+# `fathom serve`, even if cut off.
 _KEYS = re.compile(
     r"\b(?:sk-(?=[\w-]*\d)[\w-]{20,}|tvly-[\w-]{16,}|A[KS]IA[0-9A-Z]{16}|gh[opsur]_\w{36,}|github_pat_\w{36,}|xox[abeoprs]-[\w-]{20,}"
     r"|AIza[\w-]{35}|hf_\w{30,}|fathom_[0-9a-f]{12}_[0-9a-f]{4,})"
@@ -36,12 +36,12 @@ ModelT = TypeVar("ModelT", bound=BaseModel)
 
 
 def without_credentials(text: str) -> str:
-    """Return a text without the user names and passwords of its URLs, and without what has the form of a key."""
+    """Return a text without the user names and passwords of its URLs, and without anything in the form of a key."""
     return _KEYS.sub(HIDDEN, _CREDENTIALS.sub(f"{HIDDEN}@", text))
 
 
 class Scrubber:
-    """Replaces secrets by `***`, also as they are written in URLs, JSON, HTML and the `Authorization` header."""
+    """Replaces secrets with `***`, including their encodings in URLs, JSON, HTML and the `Authorization` header."""
 
     def __init__(self, values: Iterable[str]) -> None:
         self.values = frozenset(values)
@@ -64,7 +64,7 @@ class Scrubber:
         return text
 
     def message(self, text: str) -> str:
-        """Return a message without the secrets, the credentials of any URL, and what has the form of a key."""
+        """Return a message without the secrets, the credentials of URLs, and anything that has the form of a key."""
         return without_credentials(self.text(text))
 
     def names_in(self, data: Any, name: str = "") -> Iterator[str]:

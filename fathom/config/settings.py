@@ -41,7 +41,7 @@ Vendor = Annotated[str, StringConstraints(strip_whitespace=True, to_lower=True)]
 
 
 class SearchMode(StrEnum):
-    """Whether the next search vendor is asked when one fails or finds nothing, or all of them together."""
+    """Whether search vendors are asked one after another, until one finds something, or all at once."""
 
     first = "first"
     all = "all"
@@ -64,8 +64,8 @@ class Render(StrEnum):
 class ResearchSettings(TemplatedSettings):
     """All settings of a run. An empty field takes the value of the template, the profile or the environment.
 
-    They stand in the order of Prefect's form, which their titles divide: the template, how deep, what to read, which
-    model, the budget, the report, what to ask people, and last what few need.
+    The fields stand in the order of Prefect's form, and their titles group them: template, depth, material, model,
+    budget, report, people, and last the advanced settings.
     """
 
     profile: Annotated[Profile, Setting("--profile", "NAME")] = Field(
@@ -328,9 +328,9 @@ SETTINGS = fields_in(ResearchSettings)
 
 
 class ResolvedSettings(ResearchSettings):
-    """Settings with nothing left open: what a run works with and what its manifest records.
+    """Complete settings: a run works with them, and its manifest records them.
 
-    `role_models` has a model for every role, each with its own fallbacks; what a template sets is in its place.
+    `role_models` has a model for every role, each with its own fallbacks; the settings of a template are merged in.
     """
 
     depth: int
@@ -364,7 +364,7 @@ def _role_models(chosen: Mapping[Role, RoleModel], model: RoleModel) -> dict[Rol
 
 
 def resolve(settings: ResearchSettings, environment: Environment, tools: list[str]) -> ResolvedSettings:
-    """Fill what the settings leave open from the profile and the environment; `tools` are the configured ones.
+    """Fill empty settings from the profile and the environment; `tools` are the configured ones.
 
     Raises:
         InvalidInput: a model must judge the claims, and the run has none.

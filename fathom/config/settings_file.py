@@ -1,7 +1,7 @@
-"""The file that gives settings other defaults: `fathom.toml`, or the table `[tool.fathom]` in `pyproject.toml`.
+"""The settings file, which changes defaults: `fathom.toml`, or the table `[tool.fathom]` in `pyproject.toml`.
 
-The one in the current folder counts, or else the `fathom.toml` in the user's folder of configuration. It holds no
-secrets: it is shared, and stored with what it belongs to.
+The file in the current folder applies, or else `fathom.toml` in the user's configuration folder. It must hold no
+secrets, since it is shared and stored with the project.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ _VARIABLES = {
     "AIza": "GEMINI_API_KEY",
     "hf_": "HF_TOKEN",
     "fathom_": "FATHOM_TOKEN",
-    "s3://": "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",  # in the place of a user name
+    "s3://": "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",  # a secret in the place of a user name
 }
-"""The variable of a secret, by how it begins."""
+"""The variable of a secret, by the prefix of the secret."""
 
 
 @dataclass(frozen=True)
 class SettingsFile:
-    """What a file gives: `values` are nested as in the file, and not checked yet."""
+    """The contents of a settings file: `values` are nested as in the file, and not checked yet."""
 
     path: Path
-    table: str  # in which the settings stand; empty if they are the whole file
+    table: str  # the table that holds the settings; empty if they are the whole file
     values: Mapping[str, Any]
 
     def at(self, path: str) -> str:
-        """Return a path of the file, which is meant from its folder; an address stays as it is, and so does nothing."""
+        """Return a path in the file, resolved against the file's folder; addresses and empty paths stay as they are."""
         return str(self.path.parent / Path(path).expanduser()) if path.strip() and "://" not in path else path
 
     def __str__(self) -> str:
@@ -51,7 +51,7 @@ class SettingsFile:
 
 
 def find_file(variables: Mapping[str, str]) -> SettingsFile | None:
-    """Return the file that counts in the current folder, or for the user whose environment that is.
+    """Return the settings file that applies: from the current folder, or else from the user's configuration folder.
 
     Raises:
         InvalidInput: it cannot be read, or holds a secret.
@@ -71,7 +71,7 @@ def find_file(variables: Mapping[str, str]) -> SettingsFile | None:
 
 
 def user_folder(variables: Mapping[str, str]) -> Path:
-    """Return the folder for the user's configuration of Fathom, as the platform has it."""
+    """Return the platform's folder for the user's configuration of Fathom."""
     home = Path(variables.get("HOME") or Path.home())
     if sys.platform == "win32":
         return Path(variables.get("APPDATA") or home / "AppData/Roaming") / "fathom"
@@ -82,7 +82,7 @@ def user_folder(variables: Mapping[str, str]) -> Path:
 
 @lru_cache(maxsize=8)
 def _read(path: Path, table: str, _changed: int) -> SettingsFile | None:
-    """Return what a file gives; None if it does not have the table."""
+    """Return the settings in a file; None if it does not have the table."""
     import tomllib
 
     try:

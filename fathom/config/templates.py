@@ -1,12 +1,12 @@
-"""Templates: what every research of one kind needs, as a TOML file, and settings over one.
+"""Templates, TOML files that define a kind of research, and settings that use one.
 
 A template has settings, rules for sources, questions that every such research must answer, and the sections of its
-report. Those that Fathom ships are in `fathom/templates`; a file of one's own has the same form.
+report. `fathom/templates` holds the templates that Fathom ships; a user's own file has the same form.
 
-Settings over a template: what a user chooses, then what the template sets, then what is left open. What is chosen
-must be told from what only has its default wherever settings go: Prefect stores them as JSON, and its form writes
-every box. So settings with a template are written without what was not chosen, and of a form that was filled in,
-which has null in its empty boxes, what has its default counts as not chosen.
+The user's settings override the template's, which override the defaults. So settings that a user chose must stay
+distinct from defaults wherever settings go: Prefect stores them as JSON, and its form writes every box. Therefore
+settings with a template are stored without the fields that were not chosen; and in a submitted form, which has null in
+its empty boxes, a field with its default value counts as not chosen.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ Line = Annotated[str, AfterValidator(_flat), Field(max_length=300)]
 
 
 class TemplateSection(Model):
-    """A section of the report: its heading, and what belongs into it."""
+    """A section of the report: its heading, and a description of its contents."""
 
     title: Annotated[Line, Field(max_length=100)]
     about: Annotated[Line, Field(max_length=1_000)]
@@ -79,7 +79,7 @@ class Template(Model):
 
 
 class UsedTemplate(Template):
-    """A template as a run uses it. `name` is empty for one that is not shipped; `sha256` is the file's, in hex."""
+    """The template of a run. `name` is empty for a template that is not shipped; `sha256` is the file's, in hex."""
 
     name: str
     sha256: str
@@ -94,7 +94,7 @@ def template_of(name_or_text: str) -> UsedTemplate:
     """Return a template that is given by its name, or by the text of its file.
 
     Raises:
-        InvalidInput: there is none of that name, or something in it is wrong.
+        InvalidInput: no template has that name, or the template has an error.
     """
     if name_or_text in shipped():
         return read_template(text_of(name_or_text), name_or_text, name_or_text)
@@ -112,10 +112,10 @@ def text_of(name: str) -> str:
 
 
 def text_in(path: Path) -> str:
-    """Return the text of a template's file, with the line ends that it has.
+    """Return the text of a template's file, with its own line ends.
 
     Raises:
-        InvalidInput: it cannot be the file of a template.
+        InvalidInput: the file cannot be a template.
     """
     try:
         if not path.is_file():
@@ -137,10 +137,10 @@ def text_in(path: Path) -> str:
 
 @lru_cache(maxsize=64)
 def read_template(text: str, where: str = "the template", name: str = "") -> UsedTemplate:
-    """Return the template that a text is; `where` says in messages whence the text is.
+    """Return the template in a text; `where` names the origin of the text in messages.
 
     Raises:
-        InvalidInput: something in it is wrong; the message says where and what.
+        InvalidInput: the text has an error; the message says where and what.
     """
     try:
         template = Template.model_validate(tomllib.loads(text.removeprefix("\ufeff")))
@@ -169,12 +169,12 @@ def settings_in(template: Template, model: type[BaseModel], where: str = "the te
 
 
 def _not_set(model: type[BaseModel]) -> set[str]:
-    """Return what no template sets under `settings`; `sources` has a table of its own."""
+    """Return the settings that no template sets under `settings`; `sources` has its own table."""
     return {"sources"} | {name for name, field in model.model_fields.items() if not setting_of(field).by_template}
 
 
 def _wrong(error: ValidationError | RecursionError, model: type[BaseModel], *above: str) -> str:
-    """Return what is wrong first, and where: `sections[2].titel is no key of a template; did you mean title?`."""
+    """Return the first error and its place: `sections[2].titel is no key of a template; did you mean title?`."""
     if isinstance(error, RecursionError):
         return "its tables are nested too deeply."
     first = error.errors(include_url=False)[0]
@@ -195,7 +195,7 @@ def _wrong(error: ValidationError | RecursionError, model: type[BaseModel], *abo
 
 
 def keys_at(model: type[BaseModel], place: Sequence[str | int]) -> dict[str, str]:
-    """Return the keys that the table at a place of a model may have, and those of its tables, each with its place."""
+    """Return the keys that the table at a place of a model may have, nested tables included, each with its place."""
     for part in place:
         field = model.model_fields.get(str(part))
         model = next(iter(models_in(field.annotation) if field else []), model)
@@ -217,14 +217,14 @@ def models_in(annotation: Any) -> list[type[BaseModel]]:
 
 
 def meant(word: str, known: Mapping[str, str]) -> str:
-    """Return the question whether the nearest of the known words were meant, each by what it stands for; or nothing."""
+    """Return a question that suggests the closest known words, each by its meaning; empty if none is close."""
     found = [word] if word in known else get_close_matches(word.lower(), known, cutoff=0.7)
     near = list(dict.fromkeys(known[name] for name in found))
     return f"; did you mean {' or '.join(near)}?" if near else ""
 
 
 def merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
-    """Return nested settings, of which those above take the place of those below."""
+    """Return nested settings; values of `above` override values of `below`."""
     both = dict(below)
     for name, value in above.items():
         under = both.get(name)
