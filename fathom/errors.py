@@ -64,7 +64,7 @@ class WrongValue:
     message: str  # what is allowed, such as `it must be at least 1 and at most 5`
 
     def told(self, given: str = "") -> str:
-        """Return it as a sentence that begins with how the value was given, by default with the path and the value."""
+        """Return a sentence that begins with the value as it was given, by default with its path and value."""
         value = "" if self.value is None else f" {self.value!r}"
         end = "" if self.message.endswith(("?", ".", ")")) else "."
         return f"{given or f'{self.path}{value}'.strip()}: {self.message}{end}"
@@ -84,7 +84,7 @@ class InvalidInput(UserError):
         retry_after: float | None = None,
         wrong: Sequence[WrongValue] = (),
     ) -> None:
-        """Take what happened as a message, or as the values that are wrong, of which the first ones are told."""
+        """Take a message, or the wrong values; the message then quotes the first of them."""
         told = message or " ".join(one.told() for one in wrong[:_MOST_TOLD])
         super().__init__(told, next_step=next_step, retry_after=retry_after)
         self.wrong = tuple(wrong)

@@ -1,7 +1,7 @@
-"""Sentences in a form that can be compared: what they are about, what they say about it, and when it happened.
+"""Sentences in a comparable form: their subject, their statement about it, and its time.
 
-The dates of a sentence: those that say when something happened once, and those it is about. "Founded in 1998" and
-"founded in 1996" exclude each other; "400 employees in 2019" and "450 in 2020" do not.
+A sentence has two kinds of dates: the time of an event that happened once, and the time that the sentence is about.
+"Founded in 1998" and "founded in 1996" exclude each other; "400 employees in 2019" and "450 in 2020" do not.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from fathom.text.terms import STOP_WORDS, query_terms, terms
 MOST_WORDS, LEAST_WORDS = 60, 4
 
 _CITED = re.compile(r"\s*\[[^\]]{1,80}\]")
-# What the sentence is about is said elsewhere, unless a name comes first.
+# The subject of such a sentence is named elsewhere, unless a name comes first.
 _PRONOUN = re.compile(r"\b(?:this|these|it|its|they|their|he|she|his|her|we|our|i|my)\b", re.IGNORECASE)
 _SUPPOSED = re.compile(
     r"\b(?:if|unless|whether|suppose|imagine|for example|for instance|e\.g\.|would|could|might|may (?=[a-z]))\b",
@@ -30,7 +30,7 @@ _CONDITION = re.compile(
 )
 _UNNAMED = re.compile(r"^(?:The|A|An)(?: [a-z][\w'’-]*){3}|^(?:The|A|An) [a-z][\w'’-]* [a-z]+s? [^A-Z]*$")
 _RUBBLE = re.compile(r"^[A-Z][\w ]{0,30}: |https?:|\bdoi\b|\blicen[sc]e:|©|\bISBN\b", re.IGNORECASE)
-# Words that say which part, time or state of a thing is meant. Where only one sentence has one, both may be true.
+# Words that say which part, time or state of a thing is meant. If only one sentence has such a word, both may be true.
 _QUALIFYING_WORDS = """
 north northern south southern east eastern west western left right inner outer top bottom
 first second third fourth last next previous former latter new old original originally initial initially final
@@ -53,7 +53,7 @@ _CHANGING = frozenset(_CHANGES.split())
 
 
 class Assertion(NamedTuple):
-    """What a sentence says, ready to be compared."""
+    """The content of a sentence, ready to be compared."""
 
     text: str
     said: str  # the text without citations and emphasis
@@ -63,7 +63,7 @@ class Assertion(NamedTuple):
     names: frozenset[str]  # as terms
     numbered: frozenset[str]  # "python 3": a number that is part of a name
     qualifiers: frozenset[str]  # words that say which part, time or state is meant
-    changes: frozenset[str]  # words that make a figure the change of one
+    changes: frozenset[str]  # words that make a figure a change: "rose by 40"
     unnamed: bool  # its subject is "the company" or "the population", named elsewhere
     counted: frozenset[tuple[str, str]]  # the word before a number and what it counts: ("employ", "people")
     times: frozenset[str]  # years and decades
@@ -73,7 +73,7 @@ class Assertion(NamedTuple):
 
 
 def assertion_of(text: str, source_ids: tuple[str, ...], title: str = "") -> Assertion | None:
-    """Read a sentence; None where it cannot be compared: a question, a supposition, "it" or "they"."""
+    """Read a sentence; None if it cannot be compared: a question, a supposition, "it" or "they"."""
     facts = facts_of(_CITED.sub("", text).strip())
     said, undated = facts.text, facts.undated
     if not LEAST_WORDS <= len(said.split()) <= MOST_WORDS or said.endswith(("?", ":")):
@@ -107,13 +107,13 @@ def assertion_of(text: str, source_ids: tuple[str, ...], title: str = "") -> Ass
 
 
 REACH = 45  # characters that may lie between what happened and its date
-SLACK = 2  # years that "around 1900" leaves open
+SLACK = 2  # years of uncertainty in "around 1900"
 
 _ROUGH = re.compile(r"\b(?:around|about|circa|c\.|ca\.|approximately|roughly|early|late|mid)[\s-]*\Z", re.I)
 _RIGHT_BEFORE = re.compile(r",? ?\(?")
 _SETTING = re.compile(r"(?:(?:In|On|By)\s)?(?:the )?(?:\w+ of )?")
 _WHEN = re.compile(r"(?:in|on|around|about|circa|early|late|mid|the|spring|summer|autumn)\b|[,(-]|\d", re.I)
-# What happens to a thing once. What may happen every year (won, published, held) is not here.
+# Events that happen to a thing once. Events that may happen every year (won, published, held) are left out.
 _ONCE = re.compile(
     r"\b(?P<be>(?:was|were|been|being|is|are)\s+(?:\w+ly\s+)?)?"
     r"(?P<verb>founded|established|incorporated|born|died|opened|launched|released|commissioned|inaugurated|completed|"
@@ -126,10 +126,10 @@ _ONCE = re.compile(
 
 
 class DatedEvent(NamedTuple):
-    """When something happened."""
+    """An event with its date."""
 
     date: Date
-    slack: int  # years by which it may be wrong
+    slack: int  # years of uncertainty
     subject: frozenset[str]  # the name right before the verb, as terms, if there is one
 
     def agrees(self, other: DatedEvent) -> bool:
@@ -140,7 +140,7 @@ class DatedEvent(NamedTuple):
 
 
 def events_of(facts: Facts) -> Mapping[tuple[str, bool], DatedEvent]:
-    """Return what happened once, by the verb's stems and whether it was done to the subject.
+    """Return the events that happen once, by the verb's stem and whether the verb is passive.
 
     A date belongs to the verb right before it, or, opening the sentence, to the first verb; a verb with two dates is
     left out.

@@ -1,11 +1,10 @@
-"""Sentences of different sources that cannot both hold: another number, another date, or one denies what one says.
+"""Sentences of different sources that cannot both hold: another number, another date, or a negation.
 
 A false alarm costs the reader's trust, so two sentences must be nearly alike but for that one thing, about the same
 time and the same names, and no word may say that they are about different parts of it. A contradiction in other words
 is not found. `docs/sources.md` states the rules.
 
-Pairs of sentences in the same words, except that one denies what the other says. A negation counts only where it
-clearly denies the whole sentence.
+A negation counts only if both sentences have the same words and it clearly denies the whole sentence.
 """
 
 from __future__ import annotations
@@ -37,11 +36,11 @@ NEAREST = 40  # sentences that each is compared with: keeps a thousand similar s
 
 
 Point = tuple[str, frozenset[object]]
-"""What two sentences disagree on: its kind, and the two values."""
+"""The point on which two sentences disagree: its kind, and the two values."""
 
 
 class Said(NamedTuple):
-    """A text and the sources that say it. `title`: of the source, which tells whose "the population" is."""
+    """A text and its sources. `title` is the source's title, which tells whose "the population" is."""
 
     text: str
     source_ids: tuple[str, ...]
@@ -54,7 +53,7 @@ def find_contradictions(said: Iterable[Said], most: int = 10) -> list[Contradict
     A sentence that several sources have counts once, for all of them.
     """
     found: dict[Point, list[tuple[Assertion, Assertion]]] = {}
-    unnamed: dict[str, set[object]] = {}  # the figures given for what no sentence names
+    unnamed: dict[str, set[object]] = {}  # the figures whose subject no sentence names
     for a, b in _candidates(_assertions(said)):
         if point := _point(a, b):
             if not _anchored(a, b):
@@ -63,7 +62,7 @@ def find_contradictions(said: Iterable[Said], most: int = 10) -> list[Contradict
     series = {what for what, values in unnamed.items() if len(values) >= SERIES}
     kept = ((point, pairs) for point, pairs in found.items() if point[0] not in series or _anchored(*pairs[0]))
     contradictions: list[Contradiction] = []
-    for point, pairs in islice(kept, most):  # each has the same two figures in other words: the first stands for all
+    for point, pairs in islice(kept, most):  # the others have the same two figures
         a, b = pairs[0]
         sources = dict.fromkeys(source for pair in pairs for one in pair for source in one.source_ids)
         side = _other_side(point, pairs)
@@ -75,13 +74,13 @@ def find_contradictions(said: Iterable[Said], most: int = 10) -> list[Contradict
 
 
 def _other_side(point: Point, pairs: Sequence[tuple[Assertion, Assertion]]) -> set[str]:
-    """Return the sources that say what the second sentence of the first pair says; in other pairs it may come first."""
+    """Return the sources of the second sentence of the first pair; in other pairs that sentence may come first."""
     said = _value(point, pairs[0][1])
     return {source for pair in pairs for one in pair if _value(point, one) == said for source in one.source_ids}
 
 
 def _value(point: Point, one: Assertion) -> object:
-    """Return which of the values that two sentences disagree on one of them has."""
+    """Return one sentence's value of the point on which two sentences disagree."""
     _, values = point
     own = {(figure.low, figure.high) for figure in one.figures} | {event.date for event in one.events.values()}
     return frozenset(own & values) or sign_of(one.said)
@@ -121,12 +120,12 @@ def _candidates(assertions: Sequence[Assertion]) -> Iterator[tuple[Assertion, As
 
 
 def _about(assertion: Assertion) -> frozenset[str]:
-    """Return what a sentence is found by: its words, and what it counts."""
+    """Return the search keys of a sentence: its words, and the things that it counts."""
     return assertion.terms.union(*(figure.kinds for figure in assertion.figures))
 
 
 def _point(a: Assertion, b: Assertion) -> Point | None:
-    """Return what two sentences disagree on; None if they do not."""
+    """Return the point on which two sentences disagree; None if they agree."""
     titles = not a.title or not b.title or len(a.title & b.title) >= TITLES * min(len(a.title), len(b.title))
     if a.numbered != b.numbered or a.qualifiers != b.qualifiers or not (titles or _anchored(a, b)):
         return None
@@ -136,7 +135,7 @@ def _point(a: Assertion, b: Assertion) -> Point | None:
 
 
 def _anchored(a: Assertion, b: Assertion) -> bool:
-    """Whether both sentences name what they are about."""
+    """Whether both sentences name their subject."""
     return bool(a.names & b.names) and not a.unnamed and not b.unnamed
 
 
@@ -161,7 +160,7 @@ def _alike(a: Assertion, b: Assertion, aside: frozenset[str]) -> bool:
 
 
 def _figures_apart(a: Assertion, b: Assertion) -> Point | None:
-    """Return the one pair of figures for the same thing that differ, where all other such pairs agree."""
+    """Return the one pair of differing figures for the same thing, if all other such pairs agree."""
     if a.times != b.times or a.conditions != b.conditions or a.changes != b.changes:
         return None  # of two years, or at two heights
     apart: list[tuple[Figure, Figure]] = []
@@ -169,7 +168,7 @@ def _figures_apart(a: Assertion, b: Assertion) -> Point | None:
         mine = [one for one in a.figures if _same_kind(one, f)]
         yours = [one for one in b.figures if _same_kind(one, f)]
         if len(mine) != len(yours) and yours:
-            return None  # which ones belong together is not known
+            return None  # it is unknown which figures belong together
         # Several of a kind are compared in their order.
         apart += [(one, other) for one, other in zip(mine, yours, strict=False) if one is f and not agree(one, other)]
     if len(apart) != 1:
@@ -206,7 +205,7 @@ def _same_event(a: Assertion, b: Assertion, verb: str, done_to: bool) -> bool:
 
 OPPOSED_SHARED = 0.8  # of all words of both sentences
 IN_ORDER = 0.8  # of the longer one's words: "A increases B" says nothing against "B decreases A"
-LEAST_OPPOSED = 3  # words beside the one denied; with a name among them, two
+LEAST_OPPOSED = 3  # common words besides the denied one; two if a name is among them
 
 # These deny less than the whole sentence.
 _PARTIAL = re.compile(
@@ -218,7 +217,7 @@ _PARTIAL = re.compile(
 
 
 def opposed(a: Assertion, b: Assertion) -> tuple[str, frozenset[object]] | None:
-    """Return the words that one sentence asserts and the other denies; None where they do not."""
+    """Return the words that one sentence asserts and the other denies; None if there are none."""
     pairs = zip(a.figures, b.figures, strict=False)
     same_figures = len(a.figures) == len(b.figures) and all(f.kinds & g.kinds and agree(f, g) for f, g in pairs)
     if sign_of(a.said) * sign_of(b.said) != -1 or a.times != b.times or not same_figures:
@@ -238,7 +237,7 @@ def opposed(a: Assertion, b: Assertion) -> tuple[str, frozenset[object]] | None:
 
 
 def sign_of(text: str) -> int:
-    """Return 1 for a sentence that asserts, -1 for one that denies, 0 where that is not clear."""
+    """Return 1 for a sentence that asserts, -1 for one that denies, 0 if it is unclear."""
     if _PARTIAL.search(text):
         return 0
     sign = -1 if len(NEGATION.findall(text)) % 2 else 1
@@ -249,7 +248,7 @@ def sign_of(text: str) -> int:
 
 
 def _plain(text: str) -> list[str]:
-    """Return a sentence's content words, those with an opposite as their pair."""
+    """Return a sentence's content words; a word with an opposite is replaced by the pair."""
     return [
         f"±{side.pair}" if (side := side_of(term)) and side.excludes else term
         for term in terms(NEGATION.sub(" ", text))

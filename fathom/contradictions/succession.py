@@ -1,4 +1,4 @@
-"""Which of two statements replaces the other, when one is later: another number, owner or decision for a thing.
+"""Which of two statements replaces the other, if one is later: another number, owner or decision for a thing.
 
 The later of two dates alone proves nothing, since documents are about different things. So both must be about the
 same thing by their words, and differ in one value of the same kind; where the later one says that something changes
@@ -48,7 +48,7 @@ _SINCE = re.compile(
     r",?\s*\b(?:as of|from|since|starting|effective(?: from)?|with effect from)\s+(?:the )?\Z", re.IGNORECASE
 )
 _NOW = re.compile(r"\b(?:now|currently|new)\b ?", re.IGNORECASE)
-# Who said it, and that it was said: "We decided that", "The earlier decision is revised:".
+# Introductions that name the speaker or the decision: "We decided that", "The earlier decision is revised:".
 _TOLD = re.compile(
     r"\A(?:[^,;:.]{1,40}\b(?:decided|agreed|resolved|confirmed|announced)(?: [^,;:.]{1,20})? that +"
     r"|[^,;:.]{0,40}\b(?:decision|decided|agreed|resolved|resolution|revised|revision|amended|amendment|corrected|"
@@ -62,7 +62,7 @@ _OPEN = re.compile(
     re.IGNORECASE,
 )
 _DECISION = re.compile(r"\b(?:decision|decided|agreed|resolved|approved|consensus)\b", re.IGNORECASE)
-# Where one of these is decided, the other possibilities are not.
+# Deciding for one of these decides against the others.
 _CHOICE = re.compile(r"\b(?:use|choose|adopt|pick|go with|host|meet|hold|store|move|keep|migrate|run)\b", re.IGNORECASE)
 _ROLE = re.compile(
     r"\b(?:own(?:s|ers?|ed)?|lead(?:s|er)?|led|responsible|in charge|maintain(?:s|er|ed)?|manage[sr]|takes? over)\b",
@@ -72,7 +72,7 @@ _FIELD = re.compile(r"(?P<key>[^\W\d][^:.|]{1,60}?)\s*:\s+(?P<value>\S.*)", re.D
 _BAR = re.compile(r"(?<!\\)\|")
 _RULE = re.compile(r"\|(?:\s*:?-+:?\s*\|)+")
 _MARKS = re.compile(r"[*_`]+|\{%.*?%\}|\S*/\S*/\S*|^\s*(?:[-*+]|\d{1,3}[.)])\s+|\[[^\]]{0,80}\]")
-# Words that say that something changes, who has a thing or how it is told, not what it is about.
+# Words for a change, an owner or a statement, which do not name the subject.
 _ASIDE_WORDS = """
 now currently new longer instead rather place replace supersede take over hand move change switch raise reduce lower
 increase decrease rise drop cut go reverse revoke overturn effect effective own owner lead leader led responsible charge
@@ -98,11 +98,11 @@ class ReadStatement(NamedTuple):
     decided: bool
     chosen: bool  # it decides among several possibilities
     changes: bool  # it says that something changes
-    old: frozenset[str]  # terms of what no longer holds
+    old: frozenset[str]  # terms of the statement that no longer holds
     moved_to: Date | None  # "postponed to 17 May"
-    assertion: Assertion | None  # of a sentence, as what contradicts another is
-    open: bool  # it supposes, asks, or tells of the past
-    minutes: bool  # of a meeting: only its decisions hold on
+    assertion: Assertion | None  # the sentence in the form that contradictions are found by
+    open: bool  # it supposes, asks, or describes the past
+    minutes: bool  # minutes of a meeting: only its decisions stay valid
 
 
 @lru_cache(maxsize=4096)
@@ -115,7 +115,7 @@ def readings(markdown: str, title: str) -> tuple[ReadStatement, ...]:
 
 
 def content_terms(text: str) -> list[str]:
-    """Return the terms of a text that are no function words, those of prices as one."""
+    """Return the terms of a text without function words; all words for prices count as one term."""
     return ["price" if term in _prices() else term for term in query_terms(text)]
 
 
@@ -221,7 +221,7 @@ def _meetings() -> frozenset[str]:
     return frozenset(terms("minutes meeting standup sync retrospective protocol agenda"))
 
 
-SHARED = 0.6  # of a statement's words that both must have where the later one tells of a change
+SHARED = 0.6  # share of a statement's words that both must have if the later one announces a change
 
 _VERSION = re.compile(r"v?\d{1,3}(?:\.\d+)+")
 _VAGUE_WORDS = "team project document page meeting group work service product thing plan price name date note section"
@@ -237,7 +237,7 @@ def differing(a: ReadStatement, b: ReadStatement) -> bool:
 
 
 def replaces(later: ReadStatement, earlier: ReadStatement) -> bool:
-    """Whether the later of two statements says something else about the same thing."""
+    """Whether the later of two statements says something different about the same thing."""
     if later.open or earlier.open or not (later.about & earlier.about or later.key == earlier.key):
         return False
     if _versions(later) != _versions(earlier):
@@ -258,13 +258,13 @@ def _versions(reading: ReadStatement) -> frozenset[str]:
 
 
 def _same_field(a: ReadStatement, b: ReadStatement) -> bool:
-    """Whether both are of the same field, in documents of the same title but for dates."""
+    """Whether both are values of the same field, in documents whose titles are the same apart from dates."""
     same_title = a.title & b.title and (a.title <= b.title or b.title <= a.title)
     return bool(a.key and a.key == b.key and same_title)
 
 
 def _other_figure(a: ReadStatement, b: ReadStatement) -> bool:
-    """Whether each has one figure of a kind, and they differ."""
+    """Whether each has one figure of the same kind, and the figures differ."""
     if len(a.figures) != 1 or len(b.figures) != 1:
         return False
     f, g = a.figures[0], b.figures[0]
@@ -319,7 +319,7 @@ def _covers(shared: frozenset[str], about: frozenset[str]) -> bool:
 
 
 def _telling(about: frozenset[str]) -> frozenset[str]:
-    """Return the terms that say which thing is meant."""
+    """Return the terms that identify the thing."""
     return about - _vague()
 
 

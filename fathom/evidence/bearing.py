@@ -1,15 +1,15 @@
-"""Which passages of its sources bear on a claim: what somebody who judges it has to see, and little more.
+"""The passages of its sources that bear on a claim: what a judge of the claim has to see, and little more.
 
 A judge is right where it is shown all sentences that decide, and near chance where one is missing; which of them comes
 first hardly matters. So the passages are chosen to have, together, as much as possible of what the claim says: a word,
-number or name that a chosen passage has counts less for the next. Of several claims each adds its passages in turn,
-until the room that they share is used; passages of one are seen by the others.
+number or name that a chosen passage has counts less for the next. Several claims add their passages in turn, until the
+shared room is used; the passages of one claim are visible to the others.
 
-A claim with more facts gets more passages, and more room. A sentence is shown with those beside it in its paragraph, an
+A claim with more facts gets more passages, and more room. A sentence is shown with its neighbours in the paragraph, an
 item with the line that introduces its list, and a short list whole: "- `:=`" has no word by which it could be found.
 
-The beginning of a source is always shown, as it says what the source is, and of a short one all. What the notes quote
-of a source comes before other passages that fit as well: the writer has read nothing else of it.
+The beginning of a source is always shown, as it says what the source is; a short source is shown whole. Passages that
+the notes quote come before other passages that fit as well: the writer has read nothing else of the source.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from fathom.roles.judge import ShownPassage
 from fathom.text.parsed import ParsedText, Unit, parse, units_of
 from fathom.text.terms import query_terms
 
-FRONT_CHARS = 300  # of the beginning of a source
-FIELDS, HEAD_CHARS = 3, 900  # of a head: `name: value` at least, and characters
+FRONT_CHARS = 300  # characters shown of the beginning of a source
+FIELDS, HEAD_CHARS = 3, 900  # of a head: minimum of `name: value` fields, maximum of characters
 WHOLE_CHARS = 900  # of a text that is shown whole
 PASSAGE_CHARS = 450  # of a sentence with its neighbours in the paragraph
 LIST_ITEMS, LIST_CHARS = 12, 1_500  # of a list that is shown whole, at most
@@ -63,7 +63,7 @@ class BearingSpan(NamedTuple):
 
 
 def place_of(passage: ShownPassage, texts: Iterable[StoredText]) -> BearingSpan | None:
-    """Return a passage that was shown as a stretch of the text that has it; None if none of the texts has."""
+    """Return the stretch of the text that a shown passage comes from; None if no text has it."""
     for text in texts:
         place = text.characters(passage.start, passage.end) if text.artifact_file == passage.artifact_file else None
         if place and text.text[place[0] : place[1]] == passage.text:
@@ -72,26 +72,26 @@ def place_of(passage: ShownPassage, texts: Iterable[StoredText]) -> BearingSpan 
 
 
 def share_of(sentence: str) -> float:
-    """Return how many times as many passages as a usual claim a claim needs, for all the facts that it has."""
+    """Return by what factor a claim needs more passages than a usual claim, given the number of its facts."""
     return max(1.0, len(claim_weights(sentence)) / USUAL_TERMS)
 
 
 class SoughtClaim(NamedTuple):
-    """What passages are looked for: a claim, the words around it, those that a judge missed, and its sources."""
+    """A claim for which passages are searched, with its context, the words that a judge missed, and its sources."""
 
     sentence: str
     context: str
     source_ids: Collection[str]
-    cited: Collection[str]  # of these, those that it cites; the others are cited around it
+    cited: Collection[str]  # the sources that it cites itself; the other ones are cited around it
     look_for: str = ""
     kept: Sequence[BearingSpan] = ()  # passages that a judge named before
 
 
 class Bearing:
-    """The texts of some sources, in which the passages that bear on claims are found. Each text is read once."""
+    """The texts of some sources, searched for the passages that bear on claims. Each text is read once."""
 
     def __init__(self, texts: Iterable[StoredText], quoted: Iterable[tuple[str, Collection[str]]] = ()) -> None:
-        """Take the texts, and what notes quote of them: quotations, each with the ids of its sources."""
+        """Take the texts, and the notes' quotations of them, each with the ids of its sources."""
         by_source: defaultdict[str, list[StoredText]] = defaultdict(list)
         for text in sorted(texts, key=lambda text: -len(text.text)):
             own = by_source[text.source.source_id]
@@ -106,10 +106,10 @@ class Bearing:
         }
 
     def chosen(self, wanted: Sequence[SoughtClaim], room: int) -> list[BearingSpan]:
-        """Return the passages for some claims, about `room` characters, without what stands there twice.
+        """Return the passages for some claims, about `room` characters, without repetitions.
 
-        They are in the order of the texts. What is kept from before comes in addition, and the beginning of each text
-        that a claim cites, unless only what is missing is looked for.
+        They are in the order of the texts. The passages kept from an earlier request are added, and so is the beginning
+        of each text that a claim cites, unless the search is only for a missing part.
         """
         taken = _Taken()
         for one in wanted:
@@ -125,18 +125,18 @@ class Bearing:
         return taken.spans()
 
     def sources(self, source_ids: Iterable[str]) -> list[Source]:
-        """Return sources by their ids, each once; those of which nothing was read are left out."""
+        """Return sources by their ids, each once; sources without a text are left out."""
         return [self._read[one][0].text.source for one in dict.fromkeys(source_ids) if self._read.get(one)]
 
     def is_whole(self, source_id: str, spans: Iterable[BearingSpan]) -> bool:
-        """Whether some passages are all that was read of a source."""
+        """Whether some passages cover everything that was read of a source."""
         shown = Counter[StoredText]()
         for span in spans:
             shown[span.text] += span.length
         return all(shown[read.text] >= len(read.text.text.strip()) for read in self._read.get(source_id, ()))
 
     def span(self, passage: ShownPassage) -> BearingSpan | None:
-        """Return a passage that was shown as a stretch of the text that has it; None if no text has."""
+        """Return the stretch of the text from which a shown passage comes; None if no text has it."""
         return next(filter(None, (place_of(passage, [read.text]) for own in self._read.values() for read in own)), None)
 
     def headings(self, span: BearingSpan) -> list[str]:
@@ -148,7 +148,7 @@ class Bearing:
         return [read for source_id in source_ids for read in self._read.get(source_id, ())]
 
     def _due(self, wanted: SoughtClaim) -> Iterator[tuple[float, list[BearingSpan]]]:
-        """Yield the passages for one claim, each with its turn: two in one for a claim with twice as many terms."""
+        """Yield the passages for one claim, each with its turn: two per turn for a claim with twice as many terms."""
         share = share_of(wanted.sentence)
         return ((number / share, spans) for number, spans in enumerate(self._ranked(wanted)))
 
@@ -185,20 +185,20 @@ class Bearing:
 class _Rated(NamedTuple):
     read: _Read
     unit: Unit
-    held: Mapping[str, float]  # what of the claim it has, each with its share
+    held: Mapping[str, float]  # the terms of the claim that it has, each with its share
     score: float
 
 
 def _worth(
     found: _Rated, weights: Mapping[str, float], covered: Mapping[str, float], total: float, used: Collection[int]
 ) -> float:
-    """Return how much a passage is worth beside those chosen: what it adds, and more if it is its source's first."""
+    """Return the value of a passage beside the chosen ones: what it adds, and more if it is its source's first."""
     new = sum(weights[key] * max(0.0, share - covered.get(key, 0.0)) for key, share in found.held.items()) / total
     return new + (OWN + (id(found.read) not in used)) * found.score
 
 
 def _weights(wanted: SoughtClaim) -> tuple[dict[str, float], dict[str, str]]:
-    """Return how much each term of a claim counts, and of each way to say one the term."""
+    """Return the weight of each term of a claim, and the term of each other form."""
     weights = claim_weights(wanted.sentence)
     if wanted.look_for:
         weights = {term: weight * FOUND_BEFORE for term, weight in weights.items()}
@@ -213,7 +213,7 @@ def _weights(wanted: SoughtClaim) -> tuple[dict[str, float], dict[str, str]]:
 
 
 class _Taken:
-    """Passages that were chosen, without what overlaps or stands in another place of the same source."""
+    """The chosen passages, without overlaps and repetitions within a source."""
 
     def __init__(self) -> None:
         self._spans: defaultdict[StoredText, list[tuple[int, int]]] = defaultdict(list)
@@ -239,7 +239,7 @@ class _Taken:
 
 
 def _merged(places: Iterable[tuple[int, int]], text: str) -> list[tuple[int, int]]:
-    """Return places in order, those joined between which nothing but white space stands."""
+    """Return places in order; places separated only by white space are joined."""
     found: list[tuple[int, int]] = []
     for start, end in sorted(places):
         if found and (start <= found[-1][1] or not text[found[-1][1] : start].strip()):
@@ -250,7 +250,7 @@ def _merged(places: Iterable[tuple[int, int]], text: str) -> list[tuple[int, int
 
 
 def _parts(unit: Unit) -> Iterator[Unit]:
-    """Yield a unit; of code, a few lines at a time: a fence that is never closed makes code of all that follows."""
+    """Yield a unit; code is split into a few lines each, since an unclosed fence turns all that follows into code."""
     own = unit.own
     step = CODE_LINES if unit.kind == "code" else max(1, len(own))
     for first in range(own.start, own.stop, step):
@@ -258,7 +258,7 @@ def _parts(unit: Unit) -> Iterator[Unit]:
 
 
 class _Read:
-    """A text with its units, parsed when it is first needed; `quoted` is what notes quote of its source."""
+    """A text with its units, parsed when it is first needed; `quoted` holds the notes' quotations of its source."""
 
     def __init__(self, text: StoredText, quoted: Sequence[str]) -> None:
         self.text = text
@@ -290,7 +290,7 @@ class _Read:
 
     @property
     def beginning(self) -> BearingSpan:
-        """The text if it is short; else its first sentence, and those after it for which there is room.
+        """The text if it is short; else its first sentences, as many as there is room for, at least one.
 
         A head of fields, such as `Status: Final`, is shown up to the first heading.
         """
@@ -310,7 +310,7 @@ class _Read:
         return BearingSpan(self.text, start, end)
 
     def frequencies(self, forms: Mapping[str, str]) -> dict[str, int]:
-        """Return in how many units each term is said, in any form."""
+        """Return the number of units that contain each term, in any form."""
         places: defaultdict[str, set[int]] = defaultdict(set)
         for form, term in forms.items():
             places[term].update(self._holding(form))
@@ -320,7 +320,7 @@ class _Read:
         return (self._unit_of[n] for n in self.parsed.occurrences.get(form, ()) if n in self._unit_of)
 
     def rated(self, weights: Mapping[str, float], forms: Mapping[str, str], total: float) -> Iterator[_Rated]:
-        """Yield the units that have most of a claim, with what they and the lines around them have of it."""
+        """Yield the units that have most of a claim, with the terms that they and the lines around them have."""
         own: defaultdict[int, set[str]] = defaultdict(set)
         for form, term in forms.items():
             if term in weights:
@@ -345,7 +345,7 @@ class _Read:
             yield _Rated(self, unit, held, score)
 
     def spans(self, unit: Unit) -> list[BearingSpan]:
-        """Return a unit as it is shown: with what introduces it, a sentence with its neighbours, a short list whole."""
+        """Return a unit as it is shown: with its introduction, a sentence with its neighbours, a short list whole."""
         if self.is_short:
             return [self.beginning]
         place = self._unit_of[unit.own[0]]
@@ -362,7 +362,7 @@ class _Read:
         return found
 
     def _goes_on(self, number: int) -> bool:
-        """Whether the sentence after one is of the same paragraph."""
+        """Whether the next sentence belongs to the same paragraph."""
         paragraphs = self.parsed.paragraphs
         return 0 <= number < len(self.parsed) - 1 and paragraphs[number] == paragraphs[number + 1]
 

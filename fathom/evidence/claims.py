@@ -1,11 +1,11 @@
-"""The sentences of a report that claim something: found with the sources they cite, taken out, or marked.
+"""The claims of a report: finding them with the sources that they cite, removing them, marking them.
 
-A citation belongs to the sentence it ends. A sentence without one takes those of the next sentence of its paragraph or
-list item that has some, as a citation at the end of a paragraph may be for all that was said before it. It may as well
-be for its own sentence alone, so such a sentence is checked against what its paragraph, list and section cite too. A
-row of a table has only its own. Code in a fence has those that end the line of text before it. A sentence that has none
-that way is checked against what the others of its paragraph, list or table cite; in a paragraph of its own it cites
-nothing.
+A citation belongs to the sentence it ends. A sentence without citations takes the citations of the next sentence in its
+paragraph or list item that has some, because a citation at the end of a paragraph may cover everything before it. It
+may also cover its own sentence alone, so the sentence without citations is checked against what its paragraph, list and
+section cite, too. A table row has only its own citations. Fenced code has the citations that end the line of text
+before it. A sentence still without citations is checked against the citations of the others in its paragraph, list or
+table; in a paragraph of its own it cites nothing.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from fathom.text.citations import cited_ids, in_last_cell, without_citations
 from fathom.text.sentences import Sentence, fenced_code, fences, split_markdown
 from fathom.text.terms import query_terms
 
-CONTEXT_CHARS = 160  # of each part of a claim's context
+CONTEXT_CHARS = 160  # characters of each part of a claim's context
 BESIDE = 12  # sources that a sentence without a citation may rest on
 FEW_TERMS = 2  # a sentence with no more words of topic, without a number, name or citation, only connects others
 MARKS = {
     Verdict.contradicted: "*(the source cited says otherwise)*",
     Verdict.not_stated: "*(not found in the sources cited)*",
 }
-"""What stands behind a sentence that was objected to and not corrected."""
+"""The mark behind a sentence that was objected to and not corrected."""
 _OF_THE_REPORT = re.compile(
     r"(?:this|the (?:following|next|previous)|these|below|above|in (?:this|the following))\b"
     r"(?:\W+\w+){0,3}?\W+(?:section|report|chapter|table|list|overview|summary|answer|points?|findings)\b",
@@ -53,31 +53,31 @@ class Statement(NamedTuple):
 
     section: int
     sentence: str
-    source_ids: tuple[str, ...]  # that it cites, or else the next sentence of its paragraph or item that cites some
+    source_ids: tuple[str, ...]  # its citations, or else the next citations in its paragraph or item
     kind: Kind
     context: str = (
         ""  # the heading above it, with the sentence before it, the head of its table or the line before code
     )
-    beside: tuple[str, ...] = ()  # of one without a citation of its own, other ids cited around it, the nearest first
+    beside: tuple[str, ...] = ()  # for a sentence without its own citation: ids cited around it, the nearest first
 
     @property
     def checked_against(self) -> tuple[str, ...]:
-        """The ids of the sources one or more of which have to say it."""
+        """The ids of the sources, at least one of which must say it."""
         return self.source_ids + self.beside
 
 
 def claims_of(sections: Sequence[ReportSection]) -> list[Statement]:
     """Return the claims of a report's sections in reading order; headings and code that cites nothing do not count.
 
-    Neither is a sentence that has no citation of its own and only connects others: it ends in a colon or question
-    mark, is about the report itself ("This section ..."), or has at most two words of topic and no number or name.
-    The line that leads to cited code is one if it says something beside that.
+    A sentence that has no citation of its own and only connects others does not count either: it ends in a colon or
+    question mark, is about the report itself ("This section ..."), or has at most two words of topic and no number or
+    name. The line that leads to cited code is a claim if it says something besides that.
     """
     return [found for n, section in enumerate(sections) for found in _statements(n, section)]
 
 
 def claim_text(sentence: Sentence) -> str:
-    """Return what a sentence of a report claims, on one line without citations: the cells of a row, lines of code."""
+    """Return the text of a claim on one line, without citations: a sentence, the cells of a row, or lines of code."""
     text = _unmarked(sentence.text)
     if sentence.kind == "code":
         return " ".join((fenced_code(text) or text).split())
@@ -88,7 +88,7 @@ def claim_text(sentence: Sentence) -> str:
 
 
 def lead_ins(parts: Sequence[Sentence]) -> dict[int, int]:
-    """Return, of the sentences of a section, which one leads to each fenced code that it cites sources for."""
+    """Return, for each fenced code of a section, the sentence that leads to it and cites its sources."""
     found: dict[int, int] = {}
     last = -1  # sentence of text
     for number, part in enumerate(parts):
@@ -102,9 +102,10 @@ def lead_ins(parts: Sequence[Sentence]) -> dict[int, int]:
 
 
 def without(markdown: str, claims: Collection[str]) -> str:
-    """Return a section without some claims, given as `claims_of` returns them, and without what that leaves empty.
+    """Return a section without some claims, given as `claims_of` returns them, and without parts that this leaves
+    empty.
 
-    Code goes with the line that cites its source: none is left that cites nothing.
+    Code is removed with the line that cites its source, so that no code is left without a citation.
     """
     parts = split_markdown(markdown)
     leads = lead_ins(parts)
@@ -117,7 +118,7 @@ def without(markdown: str, claims: Collection[str]) -> str:
 
 
 def marked(markdown: str, claims: Mapping[str, Verdict]) -> str:
-    """Return a section with `MARKS` behind the sentences that make some claims, for code behind the line before it."""
+    """Return a section with `MARKS` behind the sentences of some claims; for code, behind the line before it."""
     parts = split_markdown(markdown)
     leads = lead_ins(parts)
     doubtful = {
@@ -146,7 +147,7 @@ def behind(text: str, mark: str) -> str:
 
 
 def as_written(markdown: str, claims: Collection[str]) -> dict[str, str]:
-    """Return some claims of a section as its Markdown has them, with their citations and without marks."""
+    """Return some claims of a section in its own Markdown, with their citations and without marks."""
     parts = split_markdown(markdown)
     return {claim_text(parts[n]): _unmarked(parts[n].text).strip() for n in _making(parts, lead_ins(parts), claims)}
 
@@ -157,10 +158,10 @@ def is_mark(text: str) -> bool:
 
 
 def with_replacements(markdown: str, replacements: Mapping[str, str]) -> tuple[str, list[str]]:
-    """Return a section with some claims said in other words, and the claims for which that was not possible.
+    """Return a section with some claims reworded, and the claims that could not be replaced.
 
-    A replacement keeps the item's marker, and the citations of the sentence if it has none of its own. That of a row
-    has as many cells as the row, and that of code is a fence.
+    A replacement keeps the item's marker, and the citations of the sentence if it has none of its own. The replacement
+    of a row must have as many cells, and the replacement of code must be a fence.
     """
     parts = split_markdown(markdown)
     leads = lead_ins(parts)
@@ -175,7 +176,7 @@ def with_replacements(markdown: str, replacements: Mapping[str, str]) -> tuple[s
 
 
 def _in_place_of(part: Sentence, said: str) -> str:
-    """Return what can stand where a sentence stood; empty if a text cannot."""
+    """Return a text as a replacement of a sentence; empty if it cannot replace it."""
     if part.kind == "code":
         fence = next(fences(without_citations(said)), None)
         return without_citations(said)[fence.start : fence.end] if fence and fence.closed else ""
@@ -226,10 +227,10 @@ def _statements(section: int, of: ReportSection) -> Iterator[Statement]:
 
 
 def _beside(parts: Sequence[Sentence], number: int, markdown: str, later: Sequence[str]) -> tuple[str, ...]:
-    """Return at most `BESIDE` sources that a part without any may rest on, beside those cited `later` in its paragraph.
+    """Return up to `BESIDE` sources on which a part without citations may rest, besides the ones cited `later`.
 
-    They are those cited in its paragraph, list or table: first before it, the nearest first. Where a later sentence of
-    its paragraph cites some, those of the whole section follow.
+    They are the sources cited in its paragraph, list or table: first before it, the nearest first. If a later sentence
+    of its paragraph cites sources, the sources of the whole section follow.
     """
     first = last = number
     while first and _goes_with(parts[first - 1], parts[first], markdown):
@@ -252,7 +253,7 @@ def _goes_with(part: Sentence, following: Sentence, markdown: str) -> bool:
 
 
 def _contexts(heading: str, parts: Sequence[Sentence], leads: Mapping[int, int]) -> Callable[[int], str]:
-    """Return what tells the context of each part: what "it" and "there" in it refer to."""
+    """Return the context of each part, to which "it" and "there" may refer."""
 
     def context(number: int) -> str:
         part, titled = parts[number], heading
@@ -267,14 +268,14 @@ def _contexts(heading: str, parts: Sequence[Sentence], leads: Mapping[int, int])
             said = _above(parts, number)
         elif part.kind == "code" and number in leads:
             said = [claim_text(parts[leads[number]])]
-        titles = [titled] if part.kind == "table" or not said else []  # what goes on needs no title
+        titles = [titled] if part.kind == "table" or not said else []  # a continuation needs no title
         return "\n".join(shorten(text, CONTEXT_CHARS, placeholder=" …") for text in [*titles, *said] if text)
 
     return context
 
 
 def _above(parts: Sequence[Sentence], number: int) -> list[str]:
-    """Return the head of a row's table, and the row above it if the row refers to that."""
+    """Return the head of a row's table, and the row above the row if the row refers to it."""
     head = next((n for n in range(number, -1, -1) if is_head(parts, n) and parts[n].kind == "table"), number)
     said = [claim_text(parts[head])] if head < number else []
     above = number - 1
@@ -284,7 +285,7 @@ def _above(parts: Sequence[Sentence], number: int) -> list[str]:
 
 
 def _only_leads(text: str) -> bool:
-    """Whether a line says no more than that something follows: "Install it with:"."""
+    """Whether a line only announces the part that follows: "Install it with:"."""
     return text.endswith((":", "：")) and len(query_terms(text)) <= FEW_TERMS
 
 
@@ -313,7 +314,7 @@ def _is_loose(part: Sentence) -> bool:
 
 
 def is_head(sentences: Sequence[Sentence], number: int) -> bool:
-    """Whether a row names the columns, or is the rule below those."""
+    """Whether a row names the columns, or is the rule below such a row."""
     following = sentences[number + 1].text if number + 1 < len(sentences) else ""
     return any(_CELL_RULE.match(text) and "-" in text for text in (sentences[number].text, following))
 
@@ -331,7 +332,7 @@ def _connects(sentence: str) -> bool:
 
 
 def _is_left_empty(parts: Sequence[Sentence], number: int, gone: Collection[int]) -> bool:
-    """Whether a part has lost all that it is there for; `gone` are the parts that go, all those behind it decided."""
+    """Whether a part has lost its content; `gone` holds the removed parts, decided for all parts behind it."""
     part = parts[number]
     following = next((n for n in range(number + 1, len(parts)) if n not in gone), len(parts))
     if level := _level(part):  # a heading with nothing below it, not even a heading of a lower level
@@ -347,7 +348,7 @@ def _is_left_empty(parts: Sequence[Sentence], number: int, gone: Collection[int]
 
 
 def _joined(markdown: str, parts: Sequence[Sentence], kept: Sequence[int]) -> str:
-    """Return the parts that are kept, with the space that was between them, or the most that there was on the way."""
+    """Return the parts that are kept, with the original space between them; across removed parts, the largest."""
     texts: list[str] = []
     for before, number in pairwise([-1, *kept]):
         part = parts[number]

@@ -1,7 +1,7 @@
-"""What a claim says that its passages do not say, or say differently.
+"""Complaints about a claim: statements that its passages do not make, or make differently.
 
-Numbers, dates and names must be in the passage, however they are written. Readers take them from a report, and a
-comparison of words is surest about them.
+Numbers, dates and names must be in the passage, however they are written. Readers rely on them, and a comparison of
+words is most reliable about them.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ ENDING = 3
 
 
 class ClaimComplaint(NamedTuple):
-    """What is wrong with a claim. `grave`: the claim is not supported; else it is weak at most."""
+    """An objection to a claim. `grave`: the claim is not supported; otherwise it is weak at most."""
 
     text: str
     grave: bool
 
 
 def complaints_of(claim: str, passages: Sequence[SourcePassage]) -> list[ClaimComplaint]:
-    """Return what is wrong with a claim that some passages, the best first, have to support together."""
+    """Return the complaints about a claim that some passages, the best first, have to support together."""
     own, quoted = facts_of(claim), facts_of(" | ".join(passage.words for passage in passages))
     found = [*_numbers(own, quoted), *_dates(own, quoted), *_names(claim, own, passages)]
     first, words = passages[0], spaced_words(claim)
@@ -40,7 +40,7 @@ def complaints_of(claim: str, passages: Sequence[SourcePassage]) -> list[ClaimCo
 
 
 def doubts(claim: str, sentence: str) -> list[ClaimComplaint]:
-    """Return where only one of a claim and a sentence of a source denies something, or says its opposite."""
+    """Return the points that only one of a claim and a source's sentence denies, or where one says the opposite."""
     found = list(_denials(claim, sentence))
     if pair := opposed(claim, sentence):
         quoted_word = f"“{pair[1]}”" if pair[1] else "nothing of the kind"
@@ -80,7 +80,7 @@ def _dates(own: Facts, quoted: Facts) -> Iterator[ClaimComplaint]:
 
 
 def _dated(date: Date, dates: Sequence[DateFound]) -> bool:
-    """Whether a date is among some, or its parts are in two of them: "in May of that year"."""
+    """Whether some dates contain a date, or two of them its parts: "in May of that year"."""
     others = [dated.date for dated in dates]
     return any(date.within(other) for other in others) or (
         bool(date.year and date.month)
@@ -115,7 +115,7 @@ def _names(claim: str, own: Facts, passages: Sequence[SourcePassage]) -> Iterato
 
 
 def _exchanged(claim: str, best: str, name: Name) -> bool:
-    """Whether a sentence begins with another word and says the rest of the claim, all or nearly all of it."""
+    """Whether a sentence begins with a different word than the claim, but says nearly all the rest of it."""
     own, its = query_terms(claim), terms(best)
     others = set(own) - set(terms(" ".join(name.words)))
     opening = facts_of(best).names[:1]
@@ -130,13 +130,13 @@ def words_of(text: str) -> frozenset[str]:
 
 
 def named_in(word: str, words: frozenset[str]) -> bool:
-    """Whether a word of a name is among some, also as its adjective or plural; of HIV-positive only HIV is a name."""
+    """Whether some words contain a word of a name, perhaps as adjective or plural; of HIV-positive, HIV is the name."""
     parts = [part for part in re.findall(r"\w+", word.replace(".", "")) if not part.islower() and len(part) > 1]
     return all(_akin(part.casefold(), words) for part in parts)
 
 
 def _partlynamed_in(word: str, words: frozenset[str]) -> bool:
-    """Whether of a compound name a part is among some words and none with a digit is missing: RANK of RANK-RANKL."""
+    """Whether some words contain a part of a compound name and no part with a digit is missing: RANK of RANK-RANKL."""
     parts = [part for part in re.split(r"[-/]", word) if len(part) > 1 and not part.islower()]
     missing = [part for part in parts if not named_in(part, words)]
     return len(missing) < len(parts) and not any(map(str.isdigit, "".join(missing)))

@@ -1,4 +1,4 @@
-"""How many independent sources support a claim, of all that were read, and which contradict it."""
+"""The independent sources that support a claim, among all that were read, and the sources that contradict it."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from fathom.text.terms import query_terms, terms
 NEAR = 0.5  # share of a claim's weight that a sentence about the same thing has
 MAX_PASSAGES = 12  # passages looked at closely for one claim
 AROUND = 600  # characters on each side of a passage that are compared to find a copied text
-SAME = 0.4  # of that sentence's words that the claim has: in a longer one the words are met by chance
+SAME = 0.4  # share of that sentence's words that the claim has: a longer sentence has the words by chance
 LEAST_TERMS = 3
 COPIED = 0.6  # share of sentences that two copies have in common
-LEAST_CHARS = 40  # of a sentence that is not said alike by chance
+LEAST_CHARS = 40  # words of a sentence that two texts do not share by chance
 
 
 class Judged(NamedTuple):
-    """What a judge said of a claim, and the passages that decided."""
+    """A judge's verdict on a claim, and the passages that decided."""
 
     verdict: Verdict
     passages: list[SourcePassage]
@@ -53,11 +53,11 @@ def corroborate(
     *,
     judged: Judged | None = None,
 ) -> Corroborated:
-    """Return the corroboration of a claim, of a kind as for `nearest`, by all texts that are searched.
+    """Return the corroboration of a claim by all texts that are searched; `kind` is as for `nearest`.
 
-    A source that the claim does not cite must say the same in one sentence. What a judge said of the sources cited
-    counts more than their words. `credibility` is that of the sources, from 0 to 1; one that is not in it was not rated
-    and counts as credible.
+    A source that the claim does not cite must say the same in one sentence. A judge's verdict on the cited sources
+    counts more than their words. `credibility` rates the sources from 0 to 1; a source without a rating counts as
+    credible.
     """
     near = search.passages(claim, least=NEAR, most=2)[:MAX_PASSAGES]
     support = [
@@ -78,7 +78,7 @@ def corroborate(
     for passage in near:
         source_id = passage.text.source.source_id
         if any(one.changes(_standing(passage.text)) for one in kept):
-            continue  # what the claim rests on is newer, and says that it changes this
+            continue  # the claim's own passage is newer, and says that it changes this
         pair = [Said(claim, ("claim",)), Said(passage.best.text, ("source",))]
         if source_id not in sources and find_contradictions(pair):
             against.setdefault(source_id, passage)
@@ -114,9 +114,9 @@ def _supporting(claim: str, near: Sequence[SourcePassage], search: Search, kind:
 
 
 def _by_cell(claim: str, search: Search, said: Sequence[SourcePassage]) -> list[list[SourcePassage]]:
-    """Return for each figure of a row where sources give it of the row's subject, one passage for each source.
+    """Return for each figure of a row the passages that give it for the row's subject, one for each source.
 
-    What is `said` by the sources that the row cites need not name the subject.
+    The passages `said` by the sources that the row cites need not name the subject.
     """
     subject, *cells = cells_of(claim)
     about = set(query_terms(subject))
@@ -144,7 +144,7 @@ def _one_each(passages: Sequence[SourcePassage]) -> list[SourcePassage]:
 
 
 def _says_the_same(claim: str, passage: SourcePassage) -> bool:
-    """Whether the best sentence of a passage has most of a claim's words, and little else beside them."""
+    """Whether the best sentence of a passage has most of a claim's words, and little else."""
     wanted, held = set(query_terms(claim)), set(query_terms(passage.best.text))
     shared = wanted & held
     return len(shared) >= max(LEAST_TERMS, HELD * len(wanted), SAME * len(held))
@@ -155,7 +155,7 @@ def _two_independent(passages: Iterable[SourcePassage]) -> bool:
 
 
 def _independent(a: SourcePassage, b: SourcePassage) -> bool:
-    """Whether two passages are of unrelated sources and most sentences around them are not the same.
+    """Whether two passages come from unrelated sources and most sentences around them differ.
 
     A source that amends, supplements or replaces the other is related to it.
     """

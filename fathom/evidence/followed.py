@@ -1,7 +1,7 @@
-"""The runs that followed a run, named in its page, which is otherwise as the run left it.
+"""The list of follow-up runs in a run's page, which otherwise stays as the run left it.
 
-The page's hash in `provenance.json` is that of the page without this list. So nothing is recorded anew when a
-follow-up ends, and still nothing else in the page can change: only links to reports beside it are taken for the list.
+The page's hash in `provenance.json` is computed without this list. So nothing is recorded anew when a follow-up ends,
+and still nothing else in the page can change: only links to reports beside it are taken for the list.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from fathom.storage.store import REPORT_PAGE
 from fathom.text.plain import clean_line
 
 ASKED_CHARS = 300
-_END = b"</header>\n"  # behind which the list stands; no text of a page can hold it
+_END = b"</header>\n"  # the list stands behind it; no text of a page can contain it
 _LIST = '<p class="question" dir="auto"><span class="label">Followed by</span> {links}</p>\n'
 _LINK = '<a href="../{folder}/report.html">{asked}</a>'
 _LINKED = r'<a href="\.\./[a-z0-9_]+/report\.html">[^<>"]*</a>'

@@ -1,7 +1,7 @@
-"""Notes keep to their sources: a bullet stays unless it has a fact that no text has, and each id where it was put.
+"""Keeping notes to their sources: a bullet stays unless it has a fact that no text has, and ids stay in their places.
 
-So what a model adds while it compresses never enters the context, and what it says in other words is not lost. Which
-bullets are no quotations is kept beside the note and not written into it: a writer condenses, so it is most of them.
+So additions by the compressing model never enter the context, and its paraphrases are not lost. The list of paraphrased
+bullets is kept beside the note and not written into it: a writer condenses, so most bullets are paraphrases.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from fathom.text.sentences import fenced_code, split_markdown
 from fathom.text.terms import count_words, query_terms, terms
 
 CLEARLY = 2  # times as near to a bullet as the source it cites is one that replaces that
-LABEL_WORDS = 12  # of what stands around a quotation, at most
+LABEL_WORDS = 12  # maximum words around a quotation
 _LEFT_OUT = re.compile(r"\s*(?:[\[(]?(?:…|\.\.\.)[\])]?|\(address left out\))\s*")
 _LABELLED = re.compile(
     r"(?P<label>.{1,150}?)[:：][\s*_]*(?P<quoted>[\"'“”„‟«»‹›‘’‚「『].+[\"'“”‟«»‹›‘’」』])(?P<after>[^\"“”„«»「」]*)\Z",
@@ -39,7 +39,7 @@ _BLOCKS: frozenset[Kind] = frozenset(("item", "table", "code"))
 
 
 class Grounded(NamedTuple):
-    """A note that keeps to its sources, the bullets that did not, and those it keeps that say it in other words."""
+    """A note that keeps to its sources, the bullets that were dropped, and the kept bullets that are paraphrases."""
 
     note: Note
     dropped: list[str]
@@ -47,16 +47,16 @@ class Grounded(NamedTuple):
 
 
 def ground(note: Note, texts: Sequence[SourceText]) -> Grounded:
-    """Return a note with those of its bullets that may come from the given texts, each with the right source ids.
+    """Return a note with only the bullets that may come from the given texts, each with the right source ids.
 
     A bullet whose words are in a text, word for word and in order, is a quotation. Case, white space, quotation marks
     and other punctuation do not count, and an ellipsis replaces any words. So does the end of a line where a bullet
     quotes rows, items or code: a header may be apart from its row, but lines of code are together. A row may also have
-    its cells from one row of a table. A short label before what is quoted in quotation marks may be the note's own. Of
-    a bullet that cites in several places, what stands before each of them is looked for by itself.
+    its cells from one row of a table. A short label before what is quoted in quotation marks may be the note's own. If
+    a bullet cites in several places, the text before each place is looked up by itself.
 
     Any other bullet is a paraphrase. It is dropped only if it has a number, date, name or piece of code that none of
-    the texts has, or if nothing shows where it comes from: no text has a word of its topic.
+    the texts has, or if its origin is unknown: no text has a word of its topic.
     """
     call = _Call(texts)
     kept: list[str] = []
@@ -71,7 +71,7 @@ def ground(note: Note, texts: Sequence[SourceText]) -> Grounded:
 
 
 class _Call:
-    """The texts of a call, as its note's bullets are looked for in them."""
+    """The texts of a call, in which its note's bullets are looked up."""
 
     def __init__(self, texts: Sequence[SourceText]) -> None:
         self._search = Search(texts_of(texts))
@@ -102,7 +102,7 @@ class _Call:
         return bullet if cited == own else behind(text, _citations(own)), bool(holders)
 
     def _of_quotation(self, text: str, cited: Sequence[str], holders: Sequence[str]) -> list[str]:
-        """Return the sources of a quotation: those it cites that have it, and those that may say it in other words."""
+        """Return the sources of a quotation: the cited sources that have it, and the ones that may paraphrase it."""
         if not set(cited) & set(holders):
             return list(holders[:1])
         topic = set(query_terms(text))
@@ -113,7 +113,7 @@ class _Call:
         ]
 
     def _of_parts(self, bullet: str, parts: Sequence[tuple[str, Sequence[str]]]) -> tuple[str, bool]:
-        """Return a bullet that cites in several places, with the right ids in each of them."""
+        """Return a bullet that cites in several places, with the right ids in each place."""
         if self._nowhere(without_citations(bullet), self._ids):
             return "", False
         said, is_quoted = "", True
@@ -146,7 +146,7 @@ class _Call:
         return list(dict.fromkeys(source_id for source_id, words in self._words if _holds(words, fragments)))
 
     def _holders_of_quotation(self, text: str) -> list[str]:
-        """Return the sources that have all that stands behind a label, and all facts of the label."""
+        """Return the sources that have all the text behind a label, and all facts of the label."""
         for label, quotations in _labelled(text):
             holding = [self._holders(_fragments(quotation)) for quotation in quotations]
             holders = [one for one in holding[0] if all(one in others for others in holding)]
@@ -157,7 +157,7 @@ class _Call:
     def _sources(self, text: str, cited: Sequence[str]) -> list[str]:
         """Return the sources of a paraphrase; none if it has a fact that no text has, or comes from none of them.
 
-        They are those it cites, or else what comes nearest, and where these lack a fact, one that has it.
+        They are the cited sources, or else the closest one; if these lack a fact, a source that has it is added.
         """
         topic = set(query_terms(text))
         sharing = [one for one in self._ids if topic & self._topics[one]]
@@ -177,7 +177,7 @@ class _Call:
         return [*own, *others]
 
     def _nearest(self, text: str, ids: Sequence[str]) -> list[str]:
-        """Return which source has most of a text near each other, or else most of its words; none of no ids."""
+        """Return the source that has most of a text close together, or else most of its words; none without ids."""
         passages = nearest(text, self._search, ids).passages if len(ids) > 1 else []
         topic = set(query_terms(text))
         most = sorted(ids, key=lambda one: -len(topic & self._topics[one]))
@@ -195,7 +195,7 @@ class _Call:
 
 
 def _fragments(text: str) -> list[str]:
-    """Return what must be in a source in order: of a bullet of blocks each line, but of code all lines as one."""
+    """Return the pieces that must be in a source in order: each line of a bullet with blocks, but code as one piece."""
     parts = [part for part in split_markdown(text) if part.kind != "rule"]
     if {part.kind for part in parts} & _BLOCKS:
         quoted = [fenced_code(part.text) or part.text for part in parts]
@@ -224,7 +224,7 @@ def _holds(words: str, fragments: Sequence[str]) -> bool:
 
 
 def _labelled(text: str) -> Iterator[tuple[str, list[str]]]:
-    """Yield how a text may be a short label and what is quoted: up to the last mark, each quotation, or blocks."""
+    """Yield the ways to split a text into a short label and a quotation: at the last mark, at quotes, at blocks."""
     ways: list[tuple[str, list[str]]] = []
     if found := _LABELLED.match(text):
         quoted = found["quoted"]

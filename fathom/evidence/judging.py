@@ -1,9 +1,9 @@
-"""What a judge is asked about the claims of a report, and what its answers come to.
+"""Requests to a judge about the claims of a report, and the verdicts that follow from its answers.
 
-Claims that words alone do not settle are put into requests of up to `AT_ONCE`, those on the same sources together, so
-that no passage is sent twice in one; one that the model's window does not hold is halved. `not_stated` mostly means
-that the deciding sentence was not shown: such a claim is judged again, with what a wider search for the judge's own
-words finds. Only the second answer counts, unless the judge saw the sources whole. Requests and answers are stored
+Claims that words alone do not settle are put into requests of up to `AT_ONCE`, claims on the same sources together, so
+that no passage is sent twice in a request; a request that exceeds the model's window is halved. `not_stated` mostly
+means that the deciding sentence was not shown: such a claim is judged again, with what a wider search for the judge's
+own words finds. Only the second answer counts, unless the judge saw the sources whole. Requests and answers are stored
 beside the report, and `settled` follows from them alone.
 """
 
@@ -29,17 +29,17 @@ from fathom.text.terms import query_terms
 JUDGEMENTS = "judgements.json"
 AT_ONCE = 40  # claims of one request
 HEADINGS, HEADING_CHARS = 2, 80  # above a passage, the lowest ones
-# Characters of passages in a request, and more for each claim of usual length: those of one bear on others too.
+# Characters of passages in a request, and more for each claim of usual length: passages of one bear on others too.
 # docs/evidence.md has what more or less of them would buy.
 ROOM, ROOM_A_CLAIM, ROOM_A_CLAIM_AGAIN = 1_000, 450, 800
 SHARED_TERMS = 2  # least words of a sentence that a claim has which says a part of it
 _KINDS = {"table": "row", "code": "code"}
 
 Key = tuple[str, tuple[str, ...]]
-"""A claim as it is told from others: its sentence, and the ids of the sources that have to say it."""
+"""The key of a claim: its sentence, and the ids of the sources that have to say it."""
 
 Fits = Callable[[JudgeRequest], bool]
-"""Whether the judge's model holds a request beside its answer."""
+"""Whether a request and its answer fit into the window of the judge's model."""
 
 Ask = Callable[[JudgeRequest], Awaitable[tuple[JudgeAnswer, str]]]
 """Puts one request to the judge; returns its answer and the name of the model that gave it."""
@@ -54,14 +54,14 @@ class Exchange(Model):
 
 
 class Known(NamedTuple):
-    """What a judge looks for of a claim, and passages to show: that it named for a part of it, or for other claims."""
+    """The missing part of a claim, and passages to show that the judge named for a part of it or for other claims."""
 
     look_for: str
     passages: Sequence[ShownPassage]
 
 
 class Settled(NamedTuple):
-    """What the judge said of a claim; the passages that decided, each with the id of its source; what it missed."""
+    """The judge's verdict on a claim; the passages that decided, each with its source's id; the missing part."""
 
     judgement: Judgement
     shown: list[tuple[str, ShownPassage]]
@@ -69,14 +69,14 @@ class Settled(NamedTuple):
 
 
 def key_of(statement: Statement) -> Key:
-    """Return what tells a claim from others."""
+    """Return the key of a claim."""
     return statement.sentence, statement.checked_against
 
 
 def unsettled(statements: Iterable[Statement], search: Search) -> list[Statement]:
-    """Return which of some claims have sources that do not say them word for word, each once: those to be judged.
+    """Return the claims to be judged, each once: their sources do not say them word for word.
 
-    So is one that cites nothing and has a number, date, name or piece of code that stands nowhere in what was read.
+    A claim that cites nothing is judged if a number, date, name or piece of code of it stands nowhere in what was read.
     """
     claims = {key_of(statement): statement for statement in statements}
     return [
@@ -96,8 +96,8 @@ def requests_for(
 ) -> list[JudgeRequest]:
     """Return the requests about some claims that have sources.
 
-    `known` has what a judge said before of some of them; `again`: it is asked of what it did not find then. A request
-    about one claim is made even if it does not fit.
+    `known` holds the judge's earlier findings on some of them; `again`: it is asked about the parts that it did not
+    find then. A request about one claim is made even if it does not fit.
     """
     order = {
         source_id: n for n, source_id in enumerate(dict.fromkeys(i for s in statements for i in s.checked_against))
@@ -117,7 +117,7 @@ def requests_for(
 
 
 def to_judge_again(asked: Iterable[Exchange]) -> dict[Key, Known]:
-    """Return which claims the judge did not find in what it was shown, with what it looks for and what it found."""
+    """Return the claims that the judge did not find in the shown passages, with the missing and the found parts."""
     found: dict[Key, Known] = {}
     for one in asked:
         shown = one.request.passages
@@ -128,7 +128,7 @@ def to_judge_again(asked: Iterable[Exchange]) -> dict[Key, Known]:
 
 
 def settled(asked: Iterable[Exchange]) -> dict[Key, Settled]:
-    """Return what the judge's answers come to, by claim."""
+    """Return the verdicts that follow from the judge's answers, by claim."""
     found: dict[Key, Settled] = {}
     for one in asked:
         shown = one.request.passages
@@ -147,7 +147,7 @@ def settled(asked: Iterable[Exchange]) -> dict[Key, Settled]:
 def supporting(sentence: str, source_ids: Collection[str], asked: Iterable[Exchange]) -> list[ShownPassage]:
     """Return passages of some sources by which the judge supported other claims that say parts of a sentence.
 
-    A sentence that sums up others rests on what they rest on. Together they have about `ROOM_A_CLAIM_AGAIN` characters,
+    A sentence that sums up others rests on their passages. Together they have about `ROOM_A_CLAIM_AGAIN` characters,
     and more for a sentence with more facts.
     """
     said: list[tuple[set[str], list[ShownPassage]]] = []
@@ -174,7 +174,7 @@ def supporting(sentence: str, source_ids: Collection[str], asked: Iterable[Excha
 def bearing_on(
     statement: Statement, source_ids: Iterable[str], bearing: Bearing, look_for: str = ""
 ) -> list[tuple[str, ShownPassage]]:
-    """Return the passages of some sources that bear most on a claim, or on what is missing of it, with their ids."""
+    """Return the passages of some sources that bear most on a claim, or on its missing part, with their ids."""
     ids = list(dict.fromkeys(source_ids))
     wanted = SoughtClaim(statement.sentence, "", ids, cited=(), look_for=look_for)
     spans = bearing.chosen([wanted], round(ROOM_A_CLAIM_AGAIN * share_of(statement.sentence)))
@@ -187,7 +187,7 @@ def _opinions(asked: Exchange) -> Iterable[tuple[JudgedClaim, Opinion]]:
 
 
 def _saw_all(request: JudgeRequest, claim: JudgedClaim) -> bool:
-    """Whether the judge saw the sources of a claim whole; one that a claim cites and that is not there has no text."""
+    """Whether the judge saw the sources of a claim whole; a cited source that does not exist has no text."""
     shown = {source.source_id: source.whole for source in request.sources}
     return all(shown.get(source_id, claim.cited) for source_id in claim.source_ids)
 
@@ -202,7 +202,7 @@ def _request(
     by_source: dict[str, list[BearingSpan]] = {}
     for span in bearing.chosen(wanted, room):
         by_source.setdefault(span.text.source.source_id, []).append(span)
-    # A second look brings what is missing; the fields of a source's header still count where nothing of its text does.
+    # A second request shows what is missing; the fields of a source's header still count if nothing of its text does.
     cited = (source_id for statement in statements for source_id in statement.source_ids) if again else ()
     listed = [(one, by_source.get(one.source_id, [])) for one in bearing.sources([*by_source, *cited])]
     return JudgeRequest(
@@ -234,7 +234,7 @@ def _request(
 
 
 def _wanted(statement: Statement, bearing: Bearing, known: Known | None) -> SoughtClaim:
-    """Return what to look for: of a claim that was not found, what is missing, beside what was found of it."""
+    """Return what to search for: the missing part of a claim that was not found, besides the found part."""
     of_text = (bearing.span(passage) for passage in known.passages) if known else ()
     return SoughtClaim(
         sentence=statement.sentence,
@@ -264,10 +264,10 @@ async def judge(
     known: Mapping[Key, Known] | None = None,
     fits: Fits = lambda _request: True,
 ) -> list[Exchange]:
-    """Have some claims that have sources judged, and again those that the judge did not find.
+    """Judge some claims that have sources, and judge the ones that were not found again.
 
-    `known` has passages to show of some claims, such as those by which one was corrected, or by which others were
-    supported that say a part of it.
+    `known` holds passages to show for some claims, such as the passages by which a claim was corrected, or by which
+    other claims that say a part of it were supported.
     """
     asked = await _asked(partial(requests_for, statements, bearing, known, fits), ask)
     missed = to_judge_again(asked)

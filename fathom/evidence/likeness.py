@@ -1,10 +1,10 @@
-"""How nearly some texts say a claim: sentences by their words, rows of a table cell by cell.
+"""How closely some texts match a claim: sentences by their words, rows of a table cell by cell.
 
 It is no verdict: a true sentence in other words is `apart`, and one with two things exchanged may be `alike`. It
 finds what to show beside a claim, further sources that say the same, and sentences that changed from one run to a
 later one.
 
-A row of a table against the rows of its sources' tables, cell by cell. A comparison of words alone would take the
+A table row is compared with the rows of its sources' tables cell by cell. A comparison of words alone would take the
 code of one row and the meaning of the next for a row of the source.
 """
 
@@ -24,10 +24,10 @@ from fathom.text.blocks import Kind
 from fathom.text.sentences import Sentence
 
 ALIKE, NEAR = 0.58, 0.38  # least scores; see docs/evidence.md for what they cost and buy
-SCATTERED = 0.38  # of a longer stretch, where words meet by chance more often
-GRAVE, SLIGHT = 0.3, 0.1  # what a complaint costs a passage beside others
+SCATTERED = 0.38  # least score of a longer stretch, where words meet by chance more often
+GRAVE, SLIGHT = 0.3, 0.1  # penalty of a complaint when passages are ranked
 MAX_PASSAGES = 3
-ADDED = 0.05  # that a further passage must add
+ADDED = 0.05  # share that a further passage must add
 CONSIDERED = 6  # passages that are tried as further ones
 APART = ClaimComplaint("the quote has these words, but far from each other", grave=False)
 MIXED = ClaimComplaint("the cells are of different rows", grave=True)
@@ -35,7 +35,7 @@ OTHER_CODE = ClaimComplaint("the source does not have this code word for word", 
 
 
 class Likeness(IntEnum):
-    """How nearly a text says a claim."""
+    """How closely a text matches a claim."""
 
     apart = 0
     near = 1
@@ -76,11 +76,11 @@ class _Rated(NamedTuple):
 def nearest(claim: str, search: Search, source_ids: Collection[str] | None = None, kind: Kind = "prose") -> Nearest:
     """Compare a claim with the texts of some sources, or of all that are searched.
 
-    What a source says word for word is alike, and the passage is that place. Else one passage has to have the claim, or
-    up to three together, of which each says a good part. A claim whose numbers, dates or names they lack is apart. One
-    that they seem to deny is near, and so is one in other words than theirs if most of its words are near each other in
-    a source. Of a row of a table, `kind` table, every cell must be in one row of a source if any of its tables has
-    them; `kind` code must be word for word to be more than near.
+    What a source says word for word is alike, and the passage is that place. Otherwise one passage has to have the
+    claim, or up to three together, each with a good part of it. A claim is apart if the passages lack its numbers,
+    dates or names. A claim that they seem to deny is near, and so is a claim in different words if most of its words
+    are close together in a source. For `kind` table, a row, every cell must be in one row of a source if any of its
+    tables has them; `kind` code must match word for word to be more than near.
     """
     if kind == "table" and (of_row := _nearest_row(claim, search, source_ids)):
         return of_row
@@ -99,9 +99,9 @@ def nearest(claim: str, search: Search, source_ids: Collection[str] | None = Non
 
 
 def verbatim(claim: str, search: Search, source_ids: Collection[str] | None, kind: Kind) -> list[SourcePassage]:
-    """Return where each source has a claim word for word, in sentences that deny nothing that the claim says.
+    """Return the places where sources have a claim word for word, in sentences that deny nothing of the claim.
 
-    Of code, the signs and capitals must be the same too.
+    For code, signs and capitals must match, too.
     """
     found: dict[str, SourcePassage] = {}
     for passage in search.verbatim(claim, source_ids):
@@ -150,7 +150,7 @@ def nearest_in(claim: str, texts: Sequence[StoredText]) -> Nearest:
 
 
 def supporting(claim: str, passages: Iterable[SourcePassage]) -> list[SourcePassage]:
-    """Return of each source the best of some passages, if it supports the claim alone."""
+    """Return the best of some passages for each source, if it supports the claim alone."""
     return _supporting(_rated(claim, passages))
 
 
@@ -166,7 +166,7 @@ def _supporting(rated: Sequence[_Rated]) -> list[SourcePassage]:
 
 
 def _together(claim: str, rated: Sequence[_Rated]) -> _Rated:
-    """Return the best passage, with others that say what it does not if it does not support the claim alone."""
+    """Return the best passage and, if it does not support the claim alone, others that add what it lacks."""
     chosen = rated[0]
     others = [found.passages[0] for found in rated[1 : 1 + CONSIDERED] if found.score >= NEAR]
     while chosen.likeness is not Likeness.alike and len(chosen.passages) < MAX_PASSAGES:
@@ -196,7 +196,7 @@ _CELL = re.compile(r"(?:\\.|[^|\t\\]|\\(?=\Z))+")
 
 
 class NearestRows(NamedTuple):
-    """What the sources' tables have of a row: all of it, in one row of each of some sources, or most of it in one."""
+    """The parts of a row that the sources' tables have: all cells in one row of some sources, or most in one row."""
 
     passages: list[SourcePassage]  # the rows, the best first
     missing: list[str]  # the cells that the best row lacks
@@ -210,7 +210,7 @@ class NearestRows(NamedTuple):
 
 
 def nearest_rows(claim: str, search: Search, source_ids: Collection[str] | None = None) -> NearestRows | None:
-    """Return the rows of some sources that have the cells of a claim, `a | b | c`, or come nearest to it."""
+    """Return the rows of some sources that have the cells of a claim, `a | b | c`, or else come closest to it."""
     cells = cells_of(claim)
     rows = search.rows(claim, source_ids)
     lacking = [[cell for cell in cells if not _has(row, cell)] for row in rows]
@@ -239,7 +239,7 @@ def cells_of(text: str) -> list[str]:
 
 
 def _has(row: TableRow, cell: str) -> bool:
-    """Whether a cell is in a row or names one of its columns; in other words it must agree as a sentence must."""
+    """Whether a cell is in a row or names one of its columns; a reworded cell must agree like a sentence."""
     cells = list(_passages(row))
     words = spaced_words(cell)
     if any(_alike(cell, words, own.words) for own in cells):

@@ -1,4 +1,4 @@
-"""The passages of many texts that come nearest to a claim, quickly.
+"""Fast search for the passages of many texts that come closest to a claim.
 
 A text is parsed once; a claim looks up the sentences that have its words.
 """
@@ -21,10 +21,10 @@ from fathom.text.sentences import Sentence
 from fathom.text.terms import terms
 
 LEAST = 0.25  # share of a claim's weight that a passage must have to be about the same thing
-NEIGHBOURS = 2  # sentences that a passage may take in beside its best one
+NEIGHBOURS = 2  # sentences that a passage may have besides its best one
 WORTH = 0.08  # share of the claim that a neighbour must add
 MAX_CHARS = 1_200  # of a passage
-SHOWN_CHARS = 500  # of a passage that was shown to a judge and is quoted as it is
+SHOWN_CHARS = 500  # characters of a passage that was shown to a judge and is quoted as it is
 BEFORE = 600  # characters before a passage that may have the names that its pronouns mean
 
 
@@ -38,12 +38,12 @@ class SourcePassage(NamedTuple):
 
     @property
     def words(self) -> str:
-        """What the passage says."""
+        """The text of the passage."""
         return self.text.text[self.start : self.end]
 
     @property
     def near(self) -> str:
-        """The title and what comes before the passage: a name that the passage refers to may be there."""
+        """The title and the text before the passage, which may contain names that the passage refers to."""
         return f"{self.text.source.title}\n{self.text.text[max(0, self.start - BEFORE) : self.start]}"
 
 
@@ -81,7 +81,7 @@ class Search:
         return [passage for _, passage in sorted(found, key=lambda pair: -pair[0])]
 
     def stretch(self, claim: str, source_ids: Collection[str] | None = None) -> SourcePassage | None:
-        """Return the sentences in a row that have most of a claim together, however little each of them has."""
+        """Return the consecutive sentences that together have most of a claim, however little each of them has."""
         weights = claim_weights(claim)
         stretches = [found for read in self._of(source_ids) if (found := read.stretch(weights))]
         return max(stretches, key=lambda pair: pair[0])[1] if stretches else None
@@ -94,7 +94,7 @@ class Search:
         return [row for _, row in sorted(found, key=lambda pair: -pair[0])]
 
     def verbatim(self, claim: str, source_ids: Collection[str] | None = None) -> Iterator[SourcePassage]:
-        """Yield where the texts have a claim word for word; `best` are the sentences that the words stand in."""
+        """Yield the places where the texts have a claim word for word; `best` holds the sentences with the words."""
         for read in self._of(source_ids):
             yield from (read.around(start, end) for start, end in places(claim, read.text.text))
 
@@ -119,7 +119,7 @@ class Search:
 
 
 class _ReadText:
-    """A text with its sentences, parsed when it is first needed. Headings and rules say nothing and do not count."""
+    """A text with its sentences, parsed when it is first needed. Headings and rules do not count as sentences."""
 
     def __init__(self, text: StoredText) -> None:
         self.text = text
@@ -142,7 +142,7 @@ class _ReadText:
 
     @cached_property
     def _headers(self) -> Mapping[int, int]:
-        """The row that names the columns, of each row of a table that has one: that above the table's rule."""
+        """The header row (above the table's rule) of each row of a table that has one."""
         found: dict[int, int] = {}
         kinds = self._parsed.kinds
         header = -1
@@ -175,7 +175,7 @@ class _ReadText:
         return TableRow(self._passage(place, place, place), named)
 
     def around(self, start: int, end: int) -> SourcePassage:
-        """Return a stretch of the text as a passage, whose best sentence are all that it stands in."""
+        """Return a stretch of the text as a passage; all sentences that contain it count as its best sentence."""
         held = self._parsed.holding(start, end)
         whole, until = self._parsed.sentence(held[0]), self._parsed.sentence(held[-1]).end
         return SourcePassage(self.text, start, end, whole._replace(text=self.text.text[whole.start : until], end=until))
@@ -211,7 +211,7 @@ class _ReadText:
         return self._passage(first, last, place)
 
     def stretch(self, weights: Mapping[str, float]) -> tuple[float, SourcePassage] | None:
-        """Return the sentences in a row, at most as long as a passage, that have most of a claim."""
+        """Return the consecutive sentences, at most as long as a passage, that have most of a claim."""
         held = [self._held(place, weights) for place in range(len(self._said))]
         best, run = 0.0, range(0)
         for first in (place for place, own in enumerate(held) if own):
@@ -228,7 +228,7 @@ class _ReadText:
         return best, self._passage(run[0], run[-1], max(run, key=lambda place: _weight(held[place], weights)))
 
     def _place(self, number: int) -> int | None:
-        """Return the place of a sentence among those that count; None if it does not."""
+        """Return the position of a sentence among the sentences that count; None if it does not count."""
         place = bisect_left(self._said, number)
         return place if place < len(self._said) and self._said[place] == number else None
 

@@ -33,11 +33,11 @@ from fathom.storage.store import json_bytes
 
 PROVENANCE = "provenance.json"
 RULES = 4
-"""The rules by which claims are found and checked. It counts up when the same report over the same texts may get
-other claims or verdicts."""
+"""The rules by which claims are found and checked. The number increases when the same report over the same texts may
+get other claims or verdicts."""
 _OWN_DIGEST = b'"sha256": "%s"'
 _KEPT = {"source_id", "url", "title", "kind", "published"}
-_SHARED = {"artifact_file", "sha256", "retrieved"}  # by a tool result and its record
+_SHARED = {"artifact_file", "sha256", "retrieved"}  # fields that a tool result and its record share
 
 
 class RoundRecord(Model):
@@ -49,7 +49,7 @@ class RoundRecord(Model):
 
 
 class CallRecord(Model):
-    """One tool call, and the artifact with all that it returned; empty if the call failed."""
+    """One tool call, and the artifact with its whole output; empty if the call failed."""
 
     number: int  # in the run, from 1
     step_id: str
@@ -60,7 +60,7 @@ class CallRecord(Model):
     bytes: int
     retrieved: str  # ISO 8601, UTC
     useful: bool  # a note was made of it
-    narrowed_tokens: int = 0  # of it that no note was made from, because the compressor was not shown them
+    narrowed_tokens: int = 0  # tokens of the output that the compressor was not shown, and so no note was made from
     useless: list[str] = Field([], exclude_if=not_)  # keys of its texts that were read whole and had nothing
     source_ids: list[str]
     failures: list[ToolFailure] = []
@@ -87,10 +87,10 @@ class SourceRecord(Referenced):
 
 
 class Provenance(Model):
-    """The record of a run. `sha256` is of this record without that field, as `to_bytes` lays it out."""
+    """The record of a run. `sha256` is the hash of this record without that field, as `to_bytes` lays it out."""
 
     version: int = 1
-    rules: int = 1  # by which the claims were checked: `RULES` of the version that made the record
+    rules: int = 1  # the rules by which the claims were checked: `RULES` of the version that made the record
     run: RunManifest  # query, start, settings without secrets, models, hashes of the prompts, versions
     plan: Plan
     rounds: list[RoundRecord]
@@ -115,7 +115,7 @@ def build(
     report: Report,
     files: Mapping[str, bytes],
 ) -> Provenance:
-    """Return the record of a run; `calls` are by step id, `files` all of the run by name, but not the record itself."""
+    """Return the record of a run; `calls` are by step id, `files` by name and without the record itself."""
     made = [(step_id, call) for step_id, of_step in calls.items() for call in of_step]
     texts = stored_texts(files, (call.result for _, call in made))
     record = Provenance(
@@ -151,7 +151,7 @@ def to_bytes(record: Provenance) -> bytes:
 
 
 def read(data: bytes) -> tuple[Provenance, list[str]]:
-    """Return a record from its bytes, and what is wrong with them.
+    """Return a record from its bytes, and the errors found in them.
 
     Raises:
         StoreError: they are not a record.
@@ -162,7 +162,7 @@ def read(data: bytes) -> tuple[Provenance, list[str]]:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"]))
         raise StoreError(f"{PROVENANCE} is damaged: {place} {first['msg']}.", next_step="restore the file") from error
-    # Of the bytes, not of the model: fields may have other names in a later version of Fathom.
+    # Hash the bytes, not the model: fields may have other names in a later version of Fathom.
     before, own, after = data.rpartition(_OWN_DIGEST % record.sha256.encode())
     whole = bool(own) and digest_of(before + _OWN_DIGEST % b"" + after) == record.sha256
     return record, [] if whole else ["the file was changed: its SHA-256 is not the one that it records"]

@@ -1,4 +1,4 @@
-"""The texts of a run and their place in its files, to the byte, so that each quote can be read back by itself."""
+"""The texts of a run and their exact byte positions in its files, so that each quote can be read back by itself."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class StoredText:
 
     source: Source
     text: str
-    artifact_file: str = ""  # that holds it; empty for a text that is not stored
+    artifact_file: str = ""  # the file that holds it; empty for a text that is not stored
     sha256: str = ""  # of that file
     retrieved: str = ""  # ISO 8601, UTC
     first_byte: int = 0  # offset of its first character in the file
@@ -42,13 +42,13 @@ class StoredText:
         )
 
     def characters(self, start: int, end: int) -> tuple[int, int] | None:
-        """Return the characters that stand in the bytes from `start` to `end` of the file; None if they are others'."""
+        """Return the characters in the bytes from `start` to `end` of the file; None if these are not this text's."""
         first = self._character(start)
         last = self._character(end, first or 0) if first is not None else None
         return None if first is None or last is None else (first, last)
 
     def _character(self, byte: int, known: int = 0) -> int | None:
-        """Return which character begins at a byte, `known` or one after it."""
+        """Return the index of the character that begins at a byte, `known` or a later one."""
         encode = _escaped if self.artifact_file.endswith(".json") else str.encode
         position = self.first_byte + len(encode(self.text[:known]))
         low, high = known, len(self.text)
@@ -65,7 +65,7 @@ class StoredText:
 def locate(name: str, data: bytes, sources: Sequence[Source] = ()) -> list[tuple[SourceText, int]]:
     """Return the texts of an artifact, each with the byte offset of its first character.
 
-    A `.json` file is a tool output, any other one plain text, which does not name its `sources`.
+    A `.json` file is a tool output; any other file is plain text, which does not name its `sources`.
 
     Raises:
         StoreError: the file is not a tool output in the form that Fathom writes.
@@ -92,9 +92,9 @@ def locate(name: str, data: bytes, sources: Sequence[Source] = ()) -> list[tuple
 
 
 def stored_texts(files: Mapping[str, bytes], results: Iterable[ToolResult]) -> list[StoredText]:
-    """Return every text of a run once, with its place in the files; what cannot be read is left out.
+    """Return every text of a run once, with its place in the files; unreadable files are left out.
 
-    Where a run searched or read its own artifacts again, the first reading counts.
+    If a run searched or read its own artifacts again, the first reading counts.
     """
     found: dict[tuple[str, str], StoredText] = {}
     for result in sorted(results, key=lambda result: result.call.tool.startswith("artifact_")):
@@ -112,12 +112,12 @@ def stored_texts(files: Mapping[str, bytes], results: Iterable[ToolResult]) -> l
 
 
 def texts_of(texts: Iterable[SourceText]) -> list[StoredText]:
-    """Return some texts, without a place in a file."""
+    """Return some texts as stored texts without a place in a file."""
     return [StoredText(text.source(), text.text) for text in texts]
 
 
 def read_quote(quote: Quote, data: bytes) -> str:
-    """Return what a reader sees of a quote's bytes.
+    """Return the readable text of a quote's bytes.
 
     Raises:
         ValueError: the offsets hold no text.

@@ -1,10 +1,10 @@
-"""Lexical support: how much of a claim some texts say, in words that can be compared, and where word for word.
+"""Lexical support: how much of a claim some texts say, by comparing words, and where they say it word for word.
 
-It sees missing words, names and numbers; it cannot see that a text says the opposite.
+The comparison finds missing words, names and numbers; it cannot find that a text says the opposite.
 
-Where a text has a claim word for word: the words in order, whatever stands between them. Case, white space,
+A text has a claim word for word if it has the words in order, whatever stands between them. Case, white space,
 punctuation and Markdown's marks do not count; signs that change what is said, such as `%`, `-5` or `!=`, do. The time
-is linear in the text but for the few places at which it begins as the claim does.
+is linear in the text, except for the few places that begin like the claim.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from fathom.text.sentences import split_sentences
 from fathom.text.terms import STOP_WORDS, query_terms, terms
 
 PASSAGE_TERMS = 150  # any longer text has the words of a claim by chance
-NUMBER, NAME = 1.5, 1.3  # weights of a claim's numbers and names, which nothing else can say; other words have 1
-NEAREST = 0.3  # weight of what one sentence says: words that stand far apart are there by chance more often
-PAIRS = 0.05  # weight of neighbours in the claim that are neighbours in a reference
+NUMBER, NAME = 1.5, 1.3  # weights of a claim's numbers and names, which have no synonyms; other words have 1
+NEAREST = 0.3  # weight of a single sentence: words that stand far apart are there by chance more often
+PAIRS = 0.05  # weight of pairs of neighbours in the claim that are neighbours in a reference
 # Credit for a word of the same family, such as `explains` for `explanation`, by the share they have in common.
 RELATED = 0.7
 PREFIX, SHARE = 4, 0.6  # letters and share of the longer word that make a family
@@ -31,15 +31,15 @@ _WORD = re.compile(r"\w+(?:[.,]\d+)*|[%$€£]|(?<![\w])-(?=\d)")
 
 
 def spaced_words(text: str) -> str:
-    """Return the words and signs of a text in lowercase, each between spaces: how word for word is compared."""
+    """Return the words and signs of a text in lowercase, separated by spaces, for word-for-word comparison."""
     return f" {' '.join(_WORD.findall(unicodedata.normalize('NFKC', text).casefold()))} "
 
 
 def support(claim: str, references: Sequence[str]) -> float:
     """Return how far the references together cover a claim, from 0 to 1; another reference never lowers it.
 
-    Of each reference, the passage of about 150 terms that covers most counts, and to three tenths the best sentence of
-    all. Numbers and names weigh more than other words, function words nothing. A twentieth of the score is for pairs of
+    The best passage of about 150 terms of each reference counts, and the best single sentence for three tenths. Numbers
+    and names weigh more than other words; function words weigh nothing. A twentieth of the score is for pairs of
     neighbours in the claim.
     """
     weights = claim_weights(claim)
@@ -62,7 +62,7 @@ def support(claim: str, references: Sequence[str]) -> float:
 
 
 def claim_weights(claim: str) -> dict[str, float]:
-    """Return what a claim says, as terms: how much each of them counts."""
+    """Return the terms of a claim, each with its weight."""
     names = {t for name in _NAME.findall(claim) if name.lower() not in STOP_WORDS for t in terms(name)}
     return {t: NUMBER if t[0].isdigit() else NAME if t in names else 1.0 for t in query_terms(claim)}
 
@@ -102,7 +102,7 @@ def _best_passage(
 def _covered(
     weights: Mapping[str, float], families: Mapping[str, Sequence[str]], words: Sequence[str]
 ) -> dict[str, float]:
-    """Return how far a sentence has each term: 1, or less for a word of the same family."""
+    """Return the degree to which a sentence has each term: 1, or less for a word of the same family."""
     covered = {word: 1.0 for word in words if word in weights}
     for word in words:
         for term in families.get(word[:PREFIX], ()) if word not in covered else ():
@@ -113,9 +113,9 @@ def _covered(
     return covered
 
 
-TRIES = 100  # places in a text that begin as the claim does
+TRIES = 100  # places in a text that begin like the claim
 HEAD = 8  # words of the claim by which a place is found
-ENOUGH = 5  # words that are said together by no chance; fewer must be all of a clause, cell or line
+ENOUGH = 5  # words that no text shares by chance; fewer words must be a whole clause, cell or line
 
 _SIGN = r"[%$€£<>=]|!(?==)|(?<!\w)-(?=\d)"
 _TOKEN = re.compile(rf"\w+(?:[.,]\d+)*|{_SIGN}")
@@ -125,9 +125,10 @@ _ENDS = frozenset("\n.!?…;:,|–—。！？；：，、")
 
 
 def places(claim: str, text: str) -> Iterator[tuple[int, int]]:
-    """Yield where a text has a claim, as character offsets; for a claim of a few words, where nothing else is said.
+    """Yield the places where a text has a claim, as character offsets; a claim of a few words must be a whole clause.
 
-    What the claim has before its first and behind its last word, such as a bracket, belongs to a place that has it too.
+    Characters before the claim's first word and behind its last, such as a bracket, belong to a place that has them,
+    too.
     """
     lowered = _lowered(text)
     words = list(_TOKEN.finditer(_lowered(claim)))
@@ -162,7 +163,7 @@ def _whole(token: str) -> str:
 
 
 def _end(tokens: list[str], lowered: str, start: int) -> int | None:
-    """Return where some words that a text has from a place on end; None if it has others."""
+    """Return the end of some words that a text has from a place on; None if it has other words."""
     end = start
     found = _TOKEN.finditer(lowered, start)
     for token in tokens:

@@ -1,4 +1,4 @@
-"""One claim of a report traced back, from its section to the call, and what stands around its quote."""
+"""Tracing one claim of a report back, from its section to the tool call, with the text around its quote."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Part = Literal["cited", "corroborating", "contradicting"]
 
 
 class Link(Model):
-    """One quote of a claim, with everything that led to it."""
+    """One quote of a claim, with its call, artifact and notes."""
 
     part: Part
     quote: Quote
@@ -33,7 +33,7 @@ class Link(Model):
     source: SourceRecord | None
     call: CallRecord | None
     step: str  # title
-    notes: list[str]  # titles of the notes that were made of the artifact
+    notes: list[str]  # titles of the notes that were made from the artifact
 
 
 class Trace(Model):
@@ -137,11 +137,11 @@ class Surroundings:
         self._read: dict[str, _Read] = {}
 
     def quote(self, passage: SourcePassage) -> Quote:
-        """Return a passage as a quote, with what stands around it below the same heading."""
+        """Return a passage as a quote, with the text around it below the same heading."""
         text, read = passage.text.text, self._reading(passage.text.text)
         held = read.parsed.holding(passage.start, passage.end)
         around = {
-            # What nobody cited shall lead a reader nowhere.
+            # A passage that nobody cited gets no link.
             "before": without_addresses(self._before(text, read.parsed, held[0], passage.start)),
             "after": without_addresses(self._after(text, read.parsed, held[-1], passage.end)),
             "headings": _headings(read, held[0]),

@@ -1,4 +1,4 @@
-"""Every claim of a report checked, and the whole check of a run repeated from its stored files alone."""
+"""Checking every claim of a report, and repeating the whole check of a run from its stored files alone."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ class Verification(Model):
     quotes: int  # that were read back
     claims: list[Claim]  # as recorded
     problems: list[Problem]
-    rechecked: bool = True  # whether the verdicts were made again; those of older rules cannot be compared
+    rechecked: bool = True  # whether the verdicts were made again; verdicts of older rules cannot be compared
 
     @property
     def ok(self) -> bool:
-        """Whether everything is as it was recorded."""
+        """Whether everything matches the record."""
         return not self.problems
 
 
@@ -55,10 +55,10 @@ def check_claims(
     credibility: Mapping[str, float],
     judged: Mapping[Key, Settled] | None = None,
 ) -> list[Claim]:
-    """Check every claim of a report against everything that was read; the pipeline and `verify_run` both do it so.
+    """Check every claim of a report against everything that was read; the pipeline and `verify_run` both use this.
 
-    The claims are numbered from 1 in reading order; `credibility` is as of `corroborate`, and `judged` what a model
-    said of the claims that words alone do not settle.
+    The claims are numbered from 1 in reading order. `credibility` is as for `corroborate`, and `judged` holds a model's
+    verdicts on the claims that words alone do not settle.
     """
     return check_statements(claims_of(report.sections), texts, credibility, judged or {})
 
@@ -87,7 +87,7 @@ class _Checking:
         self._judged = judged
 
     def claim(self, number: int, statement: Statement) -> Claim:
-        """Return a claim with its verdict, its quotes and how many sources say the same."""
+        """Return a claim with its verdict, its quotes and the number of sources that say the same."""
         words = check(statement, self._search)
         said = None if words.verdict is Verdict.supported else self._judged.get(key_of(statement))
         decided = self._passages(statement, said) if said else []
@@ -97,7 +97,7 @@ class _Checking:
         )
         known = {passage.text.source.source_id for passage in decided}
         nearest = [passage for passage in words.passages if passage.text.source.source_id not in known]
-        if words.verdict is not Verdict.supported:  # what only comes near shall lead a reader nowhere
+        if words.verdict is not Verdict.supported:  # a passage that only comes close gets no link
             nearest = [passage for passage in nearest if without_addresses(passage.words) == passage.words]
         return Claim(
             number=number,
@@ -115,7 +115,7 @@ class _Checking:
         )
 
     def _passages(self, statement: Statement, said: Settled) -> list[SourcePassage]:
-        """Return the passages by which the judge decided, the part of each that is about the claim."""
+        """Return the passages by which the judge decided, each narrowed to the part about the claim."""
         places = (place_of(passage, self._texts) for _, passage in said.shown)
         return [self._search.narrowed(statement.sentence, *place) for place in places if place]
 
@@ -124,7 +124,7 @@ def verify_run(files: Mapping[str, bytes]) -> Verification:
     """Check every file, quote and verdict of a run again, from the recorded files and all raw outputs by name.
 
     Raises:
-        StoreError: there is no record, or none that can be read.
+        StoreError: the record is missing or cannot be read.
     """
     if PROVENANCE not in files:
         raise StoreError(f"The run has no {PROVENANCE}, because it has not finished.", next_step="fathom resume RUN")
@@ -182,7 +182,7 @@ def _all_quotes(claim: Claim) -> list[Quote]:
 
 
 def _judgements(files: Mapping[str, bytes]) -> tuple[list[Exchange], list[Problem]]:
-    """Return what the judge was asked and answered, and the passages shown to it that the files do not have."""
+    """Return the judge's requests and answers, and the passages shown to it that the files do not have."""
     try:
         asked = TypeAdapter(list[Exchange]).validate_json(files.get(JUDGEMENTS, b"[]"))
     except ValidationError as error:

@@ -1,4 +1,4 @@
-"""The verdict of words alone, which says no more than words can tell.
+"""The verdict of a comparison of words, which claims no more than words can show.
 
 `supported`: a cited source says the claim word for word, or has every cell of a row in one row, or the claim is
 computed from what cited sources state (`computed.py`). `not_stated`: a number, date, name or piece of code of the claim
@@ -30,8 +30,8 @@ from fathom.text.sentences import fences, split_sentences
 
 CITES_NOTHING = "it cites nothing"
 PART_CHARS = 4_000  # of a text whose figures are read at once
-BEFORE = 30  # characters before a number that tell if it is rounded
-ABOUT = Decimal("0.1")  # of a number, that "about" and "more than" leave open
+BEFORE = 30  # characters before a number that show whether it is rounded
+ABOUT = Decimal("0.1")  # share of a number that "about" and "more than" leave open
 NOUNS_WITH_CAPITALS = "de"  # the language in which a capital makes no name
 _NOUN = re.compile(r"(?:ung|heit|keit|schaft|ion|tät|nis|ismus)(?:s|en|e)?\Z")
 _NUMBERING = re.compile(r"\(\d{1,2}\)")
@@ -67,12 +67,12 @@ _SILENT = re.compile(
 
 
 class ByWords(NamedTuple):
-    """The verdict of words, the share of the claim's words that the nearest passages have, and these."""
+    """The verdict of words, the share of the claim's words that the closest passages have, and these passages."""
 
     verdict: Verdict
     score: float
     passages: list[SourcePassage]
-    complaints: list[str]  # what stands nowhere in the cited sources, or that it cites none
+    complaints: list[str]  # the facts that stand nowhere in the cited sources, or that it cites none
 
 
 def check(statement: Statement, search: Search) -> ByWords:
@@ -89,7 +89,7 @@ def check(statement: Statement, search: Search) -> ByWords:
 
 
 def said_in(statement: Statement, search: Search) -> list[SourcePassage]:
-    """Return where the sources of a claim say it word for word, or have all cells of a row: then words support it."""
+    """Return the places where sources say a claim word for word, or have all cells of a row; then words support it."""
     ids = statement.checked_against or None
     if (computed := computed_from(statement.sentence, search, ids)) is not None:
         return computed
@@ -104,9 +104,10 @@ def facts_nowhere(
 ) -> list[str]:
     """Return the numbers, dates, names and pieces of code of a claim that stand nowhere in some sources, or in any.
 
-    A source's title, address and date are a part of it. What need not stand there: a number that follows from others
-    ("27 years later", "in total"), a number word without a unit, which may be the writer's own counting, and whatever a
-    claim says that its sources do not mention. `translated`: nor need a name, if a source is of another language.
+    A source's title, address and date are a part of it. Some facts need not stand there: a number that follows from
+    others ("27 years later", "in total"), a number word without a unit, which may be the writer's own counting, and
+    anything that a claim calls unmentioned. `translated`: names need not stand there either, if a source is in another
+    language.
     """
     read = search.whole(ids)
     if kind == "code":
@@ -122,7 +123,7 @@ def facts_nowhere(
 
 
 def says_nothing(sentence: str) -> bool:
-    """Whether a sentence says that something is not said: what it names need not stand in a source."""
+    """Whether a sentence says that sources do not mention something; its names need not stand in a source."""
     return bool(_SILENT.search(sentence))
 
 
@@ -178,7 +179,7 @@ def _is_within(number: Number, claim: str, text: str) -> bool:
 
 
 def _comes_near(number: Number, other: Number, about: bool) -> bool:
-    """Whether a number is another one rounded, of which two digits at least are left, or about that."""
+    """Whether a number is another number rounded to at least two digits, or about that."""
     if _differ(number.unit, other.unit, of_one_kind=False):
         return False
     own, its = UNITS.get(number.unit.lower()), UNITS.get(other.unit.lower())
@@ -187,7 +188,7 @@ def _comes_near(number: Number, other: Number, about: bool) -> bool:
 
 
 def _differ(unit: str, other: str, *, of_one_kind: bool = True) -> bool:
-    """Whether two numbers have units, and different ones; `of_one_kind`: so are metres and kilometres."""
+    """Whether two numbers have different units; `of_one_kind`: metres and kilometres count as different, too."""
     own, its = UNITS.get(unit.lower()), UNITS.get(other.lower())
     return bool(own and its and (own != its if of_one_kind else own.dimension != its.dimension))
 
@@ -210,7 +211,7 @@ def _has_date(text: str, date: Date) -> bool:
 
 
 def _in_other_words(text: str, date: Date) -> bool:
-    """Whether a text has a day and a year with a month between them that is of another language: 3 de mayo de 2021."""
+    """Whether a text has a day and a year with a month of another language between them: 3 de mayo de 2021."""
     pattern = rf"(?<!\d)0?{date.day}(?:er|[.º°])?\s+(?:de\s+)?([^\W\d_]+)\.?\s+(?:de\s+)?{date.year}(?!\d)"
     return bool(date.day) and any(month.lower() not in MONTHS for month in re.findall(pattern, text))
 
@@ -225,7 +226,7 @@ def _language(claim: str, read: Sequence[str], *, translated: bool) -> str | Non
 
 
 def _names_nowhere(facts: Facts, read: Sequence[str], language: str) -> Iterator[str]:
-    """Yield the names of which no source has a word."""
+    """Yield the names that have no word in any source."""
     for name in facts.names:
         if not _is_telling(name, facts.text, language) or any(_is_abbreviated(name, text) for text in read):
             continue
@@ -234,7 +235,7 @@ def _names_nowhere(facts: Facts, read: Sequence[str], language: str) -> Iterator
 
 
 def _is_telling(name: Name, text: str, language: str) -> bool:
-    """Whether words with capitals are a name for certain; the first word of a sentence is none, nor a German noun."""
+    """Whether capitalised words are certainly a name; the first word of a sentence and German nouns are not."""
     if not any(word[1:].islower() for word in name.words):
         return False
     if len(name.words) == 1:

@@ -1,4 +1,4 @@
-"""Code in a sentence: what stands in backticks, and words that only code and products have, `max_usd` or `TypedDict`.
+"""Code in a sentence: text in backticks, and words with the form of code or product names, `max_usd` or `TypedDict`.
 
 Code is read by its signs: `None` in backticks denies nothing, and the 30 of `timeout=30` counts nothing.
 """
@@ -12,7 +12,7 @@ from functools import lru_cache
 
 LEAST = 3  # characters of a name in code that is looked for
 LEAST_MODEL = 4  # characters of letters with digits that name something: R290
-GAP = " · "  # that stands for code: no word before it goes on behind it
+GAP = " · "  # the sign that replaces code: no word before it continues behind it
 
 _SPAN = re.compile(r"(?<!`)(`+)(?!`)([^`\n]+)\1(?!`)")
 _PIECE = re.compile(r"--[\w-]+|[^\W\d]\w*(?:\.\w+)*|(?<![\w.])\d+(?:\.\d+)*(?!\w)")
@@ -25,22 +25,22 @@ _PROMPT = re.compile(r"\A\s*(?:\$|>>>|\.\.\.)\s")
 
 
 def code_spans(text: str) -> list[str]:
-    """Return what stands in backticks in a text."""
+    """Return the texts in backticks."""
     return [span.strip() for _, span in _SPAN.findall(text)]
 
 
 def without_code(text: str) -> str:
-    """Return a text with a sign instead of what stands in backticks."""
+    """Return a text with a sign in place of each text in backticks."""
     return _SPAN.sub(GAP, text)
 
 
 def blanked_code(text: str) -> str:
-    """Return a text with blanks instead of what stands in backticks, everything else in its place."""
+    """Return a text with blanks in place of each text in backticks, so that all offsets stay the same."""
     return _SPAN.sub(lambda found: " " * len(found[0]), text)
 
 
 def identifiers(text: str) -> list[str]:
-    """Return the words of a text that are written as names in code are, or as those of products: R290, utf8."""
+    """Return the words of a text that have the form of names in code or of product names: R290, utf8."""
     return [word for word in dict.fromkeys(_WORD.findall(text)) if _is_identifier(word)]
 
 

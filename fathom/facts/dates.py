@@ -74,9 +74,9 @@ class DateFound(NamedTuple):
 
 
 def find_dates(text: str) -> list[DateFound]:
-    """Return the dates of a text in reading order; of a span of years such as 2010-15 both ends.
+    """Return the dates of a text in reading order; a span of years such as 2010-15 gives both ends.
 
-    Of 3/12/2019 the month comes first unless it cannot, of 3.12.2019 the day. A number from 1010 to 2199 is a year
+    In 3/12/2019 the month comes first unless it cannot, in 3.12.2019 the day. A number from 1010 to 2199 is a year
     unless it has a unit or sign. A month in lowercase needs a day and a year: "march" and "may" are also verbs.
     """
     found: list[DateFound] = []
@@ -113,7 +113,7 @@ def _date(parts: Mapping[str, str | None]) -> Date | None:
 
 
 def _second(span: re.Match[str]) -> Date | None:
-    """Return the second year of a span, 2010-15, or the month where it can be no year: 2015-03."""
+    """Return the second year of a span, 2010-15, or the month if it cannot be a year: 2015-03."""
     century, first, second = (int(part) for part in span.group("century", "first", "second"))
     if second > first:
         return Date(100 * century + second)

@@ -1,8 +1,8 @@
-"""What a sentence says that can be checked exactly: numbers, dates, names, and figures with their intervals.
+"""The facts of a sentence that can be checked exactly: numbers, dates, names, and figures with their intervals.
 
-Figures: what is counted or measured, and the interval of values that it can have. "About 400", "more than 400" and
-"400" say different things, and 400 may be 412 rounded: so a figure is an interval, and two figures differ only where
-their intervals do not touch.
+A figure is a count or measurement, with the interval of values that it can have. "About 400", "more than 400" and "400"
+say different things, and 400 may be 412 rounded: so a figure is an interval, and two figures differ only where their
+intervals do not touch.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Facts(NamedTuple):
 
 
 def facts_of(text: str) -> Facts:
-    """Return what can be checked of a text."""
+    """Return the checkable facts of a text."""
     text = plain(text)
     dates = find_dates(text)
     undated = blanked(text, ((found.start, found.end) for found in dates))
@@ -84,11 +84,11 @@ def _names(text: str) -> Iterator[Name]:
             yield Name(tuple(kept), opening and len(words) == len(kept), found.end())
 
 
-ROUNDED = 0.05  # the most that rounding may hide, as a share of the figure
+ROUNDED = 0.05  # largest rounding, as a share of the figure
 CLOSE = 0.02  # figures nearer than this are one figure, measured twice
-ABOUT = 0.1  # what "about" leaves open
+ABOUT = 0.1  # tolerance of "about", as a share of the figure
 LARGEST = 10**18  # a longer run of digits is not an amount
-BEFORE = 60  # characters before a number that tell what it is of
+BEFORE = 60  # characters before a number that tell what it belongs to
 
 _ABOUT = r"about|around|approximately|approx\.|roughly|nearly|almost|circa|ca\.|some|(?:an )?estimated|close to"
 _LEAST = r"more than|over|at least|above|exceed(?:s|ed|ing)?|upwards of|no (?:less|fewer) than|minimum of"
@@ -162,7 +162,7 @@ def _is_amount(number: Number, text: str) -> bool:
 
 
 def _kinds(number: Number, before: str) -> frozenset[str]:
-    """Return what is measured or counted, or else the last word of topic before: "the population is 400"."""
+    """Return the measured or counted thing, or else the last word of topic before: "the population is 400"."""
     if number.unit:
         return frozenset([UNITS[number.unit.lower()].dimension])
     if number.counted:

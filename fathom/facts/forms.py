@@ -1,4 +1,4 @@
-"""Other forms of what a claim says: 5 for five, 2021-10-04 for 4 October 2021, 488 m for 0.488 km.
+"""Other forms of a claim's facts: 5 for five, 2021-10-04 for 4 October 2021, 488 m for 0.488 km.
 
 They are terms to search for. Whether two figures are the same is decided by `fathom.facts`.
 """
@@ -19,7 +19,7 @@ sixteenth seventeenth eighteenth nineteenth twentieth
 _GERMAN_ORDINALS = """
 erste zweite dritte vierte fünfte sechste siebte achte neunte zehnte elfte zwölfte
 """
-DIGITS = 8  # of a figure in another unit, at most: more are no figure that anybody writes
+DIGITS = 8  # maximum digits of a figure in another unit: nobody writes more
 
 
 def other_forms(text: str) -> dict[str, str]:

@@ -36,7 +36,7 @@ sound: dB 1 decibel
 data: kB 1000 kilobyte, MB 1000000 megabyte, GB 1000000000 gigabyte, TB 1000000000000 terabyte
 speed: km/h 1 kph, m/s 3.6, mph 1.609344, knot 1.852
 """
-# A dimension for each, as no rate is fixed. Of a sign that two have, the last is meant.
+# Each currency is its own dimension, as no rate is fixed. If two share a sign, the last one is meant.
 _CURRENCIES = """
 euro: € 1 euro eur
 dollar: $ 1 dollar usd us$
@@ -110,14 +110,14 @@ SCALES = {
 """Powers of ten by name."""
 
 NUMBER_WORDS = _read_words()
-"""English and German number words up to ninety-nine. German "null" is none: it is a word of code, too."""
+"""English and German number words up to ninety-nine. German "null" is left out: it is also a word of code."""
 
 
 _BLANK = r"[ \u00a0\u2009\u202f]"
 
 
 def _spelled() -> str:
-    """Return the pattern of a number word, those of one first letter together: the engine tries only these."""
+    """Return the pattern of a number word, grouped by first letter: the engine tries only one group."""
     first = sorted({word[0] for word in NUMBER_WORDS})
     rests = {one: sorted((w[1:] for w in NUMBER_WORDS if w[0] == one), key=len, reverse=True) for one in first}
     return "|".join(f"[{one}{one.upper()}](?i:{'|'.join(rest)})" for one, rest in rests.items())
@@ -150,10 +150,10 @@ _POINTED_AT = re.compile(
 class Number(NamedTuple):
     """A number and its place."""
 
-    values: frozenset[Decimal]  # what it may mean: `1.000` is one or a thousand
+    values: frozenset[Decimal]  # its possible values: `1.000` is one or a thousand
     unit: str  # its usual sign; empty if there is none; "ordinal" of 20th, "decade" of 1990s
-    counted: tuple[str, ...]  # what is counted, without a unit: the terms of at most two words behind the number
-    power: int  # of ten, of a scale such as million; `values` include it
+    counted: tuple[str, ...]  # the counted thing, if there is no unit: the terms of at most two words behind the number
+    power: int  # power of ten of a scale such as million; `values` include it
     spelled: bool  # as a word
     text: str  # how it is written, with its unit
     start: int
@@ -161,7 +161,7 @@ class Number(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """What a number can be compared in: numbers of people with others of people."""
+        """The kind in which numbers can be compared: numbers of people with numbers of people."""
         return self.unit or next(iter(self.counted), "")
 
     def agrees(self, other: Number) -> bool:
@@ -190,7 +190,7 @@ def has_share(text: str, percent: Number) -> bool:
 
 
 def _is_pronoun(number: Number, text: str) -> bool:
-    """Whether a number is a "one" without a unit, of nothing or of something that it only points at."""
+    """Whether a number is a pronoun: a "one" without a unit that counts nothing or points at something."""
     if not number.spelled or number.unit or number.values != {Decimal(1)}:
         return False
     return not number.counted or bool(_POINTED_AT.search(text[max(0, number.start - 10) : number.start]))
@@ -234,7 +234,7 @@ def _behind(text: str, end: int) -> Iterator[re.Match[str]]:
 
 
 def _unit(words: Sequence[str]) -> tuple[str, int]:
-    """Return the sign of the unit that some words name, and how many of them do; of the second only a currency."""
+    """Return the sign of the unit that some words name, and the number of words used; the second must be a currency."""
     for used, word in enumerate(words, start=1):
         unit = UNITS.get(" ".join(word.lower().split()))
         if unit and (used == 1 or unit.dimension in CURRENCIES):  # "96 million US dollars"
@@ -256,7 +256,7 @@ def _counted(words: Sequence[re.Match[str]]) -> Iterator[str]:
 
 
 def _values(digits: str) -> set[Decimal]:
-    """Return what digits with separators may mean; a version such as 3.11.2 keeps its digits as they are."""
+    """Return the possible values of digits with separators; a version such as 3.11.2 keeps its digits as they are."""
     joined = re.sub(r"[’'\s]", "", digits)
     groups, marks = re.split(r"[.,]", joined), set(re.findall(r"[.,]", joined))
     if not marks:

@@ -1,6 +1,6 @@
-"""What denies a word: a negation before it, or its opposite.
+"""Denials of a word: a negation before it, or its opposite.
 
-In code nothing is denied: `not_null`, `None`.
+Code denies nothing: `not_null`, `None`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import NamedTuple
 from fathom.facts.code import blanked_code
 from fathom.text.terms import STOP_WORDS, terms
 
-SCOPE = 3  # words of topic behind a negation that it may deny
+SCOPE = 3  # words of topic that a negation before them may deny
 
 NEGATION = re.compile(
     r"\b(?:not(?!\s+only\b)|no(?!\.)|never|(?-i:none|NONE|\ANone|(?<=[.!?:*•-]\s)None)|neither|nor|without|cannot|unable"
@@ -26,7 +26,7 @@ _WORD = re.compile(r"\w+(?:['’-]\w+)*")
 
 
 def denied_terms(text: str, scope: int = SCOPE) -> dict[str, str]:
-    """Return the terms that a text denies, with their words: the next `scope` behind a negation, in the same clause."""
+    """Return the terms that a text denies, with their words: up to `scope` after a negation, in the same clause."""
     denied: dict[str, str] = {}
     for found in NEGATION.finditer(blanked_code(text)):
         stop = _STOP.search(text, found.end())
@@ -96,7 +96,7 @@ class OppositeSide(NamedTuple):
     pair: int  # number
     first: bool
     compares: bool  # so a source must have a word of the same side
-    excludes: bool  # not both sides can be true of one thing
+    excludes: bool  # both sides cannot be true of one thing
 
     @property
     def opposite(self) -> OppositeSide:
@@ -112,7 +112,7 @@ def side_of(term: str) -> OppositeSide | None:
 def opposed(claim: str, quote: str) -> tuple[str, str] | None:
     """Return a word of the claim and its opposite in the quote, where each text has only its own side.
 
-    Of a comparison the quote must have a word of the same side; where it has none, the second word is empty.
+    For a comparison the quote must have a word of the same side; if it has none, the second word is empty.
     """
     said, quoted = _by_term(claim), _by_term(quote)
     own = {side for term in said if (side := side_of(term))}
