@@ -1,14 +1,12 @@
-"""What all HTTP clients share: a name, certificates, a limit on answers, and how often a service is asked.
+"""Functions that all HTTP clients share: a name, certificates, limits on answers, and the pace of requests.
 
-The body of an HTTP answer, with a limit on its bytes on the wire and after unpacking that holds while it arrives.
+The body of an HTTP answer has a limit on its bytes, on the wire and after unpacking, which holds while it arrives.
 httpx would unpack a whole chunk at once: a small one could hold gigabytes.
 
-Limits on requests to a provider that hold over all processes; who keeps them is set from outside. Inside a process,
-requests to one provider are spaced and counted where they are made. That several machines share one quota only a
-server can know, so a run is given a `Turns` that asks it.
-
-Runs of one process may have event loops of their own, so what keeps the pace of a public service holds no object of a
-loop. Several processes share a limit through `Turns`.
+Limits on requests to a provider may hold over all processes. Inside a process, requests to one provider are spaced and
+counted where they are made. Only a server can know that several machines share one quota, so a run is given a `Turns`
+that asks it. Runs of one process may have their own event loops, so the pace of a public service is kept without
+objects of a loop.
 """
 
 from __future__ import annotations
@@ -34,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def user_agent(contact: str = "") -> str:
-    """Return the name by which web servers and their robots.txt know us, with the address of who asks, if any."""
+    """Return the user agent for web servers and their robots.txt, with the contact address, if any."""
     name = f"fathom/{version('fathom-research')}"
     return f"{name} (mailto:{contact})" if contact else name
 
@@ -48,7 +46,7 @@ def tls() -> ssl.SSLContext:
 
 
 PIECE = 2**16  # bytes unpacked at once
-ENCODINGS = "gzip, deflate"  # what a request may accept, where its answer is read here
+ENCODINGS = "gzip, deflate"  # encodings that a request may accept if its answer is read here
 _WBITS = {"gzip": 31, "x-gzip": 31, "deflate": 15}
 
 
@@ -64,7 +62,7 @@ class BodyUnreadable(ValueError):
 
 
 async def unpacked(chunks: AsyncIterable[bytes], encoding: str, most: int) -> AsyncIterator[bytes]:
-    """Yield a body in pieces, unpacked from what its Content-Encoding names.
+    """Yield a body in pieces, unpacked according to its Content-Encoding.
 
     Raises:
         TooLarge: after the piece with which it exceeds `most` bytes, on the wire or unpacked.
@@ -84,7 +82,7 @@ async def unpacked(chunks: AsyncIterable[bytes], encoding: str, most: int) -> As
 
 
 def limit_body(response: httpx.Response, most: int) -> None:
-    """Have a body that is yet to be read raise as `unpacked` does; for a response hook of an httpx client."""
+    """Make a body that is still unread raise like `unpacked`; for a response hook of an httpx client."""
     import httpx
 
     assert isinstance(response.stream, httpx.AsyncByteStream)
@@ -112,7 +110,7 @@ class _Unpacker:
         self._raw = encoding == "deflate"  # some servers leave out the header
 
     def feed(self, chunk: bytes) -> Iterator[bytes]:
-        """Yield what a chunk holds, at most 64 KB at once."""
+        """Yield the contents of a chunk, at most 64 KB at once."""
         if self._stream is None:
             yield chunk
             return
@@ -160,7 +158,7 @@ async def turn(provider: str) -> AsyncIterator[None]:
 
 LONGEST_WAIT = 30.0  # seconds that a request waits for the rest that a service asked for
 LONGEST_REST = 60 * 60.0
-_GLANCE = 0.02  # seconds between two looks at whether it is one's turn
+_GLANCE = 0.02  # seconds between two checks for one's turn
 
 
 class RequestPace:

@@ -1,4 +1,4 @@
-"""What a backend is asked and what it answers: the one seam between the roles and their models."""
+"""Requests to a backend and its answers: the one seam between the roles and their models."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 
 class CutOff(StrEnum):
-    """Why an answer ended before it was whole."""
+    """Why an answer ended before it was complete."""
 
     limit = "limit"  # of tokens
     repetition = "repetition"  # the model said the same again and again
 
 
 class InvalidAnswer(Model):
-    """What was wrong with an answer that broke the rules. `cut_off`: it was not whole, so the rest was not judged."""
+    """The errors of an answer that broke the rules. `cut_off`: it was incomplete, so the rest was not checked."""
 
     complaints: list[str]
     cut_off: CutOff | None = None
@@ -47,7 +47,7 @@ class Pace(Model):
 
 
 class Completion(Model):
-    """What a backend answered. `model`: which one did; `pace` is unknown where the answer came in one piece."""
+    """A backend's answer. `model` names the model that gave it; `pace` is unknown if the answer came in one piece."""
 
     text: str
     usage: Usage
@@ -80,20 +80,20 @@ class StreamedPiece(NamedTuple):
     `finish` is the provider's `finish_reason`, in the last piece that has a choice. Token counts come once at most.
     """
 
-    choice: bool = True  # False where the provider sends no choice but figures, or nothing
+    choice: bool = True  # False if the provider sends only figures, or nothing
     text: str = ""
-    thought: str = ""  # of a reasoning model; never part of the answer
+    thought: str = ""  # thoughts of a reasoning model; never part of the answer
     refusal: str = ""
     finish: str | None = None
     prompt_tokens: int = 0
     cached_tokens: int = 0  # of them, read from the provider's cache
     cache_write_tokens: int = 0  # of them, written to it
     completion_tokens: int = 0
-    model: str = ""  # as the provider names the one that answers
+    model: str = ""  # the provider's name of the answering model
 
 
 class ModelReply(NamedTuple):
-    """What a provider answered; token counts are 0 where it does not say."""
+    """A provider's answer; token counts are 0 if the provider does not state them."""
 
     text: str | None  # None for an answer without content at all, empty for a refusal
     refused: bool
@@ -104,15 +104,15 @@ class ModelReply(NamedTuple):
     cache_write_tokens: int
     completion_tokens: int
     pace: Pace | None
-    finish: str | None  # the provider's `finish_reason`; None where the answer was cut off here
-    model: str  # as the provider names the one that answered; empty where it does not
+    finish: str | None  # the provider's `finish_reason`; None if the answer was cut off here
+    model: str  # the provider's name of the answering model; empty if not stated
 
 
 class Transport(Protocol):
     """Speaks a protocol of providers."""
 
     def service(self, model: str) -> str:
-        """Return what answers for a model: its failures and limits are shared by all who ask it."""
+        """Return the service that answers for a model; its failures and limits apply to all who ask it."""
 
     def own_server(self, model: str) -> bool:
         """Return whether a model is asked at an address of the user's own."""

@@ -1,4 +1,4 @@
-"""Models over HTTP: what is tried again, how long, by which model, and at what cost is decided here, in one place.
+"""Models over HTTP: retries, time limits, the choice of the model and the cost are decided here, in one place.
 
 complete   the role's model, then each of its fallbacks while the one before is unavailable
   fitted     as much of the material as the window holds; half of it, up to four times, while the model refuses more
@@ -87,7 +87,7 @@ class ModelBackend:
         await self._litellm.aclose()
 
     async def complete(self, call: ModelCall) -> Completion:
-        """Answer one request, by a fallback model where the role's own is unavailable.
+        """Answer one request, by a fallback model if the role's own is unavailable.
 
         Raises:
             ModelError: the last failure; see `fathom.errors` for who must react.
@@ -133,7 +133,7 @@ class ModelBackend:
         raise AssertionError("the last one answers or raises")
 
     async def window(self, model: RoleModel) -> int | None:
-        """Return the window of a model: of the settings, its server, litellm's table, or a refusal since."""
+        """Return the window of a model: from the settings, its server, litellm's table, or a later refusal."""
         return (await self.learnt(model)).window
 
     async def learnt(self, model: RoleModel) -> Learnt:
@@ -153,7 +153,7 @@ class ModelBackend:
             return self._models[key]
 
     async def _patient(self, call: ModelCall, learnt: Learnt) -> Completion:
-        """Answer a request, trying again where the failure may pass, and in another form where that is refused."""
+        """Answer a request; try again if the failure may be temporary, and in another form if the form is refused."""
         waits = [self._calls.backoff_seconds * 2**n for n in range(RETRIES)]
         repeated = 0
         while True:
@@ -173,7 +173,7 @@ class ModelBackend:
                     continue
                 if isinstance(error, RequestRejected):
                     raise
-                if isinstance(error, ModelTimeout | AnswerTooLarge):  # what takes this much is tried once more only
+                if isinstance(error, ModelTimeout | AnswerTooLarge):  # after so long, only one more try
                     del waits[1:]
                 wait = max(waits.pop(0), error.retry_after or 0.0) if waits else None
                 if wait is None or not error.retryable or wait > min(MAX_WAIT, self._seconds_left(call)):
@@ -249,7 +249,7 @@ class ModelBackend:
         return self._openai_chat if speaks_openai_chat(model) else self._litellm
 
     def _usage(self, model: str, reply: ModelReply, seconds: float) -> Usage:
-        """Return what an answer cost; zero tokens where the provider does not say."""
+        """Return the cost of an answer; zero tokens if the provider does not state them."""
         cached, written = reply.cached_tokens, reply.cache_write_tokens
         cost = self._pricing.cost(model, reply.prompt_tokens, reply.completion_tokens, cached, written)
         return Usage(

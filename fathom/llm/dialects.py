@@ -1,7 +1,7 @@
-"""What providers take and refuse, as data: one line each, with its source.
+"""The features that providers accept and refuse, as data: one line each, with its source.
 
-`TABLE` holds what is known before the first request. `CONCESSIONS` reads a refusal: what it names is left out or asked
-for in another form, and the request is sent again.
+`TABLE` holds the knowledge before the first request. `CONCESSIONS` reads a refusal: the refused part is left out or
+requested in another form, and the request is sent again.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ class Dialect:
     structured: StructuredOutput = StructuredOutput.json_schema
     bounds: bool = False
     """Schemas carry `maxLength` and `maxItems`. A small model that decodes under a schema repeats itself without."""
-    system: bool = True  # there is a system role; else the first user message begins with its text
+    system: bool = True  # whether there is a system role; else the first user message begins with its text
     temperature: bool = True
     penalty: bool = True  # frequency_penalty
     limit: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     stream_usage: bool = True  # stream_options.include_usage
-    num_ctx: int | None = None  # tokens of the window that is asked for with each request
+    num_ctx: int | None = None  # tokens of the window that each request asks for
     marked_from: int | None = None  # tokens from which a beginning is marked for the provider's cache; None: never
-    thinks: bool = False  # before it answers, and its thoughts count as tokens of the answer
+    thinks: bool = False  # whether it reasons before it answers; its thoughts count as tokens of the answer
 
 
 @dataclass(frozen=True)
 class Line:
-    """A line of the table: which models it is about, what differs, and who says so.
+    """A line of the table: the models that it covers, the differences, and the source.
 
     Attributes:
         providers: the part of a litellm name before the first slash; empty: every provider.
@@ -154,7 +154,7 @@ def dialect_of(model: str, *, own_server: bool) -> Dialect:
 
 
 class Concession(NamedTuple):
-    """What a refusal that matches the pattern asks to change."""
+    """The change to a request that a refusal matching the pattern asks for."""
 
     pattern: str
     differs: Mapping[str, Any]
@@ -174,7 +174,7 @@ CONCESSIONS = (
     ),
     Concession(r"m(?:ax|in)(?:Length|Items|imum)|not supported by xgrammar|too many states", {"bounds": False}),
 )
-"""The first that matches and would change something is made."""
+"""The first concession that matches and would change something is made."""
 
 _NO_FORM = re.compile(
     r"response_?format|json_?schema|json_?object|structured|schema|grammar|\btools?\b|tool_choice", re.IGNORECASE
@@ -187,7 +187,7 @@ _NEXT_FORM = {
 
 
 def conceded(dialect: Dialect, refusal: str) -> Dialect | None:
-    """Return the dialect without what a refusal names; None when it names nothing of it."""
+    """Return the dialect without the feature that a refusal names; None if it names no feature of it."""
     for pattern, differs in CONCESSIONS:
         if re.search(pattern, refusal, re.IGNORECASE | re.DOTALL) and (other := replace(dialect, **differs)) != dialect:
             return other

@@ -1,12 +1,13 @@
-"""An answer as it arrives: given up after a silence, cut where the model repeats itself, and put together.
+"""Receiving an answer as it arrives: it is abandoned after a silence, cut where the model repeats itself, and put
+together.
 
-How long it takes in all is no reason to give it up: a local model may make two tokens a second and be right. A server
-that answers one request at a time lets the others wait. So a request that has no token yet goes on waiting for as
-long as the service sends tokens to others.
+The total time is no reason to abandon it: a local model may make two tokens a second and be right. A server that
+answers one request at a time lets the others wait. So a request that has no token yet goes on waiting for as long as
+the service sends tokens to others.
 
-What a model writes for a reader is told meanwhile: a section's beginning need not wait for its end.
+Text that a model writes for a reader is published meanwhile: a section's beginning need not wait for its end.
 
-Whether a model that is still writing only repeats itself. A small model that decodes under a schema may say the same
+Repetitions are detected while the model is still writing. A small model that decodes under a schema may say the same
 words inside one string until it is cut off, and a JSON mode may send white space without end. Nothing useful follows,
 and every token of it costs time and money.
 """

@@ -1,4 +1,4 @@
-"""What is known of a model before a run depends on it: by litellm's table, and by one small request."""
+"""Checks of a model before a run depends on it: by litellm's table, and by one small request."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ PROBE = RoleSpec("probe", Role.planner, ProbeRequest, ProbeAnswer)
 
 
 class Probe(Model):
-    """What a model showed.
+    """The findings about a model.
 
     Attributes:
         wait: seconds until its first token; None where the answer came in one piece.

@@ -1,6 +1,6 @@
 """Models of all other providers, over litellm, which speaks their dialects.
 
-It is not asked to retry, time out, cache or count: its defaults for these multiply each other.
+Its retries, time-outs, cache and counting are turned off: their defaults multiply each other.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ def _piece(chunk: Any) -> StreamedPiece:
 
 
 def _usage(chunks: list[Any]) -> StreamedPiece:
-    """Return the figures of the provider; litellm would estimate those that are missing."""
+    """Return the provider's own figures; litellm would estimate missing ones."""
     found = [usage for chunk in chunks if (usage := getattr(chunk, "usage", None))]
     of_prompt = [details for usage in found if (details := getattr(usage, "prompt_tokens_details", None))]
 

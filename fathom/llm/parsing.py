@@ -1,11 +1,11 @@
-"""From a model's text to a typed answer: what models write around it, the ladder, and the rules of the role.
+"""From a model's text to a typed answer: removing the text around it, a ladder of repairs, and the rules of the role.
 
 Strip reasoning, fences and the marks of chat templates, and validate; else repair and validate; else send the
-complaints to the model, once. An answer that was cut off is never repaired: what is missing cannot be guessed. Prose
-is no prose when it is JSON or code only, and no answer may consist of what the model was told.
+complaints to the model, once. An answer that was cut off is never repaired: the missing part cannot be guessed. JSON or
+code alone does not count as prose, and no answer may consist of the model's instructions.
 
-What models write around their answers: thoughts, the marks of chat templates, a fence. Only what stands at the start
-or the end of an answer is debris, and a mark in its middle, outside of code: an answer may be about chat templates.
+Models write thoughts, the marks of chat templates or a fence around their answers. Such debris is removed only at the
+start or the end of an answer, and marks also in its middle, outside of code: an answer may be about chat templates.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _CUT = {
 
 
 def accept(call: ModelCall, completion: Completion) -> Answer | InvalidAnswer:
-    """Turn a completion into the role's answer, or into what to ask again.
+    """Turn a completion into the role's answer, or into the request to ask again.
 
     Raises:
         AnswerInvalid: it was the second try and the answer still cannot be used.
@@ -61,9 +61,9 @@ def accept(call: ModelCall, completion: Completion) -> Answer | InvalidAnswer:
 
 
 def draft_of(call: ModelCall, text: str) -> str:
-    """Return the whole sentences of prose that is still being written; empty where `accept` would not take them.
+    """Return the complete sentences of prose that is still being written; empty if `accept` would refuse them.
 
-    What begins with a brace or a fence may become JSON, and is not shown.
+    Text that begins with a brace or a fence may become JSON, and is not shown.
     """
     text = without_debris(text.strip(), is_json=False)
     sentences = [] if text.startswith(("{", "```")) else split_sentences(f"{text}.")  # else a short line is a heading
@@ -146,7 +146,7 @@ def _describe(error: ValueError) -> list[str]:
 async def answer_of(
     spec: RoleSpec[RequestT, AnswerT], request: RequestT, model: RoleModel, backend: Backend
 ) -> tuple[AnswerT, Usage, str]:
-    """Ask a role, once more if its answer breaks a rule; return the answer, what it used and the model that gave it.
+    """Ask a role, once more if its answer breaks a rule; return the answer, its usage and the model that gave it.
 
     Raises:
         ModelError: the model does not answer.
@@ -198,7 +198,7 @@ def without_debris(text: str, *, is_json: bool) -> str:
 
 
 def _behind_thoughts(text: str, *, is_json: bool) -> str:
-    """Return what follows thoughts that were opened before the answer started: only their end tag is here."""
+    """Return the text after thoughts that were opened before the answer started: only their end tag is here."""
     code = _code(text)
     ends = [tag.end() for tag in _THOUGHT.finditer(text) if not _is_in(code, tag.start())]
     if is_json:
@@ -207,7 +207,7 @@ def _behind_thoughts(text: str, *, is_json: bool) -> str:
 
 
 def _first_turn(text: str) -> str:
-    """Return what a model said before the first mark that has text before it, and behind those that have none."""
+    """Return a model's text before the first mark that has text before it; marks at the start are skipped."""
     code, start = _code(text), 0
     for mark in _MARK.finditer(text):
         if _is_in(code, mark.start()):
@@ -219,7 +219,7 @@ def _first_turn(text: str) -> str:
 
 
 def _within_json(text: str) -> str:
-    """Return a text without the marks before and behind its JSON; the texts in it are left alone."""
+    """Return a text without the marks before and behind its JSON; the strings in the JSON are left alone."""
     opening, closing = text.find("{"), text.rfind("}")
     if opening < 0 or closing < opening:
         return text
@@ -240,11 +240,11 @@ _OPENS = re.compile(r"[{\[]\s*(?:\"[^\"\n]*\"\s*(?:[:,]|\](?!\())|[{\[]\s*\"|\Z)
 _CLOSES = re.compile(r"[}\],:{\[\"]\s*\Z")
 _WORDS = re.compile(r"[^\W\d_]{2,}")
 _HEADING = re.compile(r"^[ \t]*#{1,6}[ \t].*$", re.MULTILINE)
-_MOST = 0.5  # of a text's characters, in lines of JSON
+_MOST = 0.5  # share of a text's characters that is in lines of JSON
 
 
 def not_prose(text: str) -> str:
-    """Return what a text is instead of prose, such as `JSON`; empty where it is prose, perhaps with code in it."""
+    """Return the kind of a text that is not prose, such as `JSON`; empty if it is prose, perhaps with code in it."""
     outside, position = "", 0
     for fence in fences(text):
         outside += text[position : fence.start] + "\n"

@@ -1,9 +1,9 @@
-"""How a request becomes what a model is sent: messages from a prompt file, and the schema of its answer.
+"""Turning a request into messages for a model, from a prompt file and the schema of the answer.
 
 A prompt is `fathom/prompts/{role}.md` with Jinja2 blocks: `system`, `user`, and `after` for roles with working memory.
-Each useful note comes between `user` and `after` as one assistant message of exactly four fields; what is asked stands
-last, so that requests begin alike. Text that tools read is in the user message only, delimited, and cannot close its
-own delimiter. What differs between providers is in `fathom.llm.dialects`.
+Each useful note comes between `user` and `after` as one assistant message of exactly four fields; the task stands last,
+so that requests begin alike. Text that tools read is in the user message only, delimited, and cannot close its own
+delimiter. `fathom.llm.dialects` holds the differences between providers.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from fathom.text.tokens import count_tokens
 from fathom.text.urls import file_of, host_of
 
 FOLDER = Path(__file__).parent.parent / "prompts"
-WARMER = 0.3  # added to the temperature for each time that a call was answered in vain
+WARMER = 0.3  # added to the temperature for each unusable answer to a call
 REPETITIONS = 2  # answers in which the model repeats itself, before the call has failed
 MARK = {"type": "ephemeral"}
 SAME_NOTES = frozenset({"researcher", "critic", "section"})  # roles that are asked again with the notes of before
@@ -54,7 +54,7 @@ def _attribute(text: str) -> str:
 
 
 def _place(url: str) -> str:
-    """Return the site or the name of the file that an address leads to."""
+    """Return the site of an address, or the name of the file to which it leads."""
     return host_of(url) or file_of(url)[1].rpartition(":")[2]
 
 
@@ -68,12 +68,12 @@ def _environment() -> Environment:
 
 @cache
 def prompt_hashes() -> dict[str, str]:
-    """Return the SHA-256 of each role's prompt file and of those that it imports."""
+    """Return the SHA-256 of each role's prompt file, computed with the files that it imports."""
     return {name: hashlib.sha256(b"".join(_files(f"{name}.md"))).hexdigest() for name in SPECS}
 
 
 def _files(name: str) -> Iterator[bytes]:
-    """Yield the bytes of a prompt file and of those that it imports."""
+    """Yield the bytes of a prompt file and of the files that it imports."""
     data = (FOLDER / name).read_bytes()
     yield data
     for other in sorted(filter(None, set(meta.find_referenced_templates(_environment().parse(data.decode()))))):
@@ -81,7 +81,7 @@ def _files(name: str) -> Iterator[bytes]:
 
 
 def instructions(call: ModelCall) -> str:
-    """Return the words, in small letters and one space apart, that tell a model what to do: none of its material."""
+    """Return the words of a model's instructions, in lowercase and one space apart, without its material."""
     schema = _schema(call)
     told = [_block(call, "system"), *_descriptions(schema), *(call.invalid.complaints if call.invalid else ())]
     return " | ".join(" ".join(re.findall(r"\w+", text.lower())) for text in told)
@@ -126,7 +126,8 @@ def messages(call: ModelCall, dialect: Dialect) -> list[PromptMessage]:
 
 
 def request_options(call: ModelCall, dialect: Dialect, repeated: int = 0) -> dict[str, Any]:
-    """Return what a call sends, as chat completions have it: messages, sampling, and how its schema is asked for.
+    """Return the options of a call for chat completions: messages, sampling, and the form in which its schema is
+    requested.
 
     `repeated`: how often the model has answered this very call by repeating itself.
     """
@@ -145,7 +146,8 @@ def request_options(call: ModelCall, dialect: Dialect, repeated: int = 0) -> dic
 
 
 def _marked(prompt: list[PromptMessage], least: int, *, notes: bool) -> list[PromptMessage]:
-    """Return messages with marks for a cache: behind what a role is always told, and behind the notes before its task.
+    """Return messages with marks for a cache: behind a role's constant instructions, and behind the notes before its
+    task.
 
     A mark costs something where nobody reads what it keeps, so there is none behind the task, behind notes that are
     sent once, and behind fewer than `least` tokens, which are not kept.
@@ -169,7 +171,7 @@ def _sampling(call: ModelCall, dialect: Dialect, repeated: int) -> dict[str, flo
 
 
 def varies(call: ModelCall, dialect: Dialect, repeated: int) -> bool:
-    """Return whether a call is sampled in another way once its answer was a repetition one more time."""
+    """Return whether one more repetitive answer would change the sampling of a call."""
     return _sampling(call, dialect, repeated + 1) != _sampling(call, dialect, repeated)
 
 
@@ -201,7 +203,7 @@ def _typed(
 
 
 _BOUNDS = ("minLength", "maxLength", "minItems", "maxItems", "minimum", "maximum")
-MOST_CHARACTERS, MOST_ITEMS = 300, 12  # of a string and a list whose field says nothing else
+MOST_CHARACTERS, MOST_ITEMS = 300, 12  # limits of a string and a list whose field states none
 
 
 def strict_schema(schema: dict[str, Any], *, bounds: bool) -> dict[str, Any]:

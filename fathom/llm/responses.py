@@ -1,8 +1,8 @@
-"""What arrives from a provider: a refusal as the error that says who must react, and a body with a limit.
+"""Responses of a provider: a refusal becomes the error that says who must react, and bodies have a limit.
 
-A limit on the body of a model's answer, that holds while it arrives. litellm searches what it cannot use for secrets:
-6 seconds of processor time for a megabyte, in which the event loop stands still and no deadline fires. So it never
-gets more than a model can have meant.
+The limit on the body of a model's answer holds while the answer arrives. litellm searches unusable answers for secrets:
+6 seconds of processor time for a megabyte, in which the event loop stands still and no deadline fires. So it never gets
+more than a model can have meant.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _NESTED = re.compile(r"^(?:(?:litellm\.)?\w*(?:Error|Exception)\b[\s:-]*)+")  # 
 
 
 def said(text: str, status: int) -> str:
-    """Return what a provider says went wrong, on one line: its message, out of JSON and the names of wrappers."""
+    """Return a provider's error message on one line, without JSON around it and the names of wrappers."""
     if _GATEWAY.search(text) and (raw := _RAW.search(text)):
         return said(_unescaped(raw[1]), status)
     if found := _MESSAGE.search(text):
@@ -74,7 +74,7 @@ def _failure(status: int, message: str, wait: float | None, provider: str) -> Mo
     return ModelRejected(message, next_step=remedy) if remedy else ProviderFailed(message, retry_after=wait)
 
 
-ERROR_BYTES = 2**16  # of an error or of what is no JSON
+ERROR_BYTES = 2**16  # bytes of an error or of a body that is not JSON
 TOKEN_BYTES = 32  # of JSON for a token; one of English takes 5, an escaped character 6
 EVENT_BYTES = 1_024  # of a stream for a token: about 300, more where the model's name is a path
 _STREAMS = ("event-stream", "ndjson", "eventstream")  # of OpenAI and Anthropic, Ollama, Amazon

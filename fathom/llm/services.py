@@ -1,4 +1,4 @@
-"""The state of the services behind the models: which rest, how many calls are in progress, when the next may start.
+"""The state of the services behind the models: their rests, the calls in progress, the start of the next call.
 
 All roles and runs of the process share it: what one call learns about a service saves the others the same wait.
 """
@@ -25,9 +25,9 @@ class Circuit:
     """A circuit breaker: lets requests to one service pass, or has them wait or refuses them while it rests.
 
     After `FAILURES` failures in a row, of at least two different requests, the service rests for `REST_SECONDS`: one
-    request that always fails says nothing about the others. Then one request passes as a probe, and the others wait
-    for what becomes of it. If it succeeds all pass again. If it fails those that wait are refused, and the service
-    rests twice as long as before, at most `LONGEST_REST`.
+    request that always fails says nothing about the others. Then one request passes as a probe, and the others wait for
+    its outcome. If it succeeds, all pass again. If it fails, the waiting requests are refused, and the service rests
+    twice as long as before, at most `LONGEST_REST`.
 
     After a silence it rests for at least twice as long as the silent request took: else a test of a service that takes
     requests and never answers would follow upon the other.

@@ -1,7 +1,8 @@
-"""How much a model holds, what a run learns of that, and what is left out of a request that is too long.
+"""The context windows of models: looking them up, learning them during a run, and shortening requests that are too
+long.
 
-Servers tell it in the list of their models, each under a name of its own. Ollama's list does not: it has a window of
-4,096 tokens unless it is asked for another, and leaves out the start of what is longer.
+Servers state the window in the list of their models, each under its own field name. Ollama's list does not: it has a
+window of 4,096 tokens unless it is asked for another, and leaves out the start of what is longer.
 """
 
 from __future__ import annotations
@@ -39,9 +40,9 @@ from fathom.text.tokens import count_tokens
 if TYPE_CHECKING:
     import httpx
 
-SECONDS = 5.0  # for a question to the server about itself
+SECONDS = 5.0  # seconds for a question to the server about itself
 MOST_BYTES = 2**24  # of its answer: gateways list thousands of models
-LEAST_WINDOW = 1_024  # with less, a number in a refusal is none
+LEAST_WINDOW = 1_024  # a smaller number in a refusal is not a window
 _TELLS_NOTHING = (TimeoutError, BodyTooLarge, ValueError, KeyError, TypeError, AttributeError)
 OLLAMA_DEFAULT = 4_096  # https://docs.ollama.com/context-length
 # By server: llama.cpp (within `meta`), vLLM and SGLang, LM Studio, OpenRouter and Together, Groq.
@@ -112,7 +113,7 @@ async def _asked(http: httpx.AsyncClient, method: str, path: str, **options: Any
 
 
 def overflow(status: int, text: str, message: str) -> ContextOverflow | None:
-    """Return the error of a refusal that says that the prompt is too long; None where it says something else."""
+    """Return the error of a refusal that says that the prompt is too long; None if it says something else."""
     if status != 413 and not (status in (400, 500) and _TOO_LONG.search(text)):
         return None
     error = ContextOverflow(message)
@@ -121,7 +122,7 @@ def overflow(status: int, text: str, message: str) -> ContextOverflow | None:
 
 
 def _told_window(text: str) -> int | None:
-    """Return the window that a refusal tells."""
+    """Return the window that a refusal states."""
     if not (found := _SAID.search(text)):
         return None
     tokens = int((found["n_ctx"] or found["tokens"]).replace(",", "")) * (1_000 if found["thousands"] else 1)
@@ -159,7 +160,7 @@ def _with(request: Request, **smaller: Sequence[object]) -> Request | None:
 
 
 def _part_of_memory(request: Remembering, focus: str, share: float) -> dict[str, Sequence[object]]:
-    """Return a share of the notes that are shown whole or, where none can be left out, of the briefs."""
+    """Return a share of the notes that are shown whole or, if none can be left out, of the briefs."""
     shown = request.shown
     kept = within_budget(shown, focus, int(sum(note.tokens for note in shown) * share))
     briefs = request.briefs if kept != shown else request.briefs[: int(len(request.briefs) * share)]
@@ -173,9 +174,9 @@ def _part_of_texts(texts: list[SourceText], focus: str, share: float, *, fill: b
 
 MARGIN = 1.25  # tokens of a model for one of our estimate: small vocabularies cut words into more pieces
 MESSAGE_TOKENS = 8  # that a chat template puts around a message
-ANSWER_SHARE = 1 / 3  # of the window, at most, is kept for the answer
-LEAST_SHARE = 0.1  # of the material is left when it is cut to fit
-CUTS = 8  # of the material, one after the other, until the request fits
+ANSWER_SHARE = 1 / 3  # maximum share of the window that is kept for the answer
+LEAST_SHARE = 0.1  # share of the material that is left when it is cut to fit
+CUTS = 8  # shares of the material, tried in turn until the request fits
 
 
 class Learnt:
@@ -211,12 +212,12 @@ class Learnt:
         self.dialect = replace(self.dialect, thinks=True)
 
     def holds(self, window: int | None) -> None:
-        """Take note of the window that a refusal tells."""
+        """Take note of the window that a refusal states."""
         if window:
             self.window = min(window, self.window or window)
 
     def asks(self, call: ModelCall) -> tuple[dict[str, Any], int]:
-        """Return what a call sends, and how long its answer may be."""
+        """Return the options of a call, and the maximum length of its answer."""
         options = request_options(call, self.dialect)
         return options, self.answer_tokens(call.model, sent_tokens(options))
 
@@ -262,8 +263,8 @@ def fitting(spec: RoleSpec[RequestT, AnswerT], model: RoleModel, window: int | N
 def spare_tokens(spec: RoleSpec[RequestT, AnswerT], request: RequestT, model: RoleModel, window: int | None) -> float:
     """Return how many more tokens of material fit a window beside a request and its answer; infinite of None.
 
-    It is below 0 where these do not fit themselves. It says the same before and after something is learnt of the model,
-    so requests may be made by it: with the schema in the prompt, and room for thoughts.
+    It is negative if these alone do not fit. The result does not change when something is learnt about the model, so
+    requests may be built with it: it assumes the schema in the prompt, and room for thoughts.
     """
     if window is None:
         return math.inf
@@ -273,7 +274,7 @@ def spare_tokens(spec: RoleSpec[RequestT, AnswerT], request: RequestT, model: Ro
 
 
 def sent_tokens(options: Mapping[str, Any]) -> int:
-    """Return how many tokens a request takes, with a margin. A schema that the server makes a grammar of takes none."""
+    """Return the tokens of a request, with a margin. A schema that the server turns into a grammar takes none."""
     messages = options["messages"]
     texts = [message["content"] for message in messages]
     texts.append(json.dumps(options.get("tools", "")))

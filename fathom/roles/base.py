@@ -1,4 +1,4 @@
-"""What every role has: a typed request, a typed answer, a prompt, and the rules that the answer must keep.
+"""The parts of every role: a typed request, a typed answer, a prompt, and the rules that the answer must keep.
 
 A role with working memory is shown notes whole, or a step's brief in their place.
 
@@ -23,7 +23,7 @@ from fathom.text.citations import cited_ids
 
 
 class Request(Model):
-    """What a role is asked. Its fields are the variables of the role's prompt."""
+    """A request to a role. Its fields are the variables of the role's prompt."""
 
 
 class Answer(Model):
@@ -43,7 +43,7 @@ def _schema_text(kind: type[Answer]) -> str:
 
 
 def bounds(characters: int | None = None, items: int | None = None) -> dict[str, Any]:
-    """Return what a field adds to the schema of servers that keep to bounds while they decode (`json_schema_extra`).
+    """Return a field's bounds for the schema of servers that enforce them while decoding (`json_schema_extra`).
 
     They end a string or list in which a small model would repeat itself. A longer answer of another model is fine.
     """
@@ -52,15 +52,15 @@ def bounds(characters: int | None = None, items: int | None = None) -> dict[str,
 
 
 class Remembering(Request):
-    """The useful notes, and the briefs that stand for some of them.
+    """The useful notes, and the briefs that replace some of them.
 
-    A role is shown the briefs and the notes for which none stands. `notes` has the others too, for who answers without
-    a model, and for a role that wants to read them.
+    A role is shown the briefs and the notes that no brief replaces. `notes` has the replaced notes too, for the backend
+    without a model, and for a role that wants to read them.
     """
 
     notes: list[Note]
     briefs: list[Brief] = Field([], exclude_if=not_)
-    whole: list[str] = Field([], exclude_if=not_)  # files of notes that are shown although a brief stands for them
+    whole: list[str] = Field([], exclude_if=not_)  # files of notes that are shown although a brief replaces them
 
     @property
     def shown(self) -> list[Note]:
@@ -112,14 +112,14 @@ AnswerT = TypeVar("AnswerT", bound=Answer)
 class RoleSpec(Generic[RequestT, AnswerT]):
     """A role's contract."""
 
-    name: str  # also of the prompt file
-    role: Role  # which model answers
+    name: str  # also the name of the prompt file
+    role: Role  # the role whose model answers
     request: type[RequestT]
     answer: type[AnswerT]  # `Text` is sent and received as it is, without JSON
     # Corrects what needs no model: shortens what is too long, drops ids that were never given.
     normalize: Callable[[RequestT, AnswerT], AnswerT] = lambda _request, answer: answer
     # Returns the rules that the normalized answer breaks.
     check: Callable[[RequestT, AnswerT], list[Complaint]] = lambda _request, _answer: []
-    addresses: bool = False  # may be in an answer: only where no reader sees it, as the input of a tool
-    schema: Callable[[RequestT], dict[str, Any]] | None = None  # narrower than the type where the request knows more
-    draft: Callable[[RequestT, str], Draft] | None = None  # of a `Text` that readers see while it is written
+    addresses: bool = False  # may be in an answer only if no reader sees it, as in the input of a tool
+    schema: Callable[[RequestT], dict[str, Any]] | None = None  # narrower than the type if the request knows more
+    draft: Callable[[RequestT, str], Draft] | None = None  # whether readers see a `Text` while it is written

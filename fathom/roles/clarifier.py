@@ -1,4 +1,4 @@
-"""The clarifier says what a query leaves open, before anything is planned: what to ask, and what else to assume."""
+"""The clarifier finds the ambiguities of a query before the planning: the questions to ask, and the assumptions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MOST_QUESTIONS = 3
 
 
 class ClarifyRequest(Request):
-    """A query, and what there is to research it with."""
+    """A query, and the tools and documents for its research."""
 
     query: str
     today: str  # ISO date

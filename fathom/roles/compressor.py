@@ -20,15 +20,15 @@ SUMMARY_SENTENCES = 10
 
 
 class CompressRequest(Request):
-    """All that the compressor may know: its place in the plan, the tool, and the raw output or a part of it."""
+    """Everything that the compressor may know: its place in the plan, the tool, and the raw output or a part of it."""
 
     plan_title: str
     step_title: str
     step_description: str
-    also: list[str] = Field([], exclude_if=not_)  # titles and descriptions of other steps, for which it is read too
+    also: list[str] = Field([], exclude_if=not_)  # titles and descriptions of other steps that the output serves
     tool_name: str
     texts: list[SourceText]  # whole or in parts, in reading order
-    page_tokens: int  # that the note may take for each source
+    page_tokens: int  # tokens that the note may take for each source
 
 
 class CompressAnswer(Answer):
@@ -54,7 +54,7 @@ class CompressAnswer(Answer):
 
 
 def _normalize(request: CompressRequest, answer: CompressAnswer) -> CompressAnswer:
-    """Cut what is too long and drop ids that were never given; if there is one source only, every bullet cites it."""
+    """Cut long texts and drop ids that were never given; if there is only one source, every bullet cites it."""
     known = [text.source_id for text in request.texts]
     bullets = [with_known_ids(bullet, known) for bullet in answer.extraction]
     if len(set(known)) == 1:
@@ -74,10 +74,10 @@ def _check(_request: CompressRequest, answer: CompressAnswer) -> list[Complaint]
 
 
 def merged(answers: Sequence[CompressAnswer]) -> CompressAnswer:
-    """Return one note of the answers to several requests about one output: useful if any of them is.
+    """Return one note from the answers to several requests about one output: useful if any answer is.
 
-    It has the title of the first that is useful, at most 10 sentences of their summaries, shared out among them, and
-    all of their bullets in order, each once.
+    The note has the title of the first useful answer, up to 10 sentences of the summaries, shared out among the
+    answers, and all of the bullets in order, each once.
     """
     useful = [answer for answer in answers if answer.is_useful]
     if len(useful) < 2:
@@ -92,7 +92,7 @@ def merged(answers: Sequence[CompressAnswer]) -> CompressAnswer:
 
 
 def _shared_out(summaries: Sequence[Sequence[str]], most: int) -> list[Sequence[str]]:
-    """Return the first sentences of each summary, as many of each as possible, and at most so many in all."""
+    """Return the first sentences of each summary, up to a total, shared out evenly."""
     counts = [0] * len(summaries)
     for turn in range(most):
         for number, summary in enumerate(summaries):

@@ -15,12 +15,12 @@ class Objection(Request):
     """A sentence of a section that should not stand as it is, and why."""
 
     number: int  # from 1
-    sentence: str  # in Markdown, with its citations
+    sentence: str  # the sentence in Markdown, with its citations
     context: str
     verdict: str  # "contradicted" or "not stated"
     reason: str
-    passages: list[str]  # of the sources, each behind its id; the deciding ones first
-    elsewhere: list[str] = Field([], exclude_if=not_)  # of the run's other sources, what bears on it
+    passages: list[str]  # passages of the sources, each behind its id; the deciding ones first
+    elsewhere: list[str] = Field([], exclude_if=not_)  # passages of the run's other sources that bear on it
 
 
 class CorrectionRequest(Request):
@@ -29,7 +29,7 @@ class CorrectionRequest(Request):
     query: str
     heading: str
     objections: list[Objection]
-    source_ids: list[str]  # that a correction may cite
+    source_ids: list[str]  # ids that a correction may cite
 
 
 class Correction(Answer):

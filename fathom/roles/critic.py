@@ -23,8 +23,8 @@ class ReflectRequest(Remembering):
     today: str
     plan: Plan
     round: int
-    max_follow_ups: int  # steps that the next round may have; 0 when there is none
-    remarks: list[Remark] = Field([], exclude_if=not_)  # that the next round must take up
+    max_follow_ups: int  # maximum number of steps in the next round; 0 if there is no next round
+    remarks: list[Remark] = Field([], exclude_if=not_)  # remarks that the next round must take up
 
 
 class StepVerdict(Answer):

@@ -1,7 +1,7 @@
 """The judge says of each claim whether the passages of its sources support it; its verdict decides.
 
-It is shown claims in batches, with the passages of all sources that they cite, each once. What it does not find is
-searched for again in the whole sources, with the words that it gives, before its second answer counts.
+It is shown claims in batches, with the passages of all sources that they cite, each once. A claim that it does not find
+is searched for again in the whole sources, with the words that it gives, before its second answer counts.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class ShownPassage(Request):
     """A passage of a source, numbered through the request, and its place in the run's files."""
 
     number: int  # from 1
-    headings: str  # above it, the highest first
+    headings: str  # headings above it, the highest first
     text: str
     artifact_file: str
     start: int  # byte offsets
@@ -36,24 +36,24 @@ class ShownSource(Request):
     title: str
     address: str
     published: str
-    fields: dict[str, str]  # of its header
-    whole: bool  # whether the passages are all that was read of it
+    fields: dict[str, str]  # fields of its header
+    whole: bool  # whether the passages cover everything that was read of it
     passages: list[ShownPassage]
 
 
 class JudgedClaim(Request):
-    """A claim of the report: what it says, what stands around it, and which sources it cites."""
+    """A claim of the report: its text, its context, and its sources."""
 
     number: int  # from 1 in the request
     sentence: str
     context: str
     kind: str  # "sentence", "row" or "code"
     source_ids: list[str]
-    cited: bool  # else the sources are those that are cited around it
+    cited: bool  # otherwise the sources are cited around it
 
     @property
     def key(self) -> tuple[str, tuple[str, ...]]:
-        """What tells the claim from others: its sentence, and the ids of the sources that have to say it."""
+        """The key of the claim: its sentence, and the ids of the sources that have to say it."""
         return self.sentence, tuple(self.source_ids)
 
 
@@ -101,7 +101,7 @@ class JudgeAnswer(Answer):
 
 
 def _normalize(request: JudgeRequest, answer: JudgeAnswer) -> JudgeAnswer:
-    """Drop what was not asked, what is there twice, and numbers of passages that were not shown."""
+    """Drop verdicts that were not asked for, repetitions, and numbers of passages that were not shown."""
     asked, shown = {claim.number for claim in request.claims}, request.passages
     first = {opinion.claim: opinion for opinion in reversed(answer.opinions) if opinion.claim in asked}
     return JudgeAnswer(

@@ -17,7 +17,7 @@ from fathom.text.terms import any_holds, query_terms
 
 
 class EarlierReport(Model):
-    """What a follow-up's planner knows of the report before."""
+    """The earlier report, as the planner of a follow-up sees it."""
 
     asked: str  # the follow-up as it was typed
     question: str
@@ -26,20 +26,20 @@ class EarlierReport(Model):
 
 
 class PlanRequest(Request):
-    """A query, and what there is to research it with."""
+    """A query, and the tools and documents for its research."""
 
     query: str
     today: str  # ISO date
     max_steps: int
     tools: dict[str, str]  # name -> description
     documents: list[Document] = []  # the local documents that look closest to the query, by name only
-    # What is empty is left out, so that the requests of a run that does without stay the same.
+    # Empty fields are left out, so that the requests of runs without them stay the same.
     searching: list[str] = Field([], exclude_if=not_)  # names of the tools to choose from for each step
     clarifications: list[Clarification] = Field([], exclude_if=not_)  # what people said
-    draft: Plan | None = Field(None, exclude_if=not_)  # the plan that is to be changed
+    draft: Plan | None = Field(None, exclude_if=not_)  # the plan to be changed
     remark: str = Field("", exclude_if=not_)  # how
     earlier: EarlierReport | None = Field(None, exclude_if=not_)  # of a follow-up
-    questions: list[str] = Field([], exclude_if=not_)  # of the template: research of its kind answers them all
+    questions: list[str] = Field([], exclude_if=not_)  # of the template: each must be answered
 
 
 StepId = str | int
@@ -77,7 +77,7 @@ class PlannedStep(Answer):
 
 
 def _known(choices: type[Kind] | type[Width]) -> Callable[[Any], Any]:
-    """Return a validator for which a word that is none of the choices is no judgement: the plan is worth more."""
+    """Return a validator that ignores a word that is not a choice: the plan is worth more than the judgement."""
     return lambda value: value if value in list(choices) else None
 
 
@@ -100,7 +100,7 @@ class PlanAnswer(Answer):
     def plan(self) -> Plan:
         """Return the plan as the pipeline keeps it.
 
-        If ids are used twice or steps depend on each other in a circle, which the model was told once, the steps are
+        If ids are used twice or steps depend on each other in a circle, although the model was told once, the steps are
         numbered in their order and depend on none.
         """
         steps = [step.planned() for step in self.steps]
@@ -172,7 +172,7 @@ def _check(request: PlanRequest, answer: PlanAnswer) -> list[Complaint]:
     complaints = plan_complaints(answer.steps)
     said = [text for step in answer.steps for text in (step.title, step.description, *step.queries)]
     comparable = said and not request.earlier and not _one_word(request.query)
-    # Models that are too small for planning write of something else.
+    # Models that are too small for planning write about something else.
     if comparable and not any_holds(query_terms(request.query), said):
         complaints.append(Complaint("No step has a word of the question: plan what it asks, in its language."))
     return complaints

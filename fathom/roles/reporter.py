@@ -17,23 +17,23 @@ from fathom.text.citations import cited_ids, with_known_ids, without_citations
 from fathom.text.terms import query_terms
 
 MAX_SECTIONS = 10
-ANSWER_CHARS = 140  # most characters of an answer, without its citations
+ANSWER_CHARS = 140  # maximum characters of an answer, without its citations
 HEADING_CHARS = 120
 TITLE_WORDS = 20  # a longer title is a sentence or two
 
 
 class OutlineRequest(Remembering):
-    """All that the report can use."""
+    """The question and the evidence for an outline."""
 
     query: str
     today: str
     plan: Plan
     open_questions: list[str] = []
     contradictions: list[Contradiction] = []
-    authority: dict[str, float] = {}  # how far the sources can be trusted, by id, 0 to 1; whatever their relevance
+    authority: dict[str, float] = {}  # trust in the sources, by id, 0 to 1, regardless of their relevance
     passages: list[SourceText] = []  # of the notes' sources, for a writer without a model
     words: int | None = None  # approximate length of the report
-    sections: list[TemplateSection] = Field([], exclude_if=not_)  # of the template, which follow the answer
+    sections: list[TemplateSection] = Field([], exclude_if=not_)  # sections of the template, which follow the answer
 
 
 class OutlinedSection(Answer):
@@ -66,7 +66,7 @@ class OutlineAnswer(OverviewAnswer):
 
 
 class SectionRequest(Remembering):
-    """One section of the outline, with the notes it uses, and the briefs of what it does not use."""
+    """One section of the outline, with the notes it uses, and the briefs of the other notes."""
 
     query: str
     today: str
@@ -74,9 +74,9 @@ class SectionRequest(Remembering):
     outlined: list[OutlinedSection]  # all sections, in order
     position: int  # index of the section among them
     written: list[str]  # the sections already written with their headings, as Markdown that cites by source id
-    passages: list[SourceText] = []  # of the notes' sources, read again for this section
+    passages: list[SourceText] = []  # passages of the notes' sources, read again for this section
     words: int | None = None  # approximate length of the section
-    sections: list[TemplateSection] = Field([], exclude_if=not_)  # of the template, from position 1 on
+    sections: list[TemplateSection] = Field([], exclude_if=not_)  # sections of the template, from position 1 on
 
     @property
     def section(self) -> OutlinedSection:
@@ -85,7 +85,7 @@ class SectionRequest(Remembering):
 
     @property
     def is_given(self) -> bool:
-        """Whether the template has this section: then it stays, also with nothing in it."""
+        """Whether the template has this section, which then stays even if empty."""
         return self.position > 0 and bool(self.sections)
 
 
@@ -123,7 +123,7 @@ def _one_line(heading: str) -> str:
 
 
 def _title(request: OutlineRequest, title: str) -> str:
-    """Return the report's title: the question where the model's is no title of this report, but a remark."""
+    """Return the report's title: the question if the model's title is a remark and not a title."""
     title = _one_line(title)
     steps = " ".join(step.title for step in request.plan.steps)
     about = {*query_terms(request.query), *query_terms(f"{request.plan.plan_title} {steps}")}
@@ -132,7 +132,7 @@ def _title(request: OutlineRequest, title: str) -> str:
 
 
 def _normalize_outline(request: OutlineRequest, answer: OutlineAnswer) -> OutlineAnswer:
-    """Shorten the title and headings, drop what is there twice or was never given, and follow the template."""
+    """Shorten the title and headings, drop repetitions and ids that were never given, and follow the template."""
     known = {str(step.step_id) for step in request.plan.steps}
     seen: set[str] = set()
     sections: list[OutlinedSection] = []
@@ -147,7 +147,7 @@ def _normalize_outline(request: OutlineRequest, answer: OutlineAnswer) -> Outlin
 
 
 def _of_template(request: OutlineRequest, sections: list[OutlinedSection]) -> list[OutlinedSection]:
-    """Return the section that answers, then those of the template, with what the outline says about them."""
+    """Return the section that answers, then the template's sections, with the outline's descriptions of them."""
     by_heading = {section.heading.casefold(): section for section in sections}
     headings = [_one_line(each.title) or each.title for each in request.sections]
     planned = [by_heading.pop(heading.casefold(), None) for heading in headings]

@@ -15,9 +15,9 @@ from fathom.text.citations import with_known_ids
 from fathom.text.terms import any_holds, query_terms
 
 BRIEF_TOKENS = 1_000
-"""Tokens that a step's brief may have."""
+"""Maximum tokens of a step's brief."""
 BRIEF_FROM = 3 * BRIEF_TOKENS
-"""Tokens of a step's notes from which a brief costs less than it saves where the notes would be read four times."""
+"""Tokens of a step's notes from which a brief costs less than it saves, if the notes would be read four times."""
 _BRIEF_CHARS = 4 * BRIEF_TOKENS
 
 
@@ -31,10 +31,10 @@ class ResearchRequest(Remembering):
     tools: dict[str, str]  # name -> description of the tool and its input
     searching: list[str]  # names of the tools that take a search query
     tried: list[ToolCall]  # calls already made for this step
-    found_nothing: list[ToolCall] = Field([], exclude_if=not_)  # those that brought nothing useful
-    last: bool = False  # whether it is not asked again for this step
-    brief_tokens: int = Field(0, exclude_if=not_)  # that its brief may have; 0: none is wanted
-    wanted: list[str] = Field([], exclude_if=not_)  # of a follow-up: its own words, new since the question before
+    found_nothing: list[ToolCall] = Field([], exclude_if=not_)  # calls that brought nothing useful
+    last: bool = False  # whether this is the last decision for this step
+    brief_tokens: int = Field(0, exclude_if=not_)  # tokens that the step's brief may have; 0: no brief is wanted
+    wanted: list[str] = Field([], exclude_if=not_)  # of a follow-up: words that the earlier question did not have
 
 
 class ToolCallAnswer(Answer):
@@ -61,7 +61,7 @@ def _key(call: ToolCall | ToolCallAnswer) -> tuple[str, str]:
 
 
 def _normalize(request: ResearchRequest, answer: ResearchAnswer) -> ResearchAnswer:
-    """Drop repeated calls and those beyond the breadth; the first call of all is the question if none bears on it."""
+    """Drop repeated calls and calls beyond the breadth; the run's first call is the question if no call bears on it."""
     tried = {_key(call) for call in request.tried}
     new: dict[tuple[str, str], ToolCallAnswer] = {}
     for call in answer.calls:
@@ -77,7 +77,7 @@ def _normalize(request: ResearchRequest, answer: ResearchAnswer) -> ResearchAnsw
 
 
 def _on_topic(request: ResearchRequest, calls: Sequence[ToolCallAnswer]) -> bool:
-    """Whether a call names something of the question, or of a step that does; the plans of small models may not."""
+    """Whether a call has words of the question, or of a step that has some; plans of small models may have none."""
     asked, title = set(query_terms(request.query)), set(query_terms(request.step.title))
     return any_holds(asked | title if asked & title else asked, (call.input for call in calls))
 
