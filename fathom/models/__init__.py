@@ -1,6 +1,6 @@
-"""The data of a research run, from the plan to the result: what the pipeline passes on, stores and reads back.
+"""The data of a research run, from the plan to the result, which the pipeline passes on, stores and reads back.
 
-What a language model fills is defined with its role in `fathom.roles`.
+`fathom.roles` defines the models that a language model fills.
 """
 
 from fathom.models.evidence import (

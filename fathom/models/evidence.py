@@ -23,40 +23,40 @@ SourceKind = Literal["web", "document", "mcp"]
 
 
 class Bibliographic(Model):
-    """What a catalogue says of a work, for the reference to it; what is not known is empty."""
+    """A catalogue's entry of a work, for the reference to it; unknown fields are empty."""
 
     authors: list[str] = []  # in their order, as the catalogue writes them: "Ada Lovelace" or "Lovelace, Ada"
     doi: str = ""  # without a prefix, in lower case: 10.1234/abc
     venue: str = ""  # the journal, proceedings, repository or site
     licence: str = ""
     full_text: str = ""  # the address of an open copy of the whole text
-    archived: str = ""  # the day of that copy, in ISO 8601, where it is the archive's and the page itself is gone
+    archived: str = ""  # the day of an archived copy, in ISO 8601, if the page itself is gone
     retracted: bool = False
 
     def completed(self, other: Bibliographic) -> Bibliographic:
-        """Return what is known here and, where nothing is, what is known there: catalogues differ in what they have."""
+        """Return this entry with its empty fields filled from another one: catalogues differ in their fields."""
         return Bibliographic.model_validate({**other.model_dump(), **self.model_dump(exclude_defaults=True)})
 
 
 class Referenced(Model):
-    """What is cited, with what a catalogue says of it if one does."""
+    """A cited work, with its catalogue entry if there is one."""
 
     reference: Bibliographic | None = Field(None, exclude_if=not_)
 
 
 class Source(Referenced):
-    """Where a text comes from. `source_id` is `S` and at least six hex digits of the canonical URL's SHA-256."""
+    """The origin of a text. `source_id` is `S` and at least six hex digits of the canonical URL's SHA-256."""
 
     source_id: str
     url: str
     title: str
     kind: SourceKind
     location: str = ""  # a heading or page inside the document
-    published: str = ""  # as the vendor gives it
+    published: str = ""  # in the vendor's format
     score: float = 0.0  # the vendor's relevance, comparable within one query only
     full: bool = True  # False: only an excerpt was read so far
-    digest: str = ""  # first digits of the SHA-256 of the text that was read
-    fields: dict[str, str] = Field({}, exclude_if=not_)  # what its header says of it, in order: Status, Author
+    digest: str = ""  # first digits of the SHA-256 of its text
+    fields: dict[str, str] = Field({}, exclude_if=not_)  # fields of its header, in order: Status, Author
 
     @property
     def key(self) -> str:
@@ -69,7 +69,7 @@ class Source(Referenced):
 
 
 def described(sources: Iterable[Source]) -> Bibliographic | None:
-    """Return what the catalogues that found a source say of it together."""
+    """Return the source with the merged entries of the catalogues that found it."""
     known = [source.reference for source in sources if source.reference]
     return reduce(Bibliographic.completed, known) if known else None
 
@@ -94,14 +94,14 @@ class Document(Model):
 
 
 class UnreadFile(Model):
-    """A file of the user's that was not read, or only in part; `path` is as it would be cited, `docs:notes/a.pdf`."""
+    """A user's file that was not read, or only in part; `path` has the form of citations, `docs:notes/a.pdf`."""
 
     path: str
     reason: str
 
 
 class Survey(Model):
-    """The local documents that come close to a question, and the files that no search can find."""
+    """The local documents closest to a question, and the files that no search can find."""
 
     documents: list[Document] = []
     unread: list[UnreadFile] = []
@@ -136,14 +136,14 @@ class Charge(Model):
 
 
 class ToolOutput(Model):
-    """What a tool returns: the whole texts that it read. Structured output is stored as JSON, other as plain text."""
+    """The output of a tool: the whole texts that it read. Structured output is stored as JSON, else as text."""
 
     results: list[SourceText]
     failures: list[ToolFailure] = []  # parts of the call that failed while others succeeded
     structured: bool = True
     cached: bool = False  # all of it comes from the cache of earlier calls
     retrieved: str = ""  # ISO 8601, UTC: when the oldest part was retrieved, if that was before the call
-    found_by: dict[str, list[str]] = {}  # the vendors that found each source, by id, where several were asked together
+    found_by: dict[str, list[str]] = {}  # the vendors that found each source, by id, if several were asked together
     charges: list[Charge] = []
 
 
@@ -194,7 +194,7 @@ class Note(Model):
     source_ids: list[str]
     titles: dict[str, str] = {}  # of the sources, by id, with the words of their addresses
     dates: dict[str, str] = {}  # of the local documents that state one, by id: YYYY-MM-DD or YYYY-MM
-    tokens: int = 0  # of the injected message
+    tokens: int = 0  # tokens of the injected message
     also: list[str] = Field([], exclude_if=not_)  # ids of other steps that it serves
 
     @property
@@ -208,9 +208,9 @@ class Note(Model):
         return {source_id for text in (self.summary, *self.extraction) for source_id in _ID.findall(text)}
 
     def quotations(self) -> Iterator[tuple[str, tuple[str, ...]]]:
-        """Yield what the note quotes, each with the ids of its sources: first from its summary, then its bullets.
+        """Yield the quotations of the note, each with the ids of its sources: first from its summary, then its bullets.
 
-        What the summary says without a source is the note's own wording and left out.
+        Sentences of the summary without a source are the note's own wording and left out.
         """
         for text in (self.summary, *self.extraction):
             for quoted in _QUOTED.finditer(text):
@@ -222,9 +222,9 @@ class Note(Model):
 
 
 class Brief(Model):
-    """What the notes of a step say together, shorter than they are, with the ids of their sources.
+    """A summary of all notes of a step, with the ids of their sources.
 
-    It stands for the notes of these `files`, which are their `artifact_file`s, where the research is seen as a whole.
+    It replaces the notes of these `files` (their `artifact_file`s) wherever a role sees the research as a whole.
     """
 
     step_id: str | int
@@ -233,12 +233,12 @@ class Brief(Model):
 
 
 def told_by(briefs: Iterable[Brief]) -> set[str]:
-    """Return the files of the notes for which some briefs stand."""
+    """Return the files of the notes that some briefs replace."""
     return {file for brief in briefs for file in brief.files}
 
 
 def untold(notes: Iterable[Note], briefs: Iterable[Brief]) -> list[Note]:
-    """Return the notes for which no brief stands."""
+    """Return the notes that no brief replaces."""
     told = told_by(briefs)
     return [note for note in notes if note.artifact_file not in told]
 
@@ -249,10 +249,10 @@ def noted(notes: Iterable[Note]) -> set[str]:
 
 
 class Usage(Model):
-    """What model calls took, with the seconds spent waiting. `cost_usd` is None when a price is not known.
+    """The usage of model calls, with the seconds spent waiting.
 
-    Of the tokens of the prompt, the provider has read `cached_tokens` from its cache and written `cache_write_tokens`
-    to it.
+    `cost_usd` is None when a price is not known. The provider read `cached_tokens` of the prompt from its cache and
+    wrote `cache_write_tokens` to it.
     """
 
     llm_calls: int = 0
@@ -314,13 +314,14 @@ Share = Annotated[float, Field(ge=0, le=1)]
 class Verdict(StrEnum):
     """Whether the cited sources support a claim.
 
-    Words alone say `supported` of what a source says word for word or cell by cell, and `not_stated` of a number, date,
-    name or code that no cited source has anywhere. All else a model judges; where none does, it is `not_checked`.
+    Words alone decide `supported`, if a source says the claim word for word or cell by cell, and `not_stated`, if no
+    cited source has a number, date, name or code of it. A model judges all other claims; without a model they are
+    `not_checked`.
     """
 
     supported = "supported"
     contradicted = "contradicted"  # a cited source says otherwise: only a model says so
-    not_stated = "not_stated"  # no cited source says it, and none rules it out
+    not_stated = "not_stated"  # no cited source says it, and none contradicts it
     not_checked = "not_checked"
 
     @property
@@ -335,7 +336,7 @@ class Verdict(StrEnum):
 
     @classmethod
     def _missing_(cls, value: object) -> Verdict | None:
-        # Runs stored before 0.3 were checked by words alone, which are no reason to doubt a sentence.
+        # Runs stored before 0.3 were checked by words alone, which give no reason to doubt a sentence.
         return cls.not_checked if value in ("weak", "unsupported") else None
 
 
@@ -368,7 +369,7 @@ class Quote(Model):
 
 
 class Judgement(Model):
-    """What a model said of a claim; `searches` is 2 where it was asked again, with what a second search found."""
+    """A model's verdict on a claim; `searches` is 2 if it was asked again, with passages from a second search."""
 
     verdict: Verdict
     model: str
@@ -379,8 +380,8 @@ class Judgement(Model):
 class Claim(Model):
     """One sentence of the report, checked.
 
-    `quotes` begins with the passages by which a model judged it, or that have it word for word; else they come nearest
-    to it. `complaints` are numbers, dates, names and code that no cited source has anywhere, by words alone.
+    `quotes` begins with the passages by which a model judged it, or that have it word for word; otherwise with the
+    closest passages. `complaints` are numbers, dates, names and code that no cited source has anywhere, by words alone.
     """
 
     number: int  # in the report, from 1
@@ -388,14 +389,14 @@ class Claim(Model):
     sentence: str  # without its citations
     source_ids: list[str]
     verdict: Verdict
-    score: Share  # share of its words that the nearest passages have
+    score: Share  # share of its words that the closest passages have
     quotes: list[Quote] = []
     complaints: list[str] = []
     corroboration: Corroboration = Field(
         Corroboration.unverified, validation_alias=AliasChoices("corroboration", "standing")
     )  # `standing` in runs stored before 0.2
     corroborating: list[Quote] = []  # one of each source that supports it alone
-    contradicting: list[Quote] = []  # of sources that say the same with another number or date, or deny it
+    contradicting: list[Quote] = []  # of sources that give another number or date, or deny it
     judgement: Judgement | None = None
 
 
@@ -432,7 +433,7 @@ class SourceQuality(Model):
 
 
 class Problem(Model):
-    """Something that is not as the record says. `claim` is its number; 0 where it concerns a file as a whole."""
+    """A difference from the record. `claim` is the number of its claim; 0 if it concerns a whole file."""
 
     file: str
     message: str

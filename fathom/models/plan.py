@@ -1,7 +1,7 @@
-"""The plan, which is also the checklist, the critic's view of the evidence, and what a run asks of people.
+"""The plan, which is also the checklist; the critic's view of the evidence; and a run's questions to people.
 
-What a plan need not have is left out where it is stored and asked about, so that without it every request is the same
-as before there was such a thing.
+Optional fields of a plan are omitted from storage and requests when unset, so that requests without them stay the same
+as before the fields existed.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class Model(BaseModel):
-    """Base of all models: frozen; unknown fields, infinite numbers and those that are none (NaN) are errors."""
+    """Base of all models: frozen; unknown fields, infinite numbers and NaN are errors."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
@@ -33,7 +33,7 @@ class StepStatus(StrEnum):
 
     @property
     def words(self) -> str:
-        """What became of a step, for a person."""
+        """The outcome of a step in words."""
         return "answered in part" if self is StepStatus.in_progress else self.value
 
 
@@ -65,7 +65,7 @@ class Width(StrEnum):
 
 
 class Remark(Model):
-    """What a person told a run while it was researching. `at` is an ISO 8601 time in UTC."""
+    """A person's remark to a run during its research. `at` is an ISO 8601 time in UTC."""
 
     text: str
     author: str
@@ -96,7 +96,7 @@ class PlanStep(Model):
 
 
 class Clarification(Model):
-    """What a person said to a question about the query, or what was assumed because nobody did."""
+    """A person's answer to a question about the query, or the assumption made because nobody answered."""
 
     question: str
     answer: str
@@ -106,11 +106,11 @@ class Clarification(Model):
 
 
 class Plan(Model):
-    """What will be researched; also the checklist that the critic updates."""
+    """The plan of the research; also the checklist that the critic updates."""
 
     plan_title: str
     steps: list[PlanStep]
-    kind: Kind | None = Field(None, exclude_if=_absent)  # as the planner judged, as is the next one
+    kind: Kind | None = Field(None, exclude_if=_absent)  # the planner's judgement, as is the next field
     width: Width | None = Field(None, exclude_if=_absent)
     remarks: list[Remark] = Field([], exclude_if=_absent)
     clarifications: list[Clarification] = Field([], exclude_if=_absent)
@@ -120,7 +120,7 @@ class Plan(Model):
         return next((s for s in self.steps if str(s.retries) == str(step.step_id)), None)
 
     def state_of(self, step: PlanStep, now: Collection[str] = ()) -> str:
-        """Return the status of a step, for a person: `blocked, again as R2_1`; `now` are the ids of those in work."""
+        """Return the status of a step in words: `blocked, again as R2_1`; `now` holds the ids of steps in progress."""
         if str(step.step_id) in now:
             return "in progress"
         again = self.retry_of(step)
@@ -158,7 +158,7 @@ class Reflection(Model):
 def insufficiency(score: int, wanted: int, reason: str) -> str:
     """Return as a clause that the critic's score of the evidence, 1 to 10, is too low; nothing if it is not, or 0.
 
-    `reason` is the critic's, of which at most `REASON_CHARS` characters are kept.
+    `reason` is the critic's; at most `REASON_CHARS` characters of it are kept.
     """
     if not 0 < score < wanted:
         return ""
@@ -167,7 +167,7 @@ def insufficiency(score: int, wanted: int, reason: str) -> str:
 
 
 class Matter(StrEnum):
-    """What a question to a person is about."""
+    """The subject of a question to a person."""
 
     question = "question"
     plan = "plan"
@@ -175,7 +175,7 @@ class Matter(StrEnum):
 
 
 class OpenQuestion(Model):
-    """What the query leaves open, and what is assumed unless somebody says otherwise."""
+    """An ambiguity of the query, and the assumption that is made unless somebody says otherwise."""
 
     question: str
     default: str
@@ -186,7 +186,7 @@ class Asked(Model):
 
     matter: Matter
     query: str
-    number: int = 1  # of the times that the run asks about this matter
+    number: int = 1  # how many times the run has asked about this matter, including this one
     questions: list[OpenQuestion] = []  # of `question`
     plan: Plan | None = None  # of `plan`
     report: str = ""  # of `report`: its Markdown
@@ -194,7 +194,7 @@ class Asked(Model):
 
 
 class Reply(Model):
-    """What a person replied; without anything else, that all is well as it is."""
+    """A person's reply; an empty one accepts everything as it is."""
 
     answers: list[str] = []  # one for each question
     plan: Plan | None = None  # the plan as the person edited it
@@ -205,7 +205,7 @@ class Reply(Model):
     at: str = ""  # ISO 8601, UTC
 
     def clarifications(self, questions: list[OpenQuestion]) -> list[Clarification]:
-        """Return what is now known of each question."""
+        """Return the clarification of each question."""
         return [
             Clarification(question=asked.question, answer=answer, assumed=self.assumed, by=self.by, at=self.at)
             for asked, answer in zip(questions, self.answers, strict=True)

@@ -1,4 +1,4 @@
-"""The report, how a run ends, what it could not answer, and a batch of runs."""
+"""The report, the ending of a run, unanswered questions, and a batch of runs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class AbsentWord(Model):
 
 
 class Holdings(Model):
-    """What a search tool can find. `documents`, `language` and `absent` are unknown of the web."""
+    """The holdings of a search tool. `documents`, `language` and `absent` are unknown for the web."""
 
     tool: str
     where: list[str]  # folders and files, or a name such as "the web"
@@ -37,7 +37,7 @@ class Catalogue(Model):
 
 
 class Searched(Model):
-    """Where a tool searched, and with what success."""
+    """The searches of a tool, and their success."""
 
     tool: str
     where: list[str]
@@ -56,7 +56,7 @@ class NearPassage(Model):
 
 
 class Unanswered(Model):
-    """Why a question has no answer, as far as that can be told. The languages are empty unless they differ."""
+    """Why a question has no answer, as far as this is known. The languages are empty unless they differ."""
 
     searched: list[Searched]
     closest: list[NearPassage]
@@ -80,7 +80,7 @@ class ReportSection(Model):
 
     heading: str
     markdown: str
-    quoted: bool = False  # it consists of quotations: its Markdown is blocks and citations, and plain text in them
+    quoted: bool = False  # whether it consists of quotations: blocks of plain text, and citations
 
 
 class Draft(Model):
@@ -113,15 +113,15 @@ class Answered(StrEnum):
 
     yes = "yes"
     partly = "partly"
-    maybe = "maybe"  # without a model: quotations that bear on the question, and may answer it
+    maybe = "maybe"  # without a model: quotations that concern the question, and may answer it
     no = "no"
 
 
 class Making(Model):
-    """When, by what and at what cost a report was made; `cost_usd` is None when a price is not known."""
+    """The time, model and cost of a report; `cost_usd` is None when a price is not known."""
 
     as_of: str = ""  # ISO 8601 date
-    model: str = ""  # that wrote the report; empty: none
+    model: str = ""  # the model that wrote the report; empty: none
     llm_calls: int = 0
     tool_calls: int = 0
     cost_usd: float | None = 0.0
@@ -146,20 +146,20 @@ class Report(Model):
     unread: list[UnreadFile] = []
     claims: list[Claim] = []  # the sentences of the sections, checked
     qualities: list[SourceQuality] = []
-    warnings: list[str] = []  # what a reader must know before relying on it
+    warnings: list[str] = []  # warnings to a reader of the report
     limitations: list[str] = []  # what the research could not do, and what was not checked
     next_steps: list[str] = []  # queries that could fill the gaps
     answered: Answered = Answered.yes
     unanswered_part: str = Field("", exclude_if=not_)  # the part of the question that the sources do not answer
-    # The critic's score of all evidence, 1 to 10, and from which one it suffices; 0 where no model judged it.
+    # The critic's score of all evidence, 1 to 10, and the score from which it suffices; 0 if no model judged it.
     sufficiency: int = Field(0, exclude_if=not_)
     wanted_sufficiency: int = Field(0, exclude_if=not_)
-    sufficiency_reason: str = Field("", exclude_if=not_)  # why the critic gave it
+    sufficiency_reason: str = Field("", exclude_if=not_)  # the critic's reason for the score
     stop: str = Field("", exclude_if=not_)  # why the research ended, as a clause; not in reports stored before 0.2
     made: Making | None = None  # not in reports stored before 0.2
-    remarks: list[Remark] = Field([], exclude_if=not_)  # what people asked for while it was researched
+    remarks: list[Remark] = Field([], exclude_if=not_)  # people's remarks during the research
     parent: ParentRun | None = None  # of a follow-up
-    # Of a short answer: probability that it is right, 0 to 1.
+    # For a short answer: probability that it is right, 0 to 1.
     confidence: float | None = Field(None, exclude_if=lambda value: value is None)
 
 
@@ -178,7 +178,7 @@ class Ending(StrEnum):
 
 
 class RunState(StrEnum):
-    """Where a run stands; the same words in the terminal, in the API and on the page."""
+    """The state of a run; the same words in the terminal, in the API and on the page."""
 
     queued = "queued"  # it waits for a worker
     running = "running"
@@ -198,7 +198,7 @@ class RunState(StrEnum):
 
 
 class Phase(Model):
-    """What the calls of a role, a step or a service took; `cost_usd` is None when a price is not known."""
+    """The usage of a role, a step or a service; `cost_usd` is None when a price is not known."""
 
     name: str
     calls: int
@@ -208,7 +208,7 @@ class Phase(Model):
 
 
 class Account(Model):
-    """What the budget counts: failed attempts too, and those of unknown cost at their maximum."""
+    """The amounts that the budget counts, failed attempts included; attempts of unknown cost count at their maximum."""
 
     usd: float
     tokens: int
@@ -237,13 +237,13 @@ class Metrics(Model):
 
 
 LAYOUT = 5
-"""The layout of stored results. It counts up when stored calls can no longer be found or read, because their keys are
-made of something else or a class that they name has moved. A run of another layout can be verified, but not replayed
-or resumed."""
+"""The layout of stored results. The number increases when stored calls can no longer be found or read, because their
+keys are computed differently or a class that they name has moved. A run of another layout can be verified, but not
+replayed or resumed."""
 
 
 class RunManifest(Model):
-    """`run.json`: what a run was started with. It holds no secret."""
+    """`run.json`: the inputs with which a run was started. It holds no secret."""
 
     layout: int = 1  # of the run's stored results; not written before layout 2
     run_id: str
@@ -256,9 +256,9 @@ class RunManifest(Model):
     prompts: dict[str, str]  # role -> SHA-256 of its prompt
     versions: dict[str, str]
     watch: str = ""  # the watch that the run belongs to
-    clarifications: list[Clarification] = []  # what people said, or was assumed, before it was planned
+    clarifications: list[Clarification] = []  # people's answers, or assumptions, from before the planning
     parent: ParentRun | None = None  # of a follow-up
-    understood: str = ""  # of a follow-up: its query as a question of its own
+    understood: str = ""  # of a follow-up: its query as a self-contained question
     mcp: dict[str, str] = {}  # MCP server -> SHA-256 of the names, descriptions and schemas of the tools it offered
     corpora: dict[str, str] = {}  # uploaded corpus -> digest of the edition that is read
     template: dict[str, object] | None = None  # with its name, its SHA-256 and its content
@@ -272,7 +272,7 @@ class AuditHead(Model):
 
 
 class RunResult(Model):
-    """What a run returns, and what `--json` prints."""
+    """The result of a run, which `--json` prints."""
 
     run_id: str
     status: Ending
@@ -287,13 +287,13 @@ class RunResult(Model):
     stop: str = ""  # why the research ended, as a clause: "the evidence is sufficient", "the last round is done"
     answered: Answered | None = None  # whether the sources answer the question; None without a report
     unanswered: Unanswered | None = None  # instead of a report
-    warnings: list[str] = []  # about the request and the user's files; those about the evidence are the report's
+    warnings: list[str] = []  # about the request and the user's files; the report has its own about the evidence
     changes: str = ""  # of a watch: what changed since the run before, in one line
     audit_head: AuditHead | None = None
 
 
 class BatchQuestion(Model):
-    """A question with the settings that differ from those of its batch, and the user's own run key, if there is one."""
+    """A question with the settings that differ from its batch's, and the user's own run key, if there is one."""
 
     question: str
     settings: dict[str, JsonValue] = {}
@@ -301,13 +301,13 @@ class BatchQuestion(Model):
 
     @property
     def digest(self) -> str:
-        """Ten hex digits that stand for the question and its settings, wherever in the file it is."""
+        """Ten hex digits that identify the question and its settings, wherever in the file it stands."""
         text = json.dumps([self.question, self.settings, self.run_key], sort_keys=True, ensure_ascii=False)
         return hashlib.sha256(text.encode()).hexdigest()[:10]
 
 
 class RowStatus(StrEnum):
-    """How far a question is, or how it ended."""
+    """The progress of a question, or its ending."""
 
     waiting = "waiting"
     running = "running"
@@ -325,12 +325,12 @@ class RowStatus(StrEnum):
 
     @property
     def ended(self) -> bool:
-        """Whether this batch does nothing more about it."""
+        """Whether this batch is done with it."""
         return self not in (RowStatus.waiting, RowStatus.running)
 
 
 class BatchRow(Model):
-    """A line of `results.jsonl`. `cost_usd` is None where a price is not known."""
+    """A line of `results.jsonl`. `cost_usd` is None if a price is not known."""
 
     number: int  # in the file, from 1
     question: str
@@ -350,7 +350,7 @@ class BatchRow(Model):
 
 
 class BatchResult(Model):
-    """What a batch returns, and what `fathom batch --json` prints. `ended` counts the questions by how they ended."""
+    """The result of a batch, which `fathom batch --json` prints. `ended` counts the questions by ending."""
 
     run_id: str
     artifacts: str  # address of the batch's folder
@@ -363,5 +363,5 @@ class BatchResult(Model):
 
     @property
     def failed(self) -> int:
-        """Questions that were not researched to their end."""
+        """The number of questions that were not researched to their end."""
         return sum(count for status, count in self.ended.items() if not status.finished)

@@ -1,4 +1,4 @@
-"""The answer box of a report: the answer, how sure it is and why, and what made it."""
+"""The answer box of a report: the answer, its confidence with the reasons, and the model that made it."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ class AnswerBox(NamedTuple):
     answered: Answered
     heading: str
     section: ReportSection  # the answer: a model's first paragraph, list or table, or the quotations that come closest
-    rest: ReportSection | None  # what the section says below its answer
+    rest: ReportSection | None  # the rest of the section, below its answer
     end: int  # of the answer in the section's Markdown
-    sure: str  # "high", "medium", "low"; "not rated" where no model judged the answer
+    sure: str  # "high", "medium", "low"; "not rated" if no model judged the answer
     why: list[str]  # clauses in plain text, the most important first
-    doubts: list[str]  # clauses on what quotations lack that only may answer, to be said before them
+    doubts: list[str]  # clauses on what quotations that may answer still lack, shown before them
 
 
 def answer_of(report: Report) -> AnswerBox | None:
@@ -61,7 +61,7 @@ def answer_of(report: Report) -> AnswerBox | None:
     section = first.model_copy(update={"markdown": first.markdown[:end].strip()})
     claims = [claim for claim in report.claims if claim.section == 0][: len(claims_of([section]))]
     answered = report.answered
-    if report.made is None and first.heading == CLOSEST:  # as reports before 0.2 said it
+    if report.made is None and first.heading == CLOSEST:  # the wording of reports before 0.2
         answered = Answered.no
     doubts: list[str] = []
     if first.quoted:
@@ -77,7 +77,7 @@ def answer_of(report: Report) -> AnswerBox | None:
 
 
 def making_parts(made: Making | None, *, timed: bool) -> list[str]:
-    """Return when, by what and at what cost a report was made; `timed` adds the seconds, which no two runs share."""
+    """Return the time, model and cost of a report; `timed` adds the seconds, which no two runs share."""
     if not made:
         return []
     day = date.fromisoformat(made.as_of)
@@ -95,10 +95,10 @@ def making_parts(made: Making | None, *, timed: bool) -> list[str]:
 
 
 def _end(markdown: str) -> int:
-    """Return where the answer of a section ends: behind the first block that says something, which is never cut.
+    """Return the end of the answer of a section: behind the first block with content, which is never cut.
 
-    A block is a paragraph, a list, a table or code. One that leads to the next, as "It needs:" does, goes on with it;
-    so does a paragraph with a table behind it, and a table with a paragraph of one or two sentences.
+    A block is a paragraph, a list, a table or code. A block that introduces the next, such as "It needs:", is kept with
+    it; so is a paragraph before a table, and a paragraph of one or two sentences after a table.
     """
     sentences = split_markdown(markdown)
     leads = lead_ins(sentences).values()
@@ -121,13 +121,13 @@ def _end(markdown: str) -> int:
 
 
 def _rest(markdown: str) -> ReportSection | None:
-    """Return what a section says below its answer; only a list are key points."""
+    """Return the rest of a section below its answer; only a list counts as key points."""
     listed = {block.type for block in _blocks(markdown)} <= {"bullet_list_open", "ordered_list_open"}
     return ReportSection(heading=KEY_POINTS if listed else MORE, markdown=markdown) if markdown else None
 
 
 def _blocks(markdown: str) -> list[Token]:
-    """Return what opens each block of a text, with its lines."""
+    """Return the opening token of each block of a text, with its lines."""
     return [token for token in new_parser().parse(markdown) if token.level == 0 and token.map]
 
 
@@ -149,17 +149,17 @@ def _lacking_in(report: Report, answer: str, claims: Sequence[Claim]) -> list[st
 
 
 def _quoted(report: Report, claims: Sequence[Claim], lacking: Sequence[str]) -> list[str]:
-    """Return why quotations are as sure as they are; they are not rated."""
+    """Return the reasons for the confidence of quotations, which are not rated."""
     sources = {source_id for claim in claims for source_id in claim.source_ids}
     return [*_insufficiency(report), f"quoted from {counted(len(sources), 'source')}", *lacking, *_against(claims)]
 
 
 def _judged(report: Report, claims: Sequence[Claim]) -> tuple[str, list[str]]:
-    """Return how sure the answer of a model is, and why.
+    """Return the confidence of a model's answer, and the reasons.
 
-    It is low where the sources do not answer the question or say otherwise, or the critic judged the evidence
-    insufficient, and high where they support all of it, no source disputes it, and independent ones say the same. What
-    no model checked lowers nothing; it is said.
+    It is low if the sources do not answer the question or contradict the answer, or the critic judged the evidence
+    insufficient. It is high if the sources support all of it, no source disputes it, and independent sources say the
+    same. Unchecked sentences do not lower it; a reason names them.
     """
     if not claims:
         return "low", [*_insufficiency(report), "it states nothing that could be checked against the sources"]
@@ -186,7 +186,7 @@ def _judged(report: Report, claims: Sequence[Claim]) -> tuple[str, list[str]]:
 
 
 def _unanswered(report: Report) -> Iterator[str]:
-    """Yield what speaks against the answer as a whole."""
+    """Yield the reasons against the answer as a whole."""
     if said := _LACKING.get(report.answered):
         yield f"{said}: {report.unanswered_part.rstrip('.')}" if report.unanswered_part else said
     if report.contradictions:
@@ -194,7 +194,7 @@ def _unanswered(report: Report) -> Iterator[str]:
 
 
 def _insufficiency(report: Report) -> list[str]:
-    """Return that the critic judged the evidence insufficient, and why; nothing if it did not."""
+    """Return a clause that the critic judged the evidence insufficient, and why; nothing if it did not."""
     said = insufficiency(report.sufficiency, report.wanted_sufficiency, first_sentence(report.sufficiency_reason))
     return [said] if said else []
 
@@ -215,7 +215,7 @@ def _of_it(number: int, total: int) -> str:
 
 MOST = {Verdict.supported: 1.0, Verdict.not_checked: 1.0, Verdict.not_stated: 0.3, Verdict.contradicted: 0.1}
 """Highest confidence of an answer by the worst verdict on its sentences. A convention, not a measurement."""
-DISPUTED = 0.5  # highest where another source contradicts it
+DISPUTED = 0.5  # highest confidence if another source contradicts it
 
 
 def confidence_within(stated: float | None, claims: Sequence[Claim]) -> float | None:

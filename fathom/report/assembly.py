@@ -28,7 +28,7 @@ from fathom.text.terms import query_terms
 
 
 def coverage(run: ResearchState) -> list[StepCoverage]:
-    """Return what became of each step of the plan."""
+    """Return the outcome of each step of the plan."""
     return [
         StepCoverage(
             step_id=step.step_id,
@@ -45,7 +45,7 @@ def coverage(run: ResearchState) -> list[StepCoverage]:
 
 
 def open_questions(run: ResearchState) -> list[str]:
-    """Return what the research could not find: steps without a useful note, also when tried again, then the gaps."""
+    """Return the open questions: steps without a useful note, even when tried again, then the gaps."""
     missing = [
         step.title
         for step in run.plan.steps
@@ -76,10 +76,10 @@ def assemble(
     stop: str = "",
     parent: ParentRun | None = None,
 ) -> Report:
-    """Put a report together. Of the sources, all that were retrieved by id, it keeps those that it cites.
+    """Put a report together.
 
-    `judged` is a model's judgement of the evidence, which suffices from a score of `sufficiency`; `stop` is why
-    the research ended.
+    `sources` holds all retrieved sources by id; the report keeps the cited ones. `judged` is a model's judgement of the
+    evidence, which suffices from a score of `sufficiency`; `stop` is the reason why the research ended.
     """
     cited = dict.fromkeys(source_id for section in sections for source_id in cited_ids(section.markdown))
     cited |= dict.fromkeys(i for found in contradictions for i in found.source_ids if i in sources)
@@ -107,7 +107,7 @@ def assemble(
 
 
 def making(run: ResearchState, *, as_of: str, model: str, seconds: float, template: str) -> Making:
-    """Return when, by what and at what cost the report was made; `model` and `template` are empty where it has none."""
+    """Return the time, model and cost of the report; `model` and `template` are empty if it has none."""
     return Making(
         as_of=as_of,
         model=model,
@@ -120,7 +120,7 @@ def making(run: ResearchState, *, as_of: str, model: str, seconds: float, templa
 
 
 def clarified(plan: Plan) -> list[str]:
-    """Return how the question was understood where it left something open."""
+    """Return the interpretation of the ambiguous points of the question."""
     said = [
         f"{found.question} {found.answer.rstrip('.')}{' (assumed: nobody answered)' if found.assumed else ''}"
         for found in plan.clarifications
@@ -129,9 +129,9 @@ def clarified(plan: Plan) -> list[str]:
 
 
 def limitations(run: ResearchState, claims: Sequence[Claim], removed: Sequence[str], judge: str) -> list[str]:
-    """Return how far the research and the check of all claims went.
+    """Return the limitations of the research and of the check of all claims.
 
-    `removed` are sentences that were taken out, and `judge` is the model that judged the claims; empty if none did.
+    `removed` holds sentences that were removed, and `judge` is the model that judged the claims; empty if none did.
     """
     ending, reason = run.ending()
     found = clarified(run.plan)
@@ -156,7 +156,7 @@ def limitations(run: ResearchState, claims: Sequence[Claim], removed: Sequence[s
 
 
 def next_steps(run: ResearchState) -> list[str]:
-    """Return the queries that the critic would send next; of one that was sent already, what is still open."""
+    """Return the queries that the critic would send next; for a query that was sent already, the part still open."""
     sent = {frozenset(query_terms(call.result.call.input)) for call in run.all_calls}
     gaps = [gap for gap in (run.reflection.gaps if run.reflection else []) if gap.suggested_query]
     lines = (

@@ -1,6 +1,6 @@
 """What changed between two runs, as Markdown, as a page in the look of the report, and in one line.
 
-Its texts come from pages and models and are not trusted: they are cleaned and escaped as those of the report are.
+Its texts come from pages and models and are not trusted: they are cleaned and escaped like the report's texts.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def summary_of(changes: Changes) -> str:
 
 
 def answered_line(changes: Changes) -> str:
-    """Return whether the question was and is answered, where that differs; else nothing."""
+    """Return whether the question was and is answered, if that changed; else nothing."""
     was, now = (_answered(run.answered) for run in (changes.before, changes.after))
     return f"The question was {was}; now it is {now}." if was != now else ""
 

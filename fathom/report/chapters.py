@@ -1,4 +1,4 @@
-"""The chapters of a report, in the order in which a reader needs them: what every form of it is made from."""
+"""The chapters of a report, in the order in which a reader needs them; every form of the report is made from them."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def language_of(report: Report) -> str:
 
 
 def question_of(report: Report) -> str:
-    """Return the question where the title does not say it; of a follow-up always, with the question before it."""
+    """Return the question if the title does not state it; for a follow-up always, with the previous question."""
     asked = clean_line(report.query)
     if report.parent:
         return f"{asked} (follow-up to: {clean_line(report.parent.query)})"
@@ -56,9 +56,10 @@ def question_of(report: Report) -> str:
 
 
 def chapters(report: Report, *, making: bool = True, appendix: bool = True) -> list[ReportSection]:
-    """Return the answer, the sections and what is said about them, as Markdown that cites by source id.
+    """Return the answer, the sections and the chapters about them, as Markdown that cites by source id.
 
-    Without `making`, the answer does not say what made it; without `appendix`, nothing is said about the research.
+    Without `making`, the answer does not name its model and cost; without `appendix`, there is no chapter about the
+    research.
     """
     found = answer_of(report)
     added_first = {
@@ -83,7 +84,7 @@ def chapters(report: Report, *, making: bool = True, appendix: bool = True) -> l
 
 
 def answer_chapter(report: Report) -> ReportSection | None:
-    """Return the answer with what says how sure it is, as Markdown that cites by source id; None if there is none."""
+    """Return the answer with its confidence, as Markdown that cites by source id; None if there is none."""
     found = answer_of(report)
     return ReportSection(heading=found.heading, markdown=_sure_answer(found)) if found else None
 
@@ -101,7 +102,7 @@ def title_of(source: Source) -> str:
 
 
 def place_in(source: Source) -> list[str]:
-    """Return who wrote a source and where, its heading or page if its title does not say it, and its date."""
+    """Return the authors and place of a source, its heading or page if its title does not state it, and its date."""
     location = clean_line(source.location).replace("`", "")
     parts = [*credit_of(source), "" if location == title_of(source) else location, clean_line(source.published)]
     return [part for part in parts if part]
@@ -119,9 +120,9 @@ def credit_of(source: Source) -> list[str]:
 def sides_of(
     found: Contradiction, sources: Mapping[str, Source], qualities: Mapping[str, SourceQuality]
 ) -> list[tuple[str, str, list[str]]]:
-    """Return of each side of a contradiction what it says, the dates of its sources, and their ids.
+    """Return the statement of each side of a contradiction, the dates of its sources, and their ids.
 
-    Where it is not known which source is on which side, both have them all.
+    If it is unknown which source is on which side, both sides have all of them.
     """
     own, other = _parted(found, sources)
 
@@ -134,14 +135,14 @@ def sides_of(
 
 
 def _parted(found: Contradiction, sources: Mapping[str, Source]) -> tuple[list[str], list[str]]:
-    """Return the known sources of each side of a contradiction; all on the first where they were not told apart."""
+    """Return the known sources of each side of a contradiction; all on the first side if they were not told apart."""
     known = [i for i in found.source_ids if i in sources]
     other = [i for i in found.other_source_ids if i in known]
     return [i for i in known if i not in other], other
 
 
 def better_side(found: Contradiction, sources: Mapping[str, Source], qualities: Mapping[str, SourceQuality]) -> str:
-    """Return which side of a contradiction is better supported, and why, as a clause; that neither is, if so."""
+    """Return a clause that says which side of a contradiction is better supported, if any, and why."""
     own, other = _parted(found, sources)
     if not own or not other:
         return "not known: which source says what was not told apart"
@@ -160,7 +161,7 @@ def better_side(found: Contradiction, sources: Mapping[str, Source], qualities: 
 
 
 class _Weighed(NamedTuple):
-    """What speaks for a side: its independent sources, its highest credibility and whose that is, its newest date."""
+    """The evidence for a side: its independent sources, its most credible source, its newest date."""
 
     parties: int
     credibility: float
@@ -198,7 +199,7 @@ def notice_of(report: Report) -> str:
 
 
 def said_before(found: AnswerBox) -> str:
-    """Return what is said before quotations that may not answer the question: what they lack, if that is known."""
+    """Return the note before quotations that may not answer the question: what they lack, if that is known."""
     if found.answered is Answered.no and found.section.quoted:
         return CLOSEST
     if found.answered is Answered.maybe and found.section.quoted:

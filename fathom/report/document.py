@@ -35,7 +35,7 @@ class Chapter:
 
 @dataclass(frozen=True)
 class SourceReference:
-    """A numbered source; `address` is empty where it is not on the web."""
+    """A numbered source; `address` is empty if the source is not on the web."""
 
     number: int
     title: str
@@ -45,13 +45,13 @@ class SourceReference:
 
 @dataclass(frozen=True)
 class EvidenceRow:
-    """A row of the evidence table: a claim, its verdict, the passage that bears it and where that is stored."""
+    """A row of the evidence table: a claim, its verdict, the passage that supports it and the passage's place."""
 
     number: int
     claim: str
     verdict: str
     citations: list[int]
-    passage: str  # empty where the claim is the passage
+    passage: str  # empty if the claim is the passage
     place: str
 
 
@@ -60,9 +60,9 @@ class Layout:
     """A report, ready to be laid out on pages. No text of it is markup."""
 
     title: str
-    question: str  # empty where the title says it
+    question: str  # empty if the title states it
     cover: str
-    language: str  # as an ISO 639 code; empty where it is not clear
+    language: str  # as an ISO 639 code; empty if it is not clear
     chapters: list[Chapter]
     references: list[SourceReference]
     evidence: list[EvidenceRow]
@@ -87,23 +87,23 @@ def document_of(report: Report) -> Layout:
 
 
 def evidence_of(report: Report, numbers: Mapping[str, int]) -> list[EvidenceRow]:
-    """Return a row for each claim; `numbers` are those of the sources."""
+    """Return a row for each claim; `numbers` holds the numbers of the sources."""
     return [_evidence(claim, numbers) for claim in report.claims]
 
 
 def is_quotation(claim: Claim) -> bool:
-    """Whether a supported claim is what its first quote says, so that one of them is enough to read."""
+    """Whether a supported claim equals its first quote, so that a reader needs only one of them."""
     quote = claim.quotes[0].text if claim.quotes and claim.verdict is Verdict.supported else ""
     return bool(quote) and _unmarked(claim.sentence) == _unmarked(quote)
 
 
 def place_of(quote: Quote) -> str:
-    """Return where a quote is stored."""
+    """Return the place where a quote is stored."""
     return f"{quote.artifact_file}, bytes {quote.start:,} to {quote.end:,}"
 
 
 def _unmarked(text: str) -> str:
-    """Return a text on one line without the marks of emphasis, code and cells, and without what numbers an item."""
+    """Return a text on one line without the marks of emphasis, code and cells, and without an item's number."""
     return " ".join(_MARKS.sub(" ", _ITEM.sub("", _EMPHASIS.sub(r"\1", text))).split())
 
 
@@ -196,7 +196,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Quotation:
-    """Blocks that are set in."""
+    """Indented blocks."""
 
     blocks: list[Block]
     kind: str = "quotation"

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from docx.document import Document
     from docx.text.paragraph import Paragraph as WordParagraph
 
-_DEEPEST = 3  # levels of lists for which Word has styles
+_DEEPEST = 3  # list levels for which Word has styles
 _ALIGNED = {"left": 0, "center": 1, "right": 2}  # of docx.enum.text.WD_ALIGN_PARAGRAPH
 _BOX = "EEF3F7"
 _NARROWEST, _WIDEST = 13, 45  # characters of a table's column that count for its width

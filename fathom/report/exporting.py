@@ -1,12 +1,12 @@
 """The formats that a finished run's report is exported to: PDF, BibTeX and RIS here, the others beside.
 
-A report as PDF, laid out by Typst from the same structure as the Word document. Typst comes as one wheel without
-libraries of the system; at 34 MB it is an extra.
+Typst lays out the PDF from the same structure as the Word document. It comes as one wheel without system libraries; at
+34 MB it is an extra.
 
-The references of a report for reference managers: BibTeX, as biblatex reads it, and RIS. Titles and names come from
-the open web: a brace, a `%` or a line end in one must neither break the file nor be typeset as a command. Neither
-format has a type for every kind of source. Authors, DOI, journal and licence are what a catalogue said; where none
-did, none are made up.
+The references of a report are written for reference managers: BibTeX, as biblatex reads it, and RIS. Titles and names
+come from the open web: a brace, a `%` or a line end in one must neither break the file nor be typeset as a command.
+Neither format has a type for every kind of source. Authors, DOI, journal and licence come from a catalogue; without
+one, none are made up.
 """
 
 from __future__ import annotations
@@ -61,14 +61,14 @@ def check_formats(wanted: str) -> list[str]:
 
 
 def files_for(formats: Sequence[str]) -> list[str]:
-    """Return the names of the run's files that the formats are made from."""
+    """Return the names of the run's files from which the formats are made."""
     return list(dict.fromkeys(name for wanted in formats for name in FORMATS[wanted][0]))
 
 
 def export(files: Files, formats: Sequence[str]) -> tuple[dict[str, bytes], dict[str, InvalidInput]]:
-    """Return the report by format, and why it cannot be written in others: a library that they need is not installed.
+    """Return the report by format, and the reasons why other formats failed: a library that they need is not installed.
 
-    `files` are those that `files_for` names.
+    `files` holds the files that `files_for` names.
 
     Raises:
         StoreError: a file of the run is damaged.
@@ -149,23 +149,23 @@ _SPLITS = re.compile(r"\band\b|\Aothers\Z|,.*,", re.IGNORECASE)  # BibTeX would 
 
 
 class BibliographyEntry(NamedTuple):
-    """A source as a bibliography lists it; what is not known is empty."""
+    """A source in the form of a bibliography; unknown fields are empty."""
 
     key: str  # the source id, the same in every report
     type: SourceType
     title: str
     address: str
-    web: bool  # whether `address` leads to the source; that of a local document only names it
+    web: bool  # whether `address` leads to the source; the address of a local document only names it
     year: str  # of publication
     retrieved: str  # the day on which it was first read, ISO 8601
     location: str  # a heading or page inside the document
-    known: Bibliographic  # what a catalogue says of it
+    known: Bibliographic  # its catalogue entry
 
 
 def references(report: Report, retrieved: Mapping[str, str]) -> list[BibliographyEntry]:
     """Return the references of a report in the order of their numbers.
 
-    `retrieved` tells when each source was first read, ISO 8601, by source id.
+    `retrieved` holds the time when each source was first read, ISO 8601, by source id.
     """
     qualities = {quality.source_id: quality for quality in report.qualities}
     found = []

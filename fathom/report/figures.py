@@ -1,8 +1,8 @@
-"""What a report's claims show side by side, in time, as a row of numbers, or as a chart.
+"""Tables, timelines and charts that a report's claims fill.
 
-Nothing is added to what the claims say: a comparison sorts them by the side they are about, a timeline by when they
-say that something happened, and a series draws a column of numbers by year that a table of the report has. What the
-check objects to or another source disputes is left out.
+Nothing is added to the claims: a comparison sorts them by the side they are about, a timeline by the dates of their
+events, and a series draws a column of numbers by year from a table of the report. Claims to which the check objects, or
+that another source disputes, are left out.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from fathom.text.terms import query_terms, terms
 LEAST_EVENTS = 3
 LEAST_YEARS = 3
 LEAST_A_SIDE = 2
-LEAST_WORDS = 2  # of a row that says what was when
-SAME = 0.6  # share of the shorter sentence's words from which two tell the same event
+LEAST_WORDS = 2  # of a row that dates an event
+SAME = 0.6  # share of the shorter sentence's words from which two sentences describe the same event
 LEAST_TERMS = 4  # of a sentence that says something about its first one
 MOST_ROWS = 6
 MOST_EVENTS = 20
@@ -70,7 +70,7 @@ class ClaimTable(NamedTuple):
 
 
 def figures_of(report: Report) -> list[ClaimTable]:
-    """Return the tables that the claims of a report fill: a comparison, a timeline."""
+    """Return the tables that the claims of a report fill: a comparison and a timeline."""
     claims = [claim for claim in report.claims if _holds(claim)]
     return [*_comparison(report, claims), *_timeline(report, claims)]
 
@@ -118,7 +118,7 @@ def _comparison(report: Report, claims: Sequence[Claim]) -> Iterator[ClaimTable]
 
 
 def _paired(left: Sequence[Claim], right: Sequence[Claim]) -> list[tuple[Claim | None, Claim | None]]:
-    """Put claims beside those that share the most words with them."""
+    """Put claims beside the claims that share the most words with them."""
     rest = list(right)
     pairs: list[tuple[Claim | None, Claim | None]] = []
     alone: list[Claim] = []
@@ -141,7 +141,7 @@ def _timeline(report: Report, claims: Sequence[Claim]) -> Iterator[ClaimTable]:
     if len({event.day for event in events}) < LEAST_EVENTS or dated >= len(events):
         return
     shown = events
-    if len(events) > MOST_EVENTS:  # those that the answer is most about
+    if len(events) > MOST_EVENTS:  # the events closest to the answer
         about = {*query_terms(report.query), *query_terms(without_citations(report.sections[0].markdown))}
         shown = sorted(events, key=lambda event: -len(event.about & about) / (len(event.about) or 1))[:MOST_EVENTS]
     rows = [
@@ -153,7 +153,7 @@ def _timeline(report: Report, claims: Sequence[Claim]) -> Iterator[ClaimTable]:
 
 
 class _Event(NamedTuple):
-    """What a claim says happened, and when; `about` are its words of topic."""
+    """An event that a claim states, with its date; `about` holds its words of topic."""
 
     day: Date
     claim: Claim
@@ -161,7 +161,7 @@ class _Event(NamedTuple):
 
 
 def _event(claim: Claim) -> _Event | None:
-    """Return the first of the events that a sentence dates; None if it only has dates in it: "the law of 1999"."""
+    """Return the first event that a sentence dates; None if its dates belong to no event: "the law of 1999"."""
     facts = facts_of(claim.sentence)
     days = [found.date for found in facts.dates if found.date.year and _dates_event(facts.text, found)]
     if not days or " | " in claim.sentence:
@@ -170,7 +170,7 @@ def _event(claim: Claim) -> _Event | None:
 
 
 def _dates_event(text: str, found: DateFound) -> bool:
-    """Whether a date says when something happened: it follows a word such as "in", or stands before a stop or apart."""
+    """Whether a date is the date of an event: it follows a word such as "in", or stands before a stop or apart."""
     before, after = text[: found.start], text[found.end :]
     if within := _WITHIN.search(before):
         return not _AUTHOR.match(within[1])
@@ -179,7 +179,7 @@ def _dates_event(text: str, found: DateFound) -> bool:
 
 
 def _told_once(events: Sequence[_Event]) -> list[_Event]:
-    """Leave out what another sentence says of the same day: the more exact date stays, then the shorter sentence."""
+    """Leave out events that another sentence states too: the more exact date stays, then the shorter sentence."""
     kept: list[_Event] = []
     for event in sorted(events, key=lambda event: (event.day.count(0), len(event.claim.sentence))):
         if not any(event.day.agrees(other.day) and _alike(event.about, other.about) for other in kept):
@@ -196,7 +196,7 @@ def _when(event: _Event) -> tuple[Date, int]:
 
 
 def _is_dated(row: Sequence[str]) -> bool:
-    """Whether a row says in words what was when."""
+    """Whether a row describes a dated event in words."""
     words = [cell for cell in row if not facts_of(cell).dates]
     return len(words) < len(row) and sum(term.isalpha() for cell in words for term in query_terms(cell)) >= LEAST_WORDS
 

@@ -1,11 +1,11 @@
-"""A report in Markdown, as any system writes it, taken apart: its text with Fathom's source ids, and what it cites.
+"""Parsing a Markdown report of any system into its text, with Fathom's source ids, and the sources that it cites.
 
-Read are links in the text (`([Title](https://...))`, as gpt-researcher writes them), numbers with a list of sources
-(`[1]` or `【1】` and `### Sources`, as open_deep_research and Fathom do), footnotes (`[^1]`), authors with years, marks
-of chats, raised numbers and bare addresses.
+The parser reads links in the text (`([Title](https://...))`, as gpt-researcher writes them), numbers with a list of
+sources (`[1]` or `【1】` and `### Sources`, as open_deep_research and Fathom do), footnotes (`[^1]`), authors with
+years, marks of chats, raised numbers and bare addresses.
 
-A Markdown file of another system as one of Fathom's reports, so that it is checked and shown like those. Of the
-export of a chat, what the person wrote is the question, and what the model wrote is the report.
+The file becomes one of Fathom's reports, so that it is checked and shown like them. In the export of a chat, the
+person's message is the question, and the model's message is the report.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _RAISED_LINKS = re.compile(
 _ESCAPED = re.compile(  # as Google Docs writes: `9\.5`, `\[1\]`; not what would begin a list
     r"(^[ \t]*\d{1,3}\\[.)])|\\([-.+=~()&%$!,;:'\"/])|(?<!\[)\\\[(\^?\d[^\]\n\\]{0,40})\\\]", re.MULTILINE
 )
-_CODE_OPEN, _CODE_CLOSE = "\ufdd2x", "\ufdd3"  # around the letters that stand for a piece of code
+_CODE_OPEN, _CODE_CLOSE = "\ufdd2x", "\ufdd3"  # around the letters that replace a piece of code
 _MASK = re.compile(f"{_CODE_OPEN}([a-z]+){_CODE_CLOSE}")
 _NONCHARACTERS = re.compile("[\ufdd0-\ufdef]")
 
@@ -48,7 +48,7 @@ _NONCHARACTERS = re.compile("[\ufdd0-\ufdef]")
 class Cited:
     """A report taken apart. `dangling`: markers that lead to no source.
 
-    `body` is the whole text in one, and `addresses` are those of the sources by id, as the report spells them.
+    `body` is the whole text in one, and `addresses` holds the sources' addresses by id, as the report spells them.
     """
 
     sections: list[ReportSection]
@@ -58,14 +58,14 @@ class Cited:
     addresses: dict[str, str] = field(default_factory=dict)
     numbers: dict[str, str] = field(default_factory=dict)  # ids of the sources by their number in the report's list
     uncited: bool = False  # the text cites nothing, so that each section cites all of its list
-    spare: list[Source] = field(default_factory=list)  # that a list names and the text does not cite
+    spare: list[Source] = field(default_factory=list)  # sources that a list names and the text does not cite
 
 
 def read_markdown(text: str, *, generous: bool = False) -> Cited:
     """Return a report's sections, citing sources by id, and the sources that they cite, in order of first use.
 
-    Addresses in code are no citations, and pictures are left out. `generous`: what a list names without an address is
-    a source, too, and a text that cites nothing is read as citing the list behind it.
+    Addresses in code are no citations, and pictures are left out. `generous`: list entries without an address are
+    sources, too, and a text that cites nothing is read as citing the list behind it.
     """
     text, code = _masked(_NONCHARACTERS.sub("", text))
     parts, notes = take_lists(_plain(text))
@@ -94,7 +94,7 @@ def read_markdown(text: str, *, generous: bool = False) -> Cited:
 
 
 def _masked(text: str) -> tuple[str, dict[str, str]]:
-    """Return a text with letters in place of its code, and the code by these; a fence around all of it goes first."""
+    """Return a text with letters in place of its code, and the code by these; a fence around all goes first."""
     whole = next(fences(text.strip()), None)
     if whole and whole.start == 0 and whole.info.casefold() in ("markdown", "md") and whole.end == len(text.strip()):
         text = whole.code
@@ -117,7 +117,7 @@ def _masked(text: str) -> tuple[str, dict[str, str]]:
 
 
 def _plain(text: str) -> str:
-    """Return a text whose links and headings are written in one way, without comments and tags that say nothing."""
+    """Return a text whose links and headings are normalised, without comments and tags without content."""
     text = _ANCHOR.sub(lambda found: f"[{clean_line(found[2])}]({found[1]})", text)
     for opening, closing in (("<!--", "-->"), ("<style", "</style>"), ("<script", "</script>")):
         text = without_between(text, opening, closing)
@@ -128,7 +128,7 @@ def _plain(text: str) -> str:
 
 
 def without_between(text: str, opening: str, closing: str) -> str:
-    """Return a text without what stands between two marks, and these; what is not closed stays."""
+    """Return a text without two marks and the text between them; unclosed marks stay."""
     kept: list[str] = []
     position = 0
     while (start := text.find(opening, position)) >= 0 and (end := text.find(closing, start)) >= 0:
@@ -150,7 +150,7 @@ def _sections(body: str) -> list[ReportSection]:
 
 
 def _headings(text: str) -> Iterable[re.Match[str]]:
-    """Return the headings; a line of code is none."""
+    """Return the headings; a line of code is not a heading."""
     code = [(fence.start, fence.end) for fence in fences(text)]
     return [one for one in headings(text) if not any(start <= one.start() < end for start, end in code)]
 
@@ -175,14 +175,14 @@ _SPEAKER = re.compile(  # a heading, a line in bold or one with a colon
 
 
 class Foreign(NamedTuple):
-    """A report of another system, not checked yet, and what its citations were read from."""
+    """A report of another system, not checked yet, and the parsed text with its citations."""
 
     report: Report
     cited: Cited
 
 
 def report_of(text: str, name: str) -> Foreign:
-    """Return the report in the text of a file that is called `name`, without its ending."""
+    """Return the report in the text of a file; `name` is the file's name without its extension."""
     text = clean_text(text)
     matter = _MATTER.match(text)
     stated = _MATTER_TITLE.search(matter[1]) if matter else None
@@ -191,7 +191,7 @@ def report_of(text: str, name: str) -> Foreign:
         text = without_between(text, f"<{tag}>", f"</{tag}>")
     question, text = _turns(text)
     cited = read_markdown(text, generous=True)
-    # Where the text cites less than half of its list, the rest is what its uncited sections go by.
+    # If the text cites less than half of its list, its sections without citations are checked against the rest.
     sources = [*cited.sources, *(cited.spare if len(cited.spare) > len(cited.sources) else [])]
     title, sections = _report_sections(cited.body)
     title = clean_line(stated[1] if stated else "") or title or clean_line(question)[:120] or name
@@ -209,7 +209,7 @@ def report_of(text: str, name: str) -> Foreign:
 
 
 def _turns(text: str) -> tuple[str, str]:
-    """Return what the person first wrote in a chat, and what the model wrote; nothing and the text of any other."""
+    """Return the person's first message in a chat, and the model's messages; for any other text, "" and the text."""
     labels = _outside_code(text, list(_SPEAKER.finditer(text)))
     spoken = [bool(one["titled"] or one["bold"] or one["named"]) for one in labels]
     if not labels or spoken[0] or True not in spoken:

@@ -1,7 +1,7 @@
-"""The check of another system's report: its claims against the texts of its sources, as Fathom checks its own.
+"""The check of another system's report: its claims against the texts of its sources, like the check of Fathom's own.
 
-What cannot be known because a source was not found is no objection: such a claim is `not_checked`. A section that cites
-nothing, a summary say, is held against all sources, and objected to only where one of them says otherwise.
+A claim whose source was not found is not objected to: it is `not_checked`. A section that cites nothing, a summary say,
+is held against all sources, and objected to only where one of them says otherwise.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ _NOWHERE = re.compile(r"(</summary>|[>·] ?), (bytes [\d,]+ to [\d,]*\d)")  # of
 
 
 class CheckedSource(Model):
-    """A source of the report. `places`: the files or the address that it was read from; `reason`: why it was not."""
+    """A source of the report. `places`: the files or the address it was read from; `reason`: why it was not read."""
 
     number: int  # in the order of first use, from 1
     source_id: str
-    url: str  # as the report spells it; what its list says of a source without one
+    url: str  # as the report spells it; for a source without an address, its entry in the list
     title: str
     places: list[str] = []
     reason: str = ""
@@ -43,25 +43,25 @@ class CheckedSource(Model):
 
 
 class ForeignCheck(Model):
-    """The check of a report of another system; the places of quotes are those in the texts as they were read."""
+    """The check of another system's report; the places of quotes refer to the texts as they were read."""
 
     file: str
     title: str
-    model: str  # that judged; empty: words alone
+    model: str  # the model that judged; empty: words alone
     claims: list[Claim]
     sources: list[CheckedSource]
-    unused_files: list[str] = []  # that are no source of the report
+    unused_files: list[str] = []  # files that are not a source of the report
     warnings: list[str] = []  # what a reader must know before relying on it
     usage: Usage = Usage()  # of the model
 
     @property
     def objections(self) -> int:
-        """How many claims should not stand as they are."""
+        """The number of claims that should not stand as they are."""
         return sum(claim.verdict.objects for claim in self.claims)
 
     @property
     def verdicts(self) -> Counter[Verdict]:
-        """How many claims have each verdict."""
+        """The number of claims by verdict."""
         return Counter(claim.verdict for claim in self.claims)
 
 
@@ -74,7 +74,7 @@ def wanted_of(foreign: Foreign) -> list[NumberedSource]:
 
 
 def to_judge(report: Report, texts: Sequence[StoredText]) -> list[Statement]:
-    """Return the claims that words alone do not settle and of which a source was found."""
+    """Return the claims that words alone do not settle and that have a source that was found."""
     found = {text.source.source_id for text in texts}
     statements = _statements(report.sections, texts)
     return unsettled((one for one in statements if found & set(one.checked_against)), Search(texts))
@@ -83,7 +83,7 @@ def to_judge(report: Report, texts: Sequence[StoredText]) -> list[Statement]:
 def checked(
     name: str, foreign: Foreign, looked: Looked, judged: Mapping[Key, Settled], *, model: str, today: date
 ) -> tuple[ForeignCheck, Report]:
-    """Check a report against the texts of its sources; return what was found, and the report with it, for its page."""
+    """Check a report against the texts of its sources; return the check, and the report with verdicts for its page."""
     report, texts = _titled(foreign.report, looked.texts), looked.texts
     qualities = score_sources([text.source_text() for text in texts], [], query=report.title, today=today)
     statements = _statements(report.sections, texts)
@@ -125,7 +125,7 @@ def page_of(found: ForeignCheck, report: Report) -> str:
 
 
 def _titled(report: Report, texts: Sequence[StoredText]) -> Report:
-    """Return a report whose sources have the titles and dates that they have themselves, where they were found."""
+    """Return a report whose sources have the titles and dates of their own texts, if they were found."""
     own: dict[str, Source] = {}
     for text in texts:
         own.setdefault(text.source.source_id, text.source)
@@ -141,7 +141,7 @@ def _titled(report: Report, texts: Sequence[StoredText]) -> Report:
 
 
 def _statements(sections: Sequence[ReportSection], texts: Sequence[StoredText]) -> list[Statement]:
-    """Return the claims of a report; those of a section of which none cites are held against all that was found."""
+    """Return the claims of a report; if no claim of a section cites, they are checked against all found sources."""
     every = tuple(dict.fromkeys(text.source.source_id for text in texts))
     statements = claims_of(sections)
     citing = {one.section for one in statements if one.source_ids}
@@ -150,7 +150,7 @@ def _statements(sections: Sequence[ReportSection], texts: Sequence[StoredText]) 
 
 
 def _fair(claim: Claim, against: Sequence[str], found: Collection[str], *, bare: bool) -> Claim:
-    """Return a claim without an objection that may only be there because a source of it was not found or not cited."""
+    """Return a claim without objections that may be due only to a source that was not found or not cited."""
     if claim.verdict in (Verdict.supported, Verdict.contradicted):
         return claim
     missing = [source_id for source_id in against if source_id not in found]
@@ -208,7 +208,7 @@ def _is(some: Collection[object]) -> str:
 
 
 def _placeless(claim: Claim) -> Claim:
-    """Return a claim whose quotes lead to no file: none lies beside the page."""
+    """Return a claim whose quotes lead to no file: there are no files beside the page."""
     parts = ("quotes", "corroborating", "contradicting")
     update = {name: [one.model_copy(update={"artifact_file": ""}) for one in getattr(claim, name)] for name in parts}
     return claim.model_copy(update=update)

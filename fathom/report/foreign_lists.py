@@ -1,4 +1,4 @@
-"""The lists of sources in a report that another system wrote: where they stand, and what each entry names.
+"""The lists of sources in another system's report: their places, and the source of each entry.
 
 A list stands below a heading such as "References", below a line such as `**Sources:**`, at the end without a heading,
 or consists of footnotes anywhere. A report may have one after each section, whose numbers then begin at 1 again.
@@ -36,7 +36,7 @@ _IN_LINE = re.compile(
     r"[*_]{0,3}[:：][*_]{0,3}[ \t]*(\S[^\n]*)$",
     re.MULTILINE | re.IGNORECASE,
 )
-LIKE_A_LIST = 0.6  # of the lines below a heading that does not say so
+LIKE_A_LIST = 0.6  # share of the lines below a heading that does not announce a list
 MOST_BESIDE = 25  # characters beside the link of such a line
 URL = r"https?://[^\s<>\"'`\]】]+"
 IN_LINK = r"https?://(?:[^\s<>\"'`()]|\([^\s()]*\))++"  # parentheses in pairs
@@ -76,7 +76,7 @@ _EDGE = ' \t\n.,;:–—-*_()[]<>|"“”'
 
 
 class ListedSource(NamedTuple):
-    """What a list says of one source: its addresses, perhaps none, its title, and the whole entry on one line."""
+    """A list's entry of one source: its addresses, perhaps none, its title, and the whole entry on one line."""
 
     urls: tuple[str, ...]
     title: str
@@ -84,7 +84,7 @@ class ListedSource(NamedTuple):
 
 
 class ListPart(NamedTuple):
-    """A stretch of a report, and the list of sources behind it: its entries, and those that have a number by that."""
+    """A part of a report, and the list of sources behind it: all entries, and the numbered entries by number."""
 
     text: str
     entries: Sequence[ListedSource] = ()
@@ -134,7 +134,7 @@ def take_lists(text: str) -> tuple[list[ListPart], dict[str, ListedSource]]:
 
 
 def in_lines(text: str, cite: re.Pattern[str]) -> str:
-    """Return a text whose lines "Source: ..." are the citations, matches of a pattern, of the line before them."""
+    """Return a text in which the citations of "Source: ..." lines are moved to the line before them."""
 
     def joined(found: re.Match[str]) -> str:
         cited = "".join(one[0] for one in cite.finditer(found[2]))
@@ -148,17 +148,17 @@ def in_lines(text: str, cite: re.Pattern[str]) -> str:
 
 
 def headings(text: str) -> list[re.Match[str]]:
-    """Return the headings of a text, lines in bold and those that introduce a list of sources among them."""
+    """Return the headings of a text, including lines in bold and lines that introduce a list of sources."""
     return list(_HEADING.finditer(text))
 
 
 def title_of(heading: re.Match[str]) -> str:
-    """Return what a heading says."""
+    """Return the text of a heading."""
     return str(heading[2] or heading[3] or heading[4] or "")
 
 
 def level_of(heading: re.Match[str]) -> int:
-    """Return the depth of a heading, from 1; 7 for a line that is none in Markdown."""
+    """Return the depth of a heading, from 1; 7 for a line that is not a heading in Markdown."""
     return len(heading[1]) if heading[1] else 7
 
 
@@ -176,7 +176,7 @@ def clean_url(url: str) -> str:
 
 
 def entry_of(text: str) -> ListedSource:
-    """Return what an entry, without its number, says."""
+    """Return the source in an entry, given without its number."""
     found = list(_ADDRESS.finditer(text))
     urls = [clean_url(one[2] or one[3]) for one in found]
     if not urls and (other := _ELSE.search(text)):
@@ -186,7 +186,7 @@ def entry_of(text: str) -> ListedSource:
 
 
 def _title(text: str, addresses: Sequence[re.Match[str]]) -> str:
-    """Return the title in an entry: the text of its link, or what stands before its address, or else behind that."""
+    """Return the title in an entry: the text of its link, or the text before its address, or else behind it."""
     for one in addresses:
         if one[2] and not OF_A_CITATION.match(one[1]) and "://" not in one[1]:
             return clean_line(one[1].replace("\\", ""))[:300]
@@ -200,7 +200,7 @@ def _title(text: str, addresses: Sequence[re.Match[str]]) -> str:
 
 
 def _entries(text: str) -> tuple[list[ListedSource], dict[str, ListedSource]]:
-    """Return the entries of a list, and by their number those that have one."""
+    """Return the entries of a list, and the numbered entries by their number."""
     found = [(number, entry_of(said)) for number, said in _grouped(text.split("\n"))]
     found = [(number, entry) for number, entry in found if number or entry.urls or _YEAR.search(entry.text)]
     numbers = [number for number, _ in found if number]
@@ -250,7 +250,7 @@ def _zeroless(number: str) -> str:
 
 
 def _is_list(body: str, text: str) -> bool:
-    """Whether a list of sources stands below a heading that does not say so: numbered addresses, which are cited."""
+    """Whether lines below a heading that does not announce a list are one: numbered addresses, which are cited."""
     lines = [line for line in body.split("\n") if not _RULE.match(line)]
     markers = [marker for line in lines if (marker := _NUMBER.match(line)) and _only_names(line, marker)]
     if len(markers) < 2 or len(markers) < LIKE_A_LIST * len(lines):
@@ -260,7 +260,7 @@ def _is_list(body: str, text: str) -> bool:
 
 
 def _only_names(line: str, marker: re.Match[str]) -> bool:
-    """Whether a numbered line names a source and no more: in brackets, or an address with a title."""
+    """Whether a numbered line only names a source: in brackets, or as an address with a title."""
     if "://" not in line or marker[1] or marker[3]:
         return "://" in line
     beside = LINK.sub("", line[marker.end() :])
@@ -270,7 +270,7 @@ def _only_names(line: str, marker: re.Match[str]) -> bool:
 
 
 def _end_of_list(text: str, start: int) -> int:
-    """Return where a list ends that no heading of Markdown begins: before the first paragraph that is no entry."""
+    """Return the end of a list without a Markdown heading: before the first paragraph that is not an entry."""
     position = start
     for line in text[start:].splitlines(keepends=True):
         entry = _NUMBER.match(line) or _BULLET.match(line) or "://" in line or line.startswith((" ", "\t", "|"))
@@ -281,7 +281,7 @@ def _end_of_list(text: str, start: int) -> int:
 
 
 def _end_list(text: str) -> int:
-    """Return where a numbered list of sources begins that ends a text without a heading; else its length."""
+    """Return the start of a numbered list of sources that ends a text without a heading; else the text's length."""
     begin, numbers, position, sure = len(text), set[str](), len(text), True
     for line in reversed(text.splitlines(keepends=True)):
         position -= len(line)

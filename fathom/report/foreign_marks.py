@@ -1,4 +1,4 @@
-"""The citations in the text of a report that another system wrote: every form of them, and what each leads to.
+"""The citations in another system's report: all their forms, and the source of each.
 
 A citation becomes a place: the number of its source between two characters that no text has. The ids of the sources
 replace the places once all are known.
@@ -29,7 +29,7 @@ LISTED = "listed:"
 """Begins the address of a source that a list names without one."""
 _WITHIN = re.compile(rf"\[({TEXT})\]\(#[^()\s]*\)")
 _IMAGE = re.compile(rf"!\[{TEXT}\]\([^)\n]*\)")
-_GROUP = re.compile(  # brackets that no link's address is, with the links in them
+_GROUP = re.compile(  # brackets that are not a link's address, with the links in them
     rf"(?<!\])\((?:{LINK.pattern}|{IN_LINK}|\[[^\[\]\n]*+\]|(?!https?://)[^()\[\]\n])*+\)"
 )
 _BARE = re.compile(rf"<?({URL})>?")
@@ -54,7 +54,7 @@ _DATED = r"[^()\[\]\n;]{2,100}?,?\s+(?:\d{4}[a-z]?|n\.d\.)(?:,\s*pp?\.\s*[\d–-
 _AUTHORS = re.compile(rf"\(((?:see |cf\. |e\.g\.,? )?{_DATED}(?:\s*;\s*{_DATED})*)\)")
 _AUTHOR = re.compile(r"\b([A-Z][\w'’-]+(?: et al\.| (?:and|&) [A-Z][\w'’-]+)?) \((\d{4}[a-z]?)\)")
 _YEAR = re.compile(r"\d{4}[a-z]?|n\.d\.")
-_AFTER = (  # numbers without brackets, tried where the text has none in brackets
+_AFTER = (  # numbers without brackets, tried if the text has none in brackets
     re.compile(r"(?<=[^\d\s(\[][.,;:!?])(\d{1,3}(?:,\s?\d{1,3})*)(?=\s|\Z)"),
     re.compile(r"(?:(?<=[^\W\d_]{3})|(?<=[)\]”\"*%]))(\d{1,3}(?:,\s?\d{1,3})*)(?=[.,;:!?](?:\s|\Z))"),
     re.compile(r"(?<=[\w.,;:!?)”\"])(?<!\bm)(?<!\b[cdkm]m)([⁰¹²³⁴-⁹]+(?:[,⁻˒ ]+[⁰¹²³⁴-⁹]+)*)"),
@@ -62,7 +62,7 @@ _AFTER = (  # numbers without brackets, tried where the text has none in bracket
 )
 _AFTER_DIGITS = re.compile(r"(?<=\d[.!?])(\d{1,3}(?:,\s?\d{1,3})*)(?=\s+[^\W\da-z]|\s*\n|\s*\Z)")
 _RAISED_DIGITS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
-_BESIDE = re.compile(  # what stands beside a link that only cites
+_BESIDE = re.compile(  # the text beside a link that only cites
     r"see|via|cf|sources?|and|et|al|from|by|in|on|at|e|g|i|also|accessed|retrieved|updated|published|n|d|nd|the|of|for|"
     r"per|according|to|as|reported|siehe|vgl|quellen?|laut|abgerufen|am|u|a|und",
     re.IGNORECASE,
@@ -70,7 +70,7 @@ _BESIDE = re.compile(  # what stands beside a link that only cites
 _MOST_BESIDE = 12  # words
 _OPEN, _CLOSE = "\ufdd0", "\ufdd1"  # around the number of a source until all are known; no text has them
 PLACE = re.compile(f"{_OPEN}([0-9]+){_CLOSE}")
-_GONE = "\ufdd5"  # in the place of a marker that leads to no source
+_GONE = "\ufdd5"  # replaces a marker that leads to no source
 _BRACKETED = re.compile(rf"\(\s*((?:{PLACE.pattern}[\s,;]*)+)\)|\[\s*((?:{PLACE.pattern}[\s,;]*)+)\]|\(\s*[,;]?\s*\)")
 
 
@@ -102,7 +102,7 @@ class Marks:
         return [_BRACKETED.sub(lambda one: one[1] or one[3] or "", in_lines(_joined(text), PLACE)) for text in found]
 
     def use_all(self) -> None:
-        """Take what the lists name and the text does not cite for sources, too."""
+        """Also treat list entries that the text does not cite as sources."""
         for part in self._parts:
             numbers = {entry: number for number, entry in part.numbered.items()}
             for entry in part.entries:
@@ -155,7 +155,7 @@ class Marks:
         return _AUTHOR.sub(self._of_author, _AUTHORS.sub(self._of_authors, text))
 
     def _with_bare_numbers(self, number: int, text: str) -> str:
-        """Return a part in whose list are the numbers that stand without brackets behind its sentences."""
+        """Return a part with citations for the bare numbers behind its sentences, if its list has these numbers."""
         found = {
             pattern: sum(bool(self._all_cited(number, one[1], only_look=True)) for one in pattern.finditer(text))
             for pattern in _AFTER
@@ -168,7 +168,7 @@ class Marks:
         return text
 
     def _citing_all(self, number: int, text: str) -> str:
-        """Return a part each of whose sections ends with all that the list behind it names."""
+        """Return a part in which each section ends with citations of its whole list."""
         entries = self._parts[number].entries or [*self._notes.values()]
         cited = "".join(self._of_entry(entry, str(n)) for n, entry in enumerate(entries, 1))
         borders = [0, *(found.start() for found in headings(text)), len(text)]
@@ -191,7 +191,7 @@ class Marks:
         return f"{found[1]} {cited}" if cited else found[0]
 
     def _by_author(self, said: str) -> str:
-        """Return the citation of an author with a year, if exactly one entry of the lists begins so."""
+        """Return the citation of an author with a year, if exactly one entry of the lists begins with them."""
         said = re.sub(r"\A(?:see|cf\.|e\.g\.,?) ", "", said)
         year, first = _YEAR.search(said), re.match(r"[\w'’.-]+", said)
         if not year or not first:
@@ -216,7 +216,7 @@ class Marks:
         return self._of_entry(entry, name) if entry else ""
 
     def _entry(self, number: int, name: str) -> ListedSource | None:
-        """Return the entry that a marker of a part means: of the list behind the part before all others."""
+        """Return the entry that a marker of a part means; the list behind the part comes first."""
         lists = [part.numbered for part in (*self._parts[number:], *reversed(self._parts[:number]))]
         return next((found for one in (self._notes, *lists) if (found := one.get(name))), None)
 
@@ -251,13 +251,13 @@ def _joined(text: str) -> str:
 
 
 def _only_cites(said: str) -> bool:
-    """Whether what stands beside links in brackets names who says it, where and when, and nothing else."""
+    """Whether the text beside links in brackets names only the author, place and date."""
     words = re.findall(r"[^\W_]+", _MARKER.sub(" ", said))
     return len(words) <= _MOST_BESIDE and all(w[0].isupper() or w.isdigit() or _BESIDE.fullmatch(w) for w in words)
 
 
 def _is_apart(text: str, start: int, end: int) -> bool:
-    """Whether a link stands behind a sentence, with none that goes on, or alone in the last cell of a row."""
+    """Whether a link stands behind the end of a sentence, or alone in the last cell of a row."""
     before, after = text[max(0, start - 20) : start], text[end : end + 20]
     if re.search(r"\|\s*\Z", before):
         return bool(re.match(r"\s*\|[ \t]*(?:\n|\Z)", after))
@@ -266,7 +266,7 @@ def _is_apart(text: str, start: int, end: int) -> bool:
 
 
 def _says(text: str) -> bool:
-    """Whether a stretch of a text has more than a heading."""
+    """Whether a part of a text has more than a heading."""
     first, _, rest = text.partition("\n")
     return bool(re.search(r"\w", rest if headings(first) else text))
 

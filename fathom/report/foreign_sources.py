@@ -1,7 +1,7 @@
-"""The sources of a report of another system, found among the files of a folder or read from the web.
+"""The sources of another system's report, found among the files of a folder or read from the web.
 
-A file is a source's if it names its address in its first lines, in its front matter or its head; if it is called after
-the address, the title or the number in the report's list; or if it has the source's title.
+A file belongs to a source if it names the source's address in its first lines, its front matter or its head; if its
+name is the address, the title or the number in the report's list; or if it has the source's title.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class NumberedSource(NamedTuple):
 
 
 class Looked(NamedTuple):
-    """What was found: the texts, where each source's came from, and why others could not be had."""
+    """The result of a search: the texts, the origin of each source's text, and the reasons for missing ones."""
 
     texts: list[StoredText]
     places: dict[str, list[str]]  # by source id
@@ -72,7 +72,7 @@ class Looked(NamedTuple):
 
 
 def in_folder(folder: Path, wanted: Sequence[NumberedSource], report: bytes = b"") -> Looked:
-    """Return what a folder has of some sources; the report itself and copies of it are none.
+    """Return the sources found in a folder; the report itself and its copies do not count.
 
     Raises:
         InvalidInput: it does not exist, or has no file of a kind that is read.
@@ -111,7 +111,7 @@ def _is_copy(path: Path, data: bytes) -> bool:
 
 
 async def on_the_web(sources: Sequence[Source], page: Callable[[str], Awaitable[WebPage]], now: str) -> Looked:
-    """Return what can be read of some sources; `page` reads an address, and `now` is the time, ISO 8601."""
+    """Return the sources that can be read from the web; `page` reads an address, and `now` is the time, ISO 8601."""
     found = Looked([], {}, {}, [], {})
     urls = {source.url: source for source in sources if is_page(source.url)}
     found.reasons.update({one.source_id: "the report gives no address" for one in sources if one.url not in urls})
@@ -138,7 +138,7 @@ async def on_the_web(sources: Sequence[Source], page: Callable[[str], Awaitable[
 
 
 def stored(source: Source, text: str, place: str, retrieved: str = "") -> StoredText:
-    """Return a text of a source; its place in a file is that in the text as it was read."""
+    """Return a text of a source; its place in a file is its place in the text as it was read."""
     return StoredText(source, text, place, hashlib.sha256(text.encode()).hexdigest(), retrieved)
 
 
@@ -148,7 +148,7 @@ def _why(error: FathomError, url: str) -> str:
 
 
 def _meant(file: File, name: str, read: LaidOut | None, wanted: Sequence[NumberedSource]) -> list[NumberedSource]:
-    """Return the sources that a file is of: those for which most speaks, if that is more than a likeness to several."""
+    """Return the sources to which a file belongs: the highest-ranked ones, unless the file only resembles several."""
     rated = _Marks(file, name, read, {comparable(one.source.url) for one in wanted})
     ranks = [rated.rank(one) for one in wanted]
     best = max(ranks, default=0)
@@ -157,7 +157,7 @@ def _meant(file: File, name: str, read: LaidOut | None, wanted: Sequence[Numbere
 
 
 class _Marks:
-    """What a file says of where it comes from."""
+    """The marks of a file's origin."""
 
     def __init__(self, file: File, name: str, read: LaidOut | None, known: Collection[str]) -> None:
         stem = file.path.name[: -len(file.path.suffix)] if file.path.suffix else file.path.name
@@ -171,7 +171,7 @@ class _Marks:
         self._likely = likely if len(likely) == 1 and not strong else set()
 
     def rank(self, one: NumberedSource) -> int:
-        """Return how much speaks for a source, 0 for nothing."""
+        """Return the strength of the evidence for a source, 0 for none."""
         source = one.source
         key = comparable(source.url)
         if key in self._sure:
@@ -188,7 +188,7 @@ class _Marks:
 
 
 def _addresses(head: str, text: str) -> tuple[list[str], list[str]]:
-    """Return the addresses that a file says it is of, and the others in its first lines."""
+    """Return the addresses that a file states as its origin, and the others in its first lines."""
     if _HTML.search(head[:3_000]):
         return [clean_url(found) for pattern in _IN_HEAD for found in pattern.findall(head)], []
     strong: list[str] = []
@@ -215,7 +215,7 @@ def _without_address(text: str) -> str:
 
 
 def _head(path: Path) -> str:
-    """Return the beginning of a file as text; empty for one that is none."""
+    """Return the beginning of a file as text; empty if the file is not text."""
     try:
         with path.open("rb") as stream:
             data = stream.read(HEAD_BYTES)
@@ -225,8 +225,8 @@ def _head(path: Path) -> str:
 
 
 def _slugs(source: Source) -> tuple[set[str], set[str]]:
-    """Return how a file may be called that is a source's: after its whole address, and after a part of that."""
-    if not is_page(source.url):  # it is what the list says of it
+    """Return possible file names of a source: from its whole address, and from a part of the address."""
+    if not is_page(source.url):  # the address is the list's entry instead
         entry = source.url
         return {_slug(entry)}, {_slug(word) for word in re.findall(r"[\w./-]+\.\w{2,5}\b", entry)} | {
             _slug(source.title)
@@ -251,7 +251,7 @@ def _unnumbered(stem: str) -> str:
 
 
 def _same(title: str, other: str) -> bool:
-    """Whether two titles are one, apart from the name of a site or a part that is cut off."""
+    """Whether two titles are the same, apart from the name of a site or a part that is cut off."""
     return any(a == b or _within(a, b) or _within(b, a) for a in _forms(title) for b in _forms(other))
 
 

@@ -1,4 +1,4 @@
-"""The report as one HTML file that needs nothing else, and lets nothing else in.
+"""The report as one self-contained HTML file that loads nothing from elsewhere.
 
 Its text comes from pages and models and is not trusted: it is cleaned of hidden characters and escaped, its Markdown
 is sanitised, and a content security policy allows the page's own style and script and nothing more.
@@ -55,7 +55,7 @@ _CORROBORATIONS = {
 
 
 def render_html(report: Report, phases: Sequence[Phase] = ()) -> str:
-    """Render a report as a page, with charts of what each phase took; the same arguments give the same bytes."""
+    """Render a report as a page, with charts of each phase's usage; the same arguments give the same bytes."""
     report = Report.model_validate(_clean(report.model_dump(mode="json")))
     cited, answer = cited_sources(report), answer_of(report)
     numbers = {source.source_id: number for number, source in enumerate(cited, 1)}
@@ -145,7 +145,7 @@ def _template() -> Template:
 
 
 def _clean(value: Any) -> Any:
-    """Remove from every text of a report what hides or reorders it, and what could be taken for one of our marks."""
+    """Remove from every text of a report the characters that hide or reorder it, and those that look like our marks."""
     if isinstance(value, str):
         return clean_text(value).translate(NO_MARKS)
     if isinstance(value, list):
@@ -216,7 +216,7 @@ def _unwrapped(text: str) -> str:
 
 
 def script_hash() -> str:
-    """Return the SHA-256 of the page's script as a content security policy has it."""
+    """Return the SHA-256 of the page's script in the form of a content security policy."""
     script = (_FOLDER / "report.js").read_text(encoding="utf-8")
     return digest(script)
 
@@ -237,7 +237,7 @@ _FORMER = (
     "eS26X1SpZWuwXBgDw0iJEq5PhNeYsu0gkPp+ea9j5y4=",
     "uww7fmi1boRwHnTUx0+tm6kBecM21LM55GWwf12RhkI=",
 )
-"""Hashes of the scripts of earlier versions. Add that of `report.js` when a change of it is released."""
+"""Hashes of the scripts of earlier versions. Add the hash of `report.js` when a change of it is released."""
 _HASH = r"sha256-[A-Za-z0-9+/]{43}="
 _START = re.compile(
     r'<!doctype html>\n<html[^<>]*>\n<head>\n<meta charset="utf-8">\n'
@@ -249,7 +249,7 @@ _PLAIN = re.compile(r'<meta name="[a-z-]+" content="[^"<>]*">')
 
 
 def unsafe(page: bytes) -> str:
-    """Return why a page may not be opened; nothing if its policy lets only Fathom's own script run."""
+    """Return the reason why a page may not be opened; nothing if its policy lets only Fathom's own script run."""
     try:
         text = page.decode().replace("&#39;", "'")
     except UnicodeDecodeError:

@@ -19,7 +19,7 @@ _MARKED = re.compile(f"{_OPEN}([0-9]+){_CLOSE}")
 
 @dataclass(frozen=True)
 class Citation:
-    """A citation in a rendered report: `text[start:end]`; `number` is that of its source in the list, from 1."""
+    """A citation in a rendered report: `text[start:end]`; `number` is its source's number in the list, from 1."""
 
     start: int
     end: int
@@ -62,7 +62,7 @@ def render_cited(report: Report, *, linked: bool = False) -> tuple[str, list[Cit
 
 
 def render_answer(report: Report) -> str:
-    """Render what answers the question, with the sources that it cites; empty if the report has no answer."""
+    """Render the answer, with the sources that it cites; empty if the report has no answer."""
     if not (answer := answer_chapter(report)):
         return ""
     by_id = {source.source_id: source for source in report.sources}

@@ -1,8 +1,7 @@
-"""The Markdown of a report: how it is read, its claims marked, and made into safe HTML.
+"""The Markdown of a report: parsing it, marking its claims, and rendering it as safe HTML.
 
-Marks for the claims of a report in its prose, which survive the way from Markdown to HTML as plain text. Citations
-become marks before the Markdown is rendered, and links after the HTML was sanitised. So the text of a report can
-neither make a link of Fathom's own nor break one.
+Citations become plain-text marks before the Markdown is rendered, and links after the HTML was sanitised. So the text
+of a report can neither make a link of Fathom's own nor break one.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from markdown_it.rules_core import StateCore
     from markdown_it.rules_inline import StateInline
 
-_LEVEL = 2  # of the section's own heading; headings in its Markdown come below it
+_LEVEL = 2  # level of the section's own heading; headings in its Markdown come below it
 _BLOCKS = {"p", "h3", "h4", "h5", "h6", "ul", "ol", "li", "blockquote", "pre", "hr", "br"}
 _TABLES = {"table", "thead", "tbody", "tr", "th", "td"}
 _INLINE = {"em", "strong", "s", "code", "a"}
@@ -99,7 +98,7 @@ def _parser() -> MarkdownIt:
 
 
 def _shape(state: StateCore) -> None:
-    """Put headings below that of their section, in order, and align cells by class: the page allows no style."""
+    """Put headings below their section's heading, in order, and align cells by class: the page allows no style."""
     last = _LEVEL
     for token in state.tokens:
         if token.type == "heading_open":
@@ -121,10 +120,10 @@ _CITATION = re.compile(r"\s*\[(S[0-9a-f]{6,64})\]")
 def place_marks(
     markdown: str, claims: Sequence[Claim], numbers: Mapping[str, int], part: tuple[int, int] | None = None
 ) -> str:
-    """Return a section's Markdown with a mark for each citation, and one behind each sentence in doubt.
+    """Return a section's Markdown with a mark for each citation, and one behind each doubtful sentence.
 
-    The citation of code, and the mark of its doubt, are behind the line that leads to it. `part` are the offsets of the
-    part to return; no sentence may cross them.
+    The citation of code, and the mark of its doubt, stand behind the line that leads to it. `part` holds the offsets of
+    the part to return; no sentence may cross them.
 
     It must be free of `NO_MARKS`' characters. Citations of ids without a number are left out.
     """
@@ -162,14 +161,14 @@ def link_marks(html: str, claims: Mapping[int, Claim]) -> Markup:
 
 
 def doubt(claim: Claim) -> str:
-    """Return the word for why a reader should doubt a claim, or nothing."""
+    """Return the word for a reader's reason to doubt a claim, or nothing."""
     if claim.verdict.objects:
         return claim.verdict.value.replace("_", " ")
     return "disputed" if claim.corroboration is Corroboration.contradicted else ""
 
 
 def _marked(sentence: Sentence, claim: Claim | None, led_to: Sequence[Claim], numbers: Mapping[str, int]) -> str:
-    """Return a sentence with its marks, and those of the code that it leads to; code itself has none."""
+    """Return a sentence with its marks and the marks of the code that it leads to; code itself has no marks."""
     if sentence.kind == "code":
         return sentence.text
     own = [*filter(None, [claim]), *led_to]

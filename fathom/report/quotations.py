@@ -1,7 +1,7 @@
-"""Foreign text in Markdown: plain text escaped, quotations as blocks that keep their layout and make none.
+"""Foreign text in Markdown: plain text is escaped, and quotations become blocks that keep their layout.
 
-The blocks are fenced code, tables with a rule below their first row, and items that begin with `- `. All else is
-text.
+The blocks are fenced code, tables with a rule below their first row, and items that begin with `- `. Everything else is
+plain text.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _text_blocks(text: str) -> Iterator[str]:
 
 
 def _block(lines: Sequence[str]) -> tuple[int, str]:
-    """Return how many lines the first block has, and the block."""
+    """Return the number of lines of the first block, and the block."""
     if len(lines) > 1 and _is_head(lines):
         size = next((n for n, line in enumerate(lines) if not _ROW.match(line)), len(lines))
         return size, _table(lines[:size])

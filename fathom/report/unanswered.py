@@ -1,6 +1,7 @@
-"""What a reader gets instead of a report: where was searched, what comes closest, which words are missing, what to do.
+"""The explanation that a reader gets instead of a report: the searches, the closest passages, the missing words, and
+advice.
 
-Made of what a run has read and of what its tools say they hold, so a replay makes the same.
+It is made from the texts that a run has read and its tools' holdings, so a replay makes the same.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ UNANSWERED = "unanswered.md"
 PASSAGES = 3
 MOST_WORDS = 8
 PASSAGE_CHARS = 300
-SAMPLE_CHARS = 2_000  # of each text, which tell the language of the sources
+SAMPLE_CHARS = 2_000  # characters of each text from which the language of the sources is detected
 
 
 def words_to_look_for(question: str) -> list[str]:
@@ -60,7 +61,7 @@ def explain(
         calls: all tool calls of the run.
         texts: what they read.
         catalogue: what the tools can find; asked about `words_to_look_for`.
-        settings: those of the run.
+        settings: the run's settings.
         cut: the budget ended the research.
     """
     known = [holdings.language for holdings in catalogue.holdings if holdings.language]
@@ -94,7 +95,7 @@ def _searched(holdings: Holdings, calls: Sequence[Call]) -> Searched:
 
 
 def _absent(question: str, texts: Sequence[SourceText], holdings: Sequence[Holdings]) -> list[AbsentWord]:
-    """Return the words that neither what was read nor any tool's documents have."""
+    """Return the words that neither the texts that were read nor any tool's documents have."""
     read = {term for text in texts for term in terms(f"{text.title} {text.text}")}
     lacking = [{absent.word: absent for absent in each.absent} for each in holdings if each.documents is not None]
     if not texts and not lacking:
@@ -209,7 +210,7 @@ def _named(absent: AbsentWord) -> str:
 
 
 def source_line(passage: NearPassage) -> str:
-    """Return where a passage is from, as plain text."""
+    """Return the origin of a passage as plain text."""
     return f"{passage.title}, {passage.url}"
 
 
