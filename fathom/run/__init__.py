@@ -1,1 +1,1 @@
-"""One run: its parts, what it knows so far, when it stops, what it takes and what it is estimated to take."""
+"""One run: its parts, its state, its decision to stop, its usage and its estimate."""

@@ -1,7 +1,7 @@
 """The plan as a checklist: its order, how a person edits it, and whether another round follows.
 
-A step that found nothing is blocked. It comes back in the next round as a step of its own with broader queries, once:
-artifacts are named after steps, and the table keeps what became of the first attempt. Other steps do not wait for it,
+A step that found nothing is blocked. It comes back in the next round, once, as a new step with broader queries:
+artifacts are named after steps, and the table keeps the outcome of the first attempt. Other steps do not wait for it,
 because each can be carried out by itself.
 """
 
@@ -21,7 +21,7 @@ from fathom.models import Model, Plan, PlanStep, Priority, Reflection, Remark, S
 from fathom.roles.planner import PlannedStep, plan_complaints
 from fathom.text.terms import terms
 
-COVERED = 0.75  # share of what a step's title adds to the question, from which another step is about the same
+COVERED = 0.75  # share of the words that a step's title adds to the question, from which another step is about the same
 TITLE_WORDS = 20
 _RANKS = list(Priority)
 
@@ -29,8 +29,8 @@ _RANKS = list(Priority)
 def waves(steps: Sequence[PlanStep], execution: Execution, at_once: int) -> list[list[PlanStep]]:
     """Split steps into groups that may run together: each after the steps it depends on, the important ones first.
 
-    A step is as important as what depends on it. In sequential execution each group is one step, in parallel execution
-    at most `at_once`.
+    A step is as important as the steps that depend on it. In sequential execution each group is one step, in parallel
+    execution at most `at_once`.
     """
     most = at_once if execution is Execution.parallel else 1
     waiting = {str(step.step_id): step for step in steps}
@@ -52,7 +52,7 @@ def _rank(step: PlanStep, steps: Sequence[PlanStep]) -> int:
 
 
 def within(plan: Plan, most: int) -> Plan:
-    """Return a plan of at most this number of steps: the important ones with what they depend on, in their order."""
+    """Return a plan of at most this number of steps: the important ones with their dependencies, in their order."""
     kept = {str(step.step_id) for (step,) in waves(plan.steps, Execution.sequential, 1)[:most]}
     return plan.model_copy(update={"steps": [step for step in plan.steps if str(step.step_id) in kept]})
 
@@ -67,10 +67,10 @@ def next_steps(
     round_number: int,
     most: int,
 ) -> list[PlanStep]:
-    """Return the steps that the round after this one has if there is one, at most `most`, the important ones.
+    """Return the steps for the next round, if there is one: at most `most`, the important ones first.
 
-    They are those that the critic proposes; one for each remark, if it proposes none; and each blocked step again that
-    has no proposal of its own. `evident` are the ids of the steps with a useful note.
+    They are the steps that the critic proposes; one for each remark, if it proposes none; and again each blocked step
+    that has no proposal of its own. `evident` are the ids of the steps with a useful note.
     """
     proposed = list(reflection.follow_up_steps) if reflection else []
     blocked = [step for step in plan.steps if _comes_back(step, plan, evident)]
@@ -92,7 +92,7 @@ def _comes_back(step: PlanStep, plan: Plan, evident: set[str]) -> bool:
 
 
 def _is_about(step: PlanStep, blocked: PlanStep, query: str) -> bool:
-    """Whether a proposal tries a blocked step again: it says so, or has the words that make that step a step."""
+    """Whether a proposal tries a blocked step again: it says so, or has the step's distinctive words."""
     if str(step.retries) == str(blocked.step_id):
         return True
     wanted = set(key_terms(blocked.title))
@@ -112,7 +112,7 @@ def _asked(remark: Remark) -> PlanStep:
 
 
 def _again(step: PlanStep, plan: Plan, query: str) -> PlanStep | None:
-    """Return a blocked step with broader queries; None if all of them were made already."""
+    """Return a blocked step with broader queries; None if all of these were made already."""
     had = {frozenset(terms(had)) for each in plan.steps for had in each.queries}
     wider = {frozenset(terms(q)): q for q in (" ".join(keywords(query)[:3]), broader(step.title, query))}
     queries = [q for found, q in reversed(wider.items()) if len(q.split()) > 1 and found not in had]
@@ -133,14 +133,14 @@ _HEAD = "# Change, add, remove or reorder steps. A step needs an id of its own, 
 
 
 class EditedPlan(Model):
-    """What of a plan a person may change."""
+    """The parts of a plan that a person may change."""
 
     plan_title: str = Field(min_length=1)
     steps: list[PlannedStep] = Field(min_length=1, max_length=MOST_STEPS)
 
 
 def as_yaml(plan: Plan) -> str:
-    """Return what of a plan may be changed, as text for an editor."""
+    """Return the editable parts of a plan, as text for an editor."""
     import yaml
 
     names = set(PlannedStep.model_fields)
@@ -151,12 +151,12 @@ def as_yaml(plan: Plan) -> str:
 
 
 def from_yaml(text: str, plan: Plan) -> Plan:
-    """Return a plan with its title and steps as edited; of a step that it had, what the text does not say stays.
+    """Return a plan with its title and steps as edited; fields of an existing step that the text omits stay.
 
-    Unchanged text is the plan as it is.
+    Unchanged text leaves the plan as it is.
 
     Raises:
-        InvalidInput: the message says what is wrong with it, or which rules of a plan it breaks.
+        InvalidInput: the message names the error in the text, or the rules of a plan that it breaks.
     """
     import yaml
 
@@ -175,10 +175,10 @@ def from_yaml(text: str, plan: Plan) -> Plan:
 
 
 def edited(wanted: EditedPlan, plan: Plan) -> Plan:
-    """Return a plan with another title and other steps; of a step that it had, what is not set stays.
+    """Return a plan with another title and other steps; unset fields of an existing step stay.
 
     Raises:
-        InvalidInput: the message says which rules of a plan it breaks.
+        InvalidInput: the message names the rules of a plan that it breaks.
     """
     before = {str(step.step_id): step for step in plan.steps}
     own = {str(step.step_id): step.step_id for step in wanted.steps}
@@ -202,7 +202,7 @@ def edited(wanted: EditedPlan, plan: Plan) -> Plan:
 
 
 def _problem(found: ErrorDetails) -> str:
-    """Say what is wrong and where; steps are counted from 1, as people do."""
+    """Return the first error and its place; steps are counted from 1."""
     first, *rest = found["loc"] or ("the plan",)
     where = str(first)
     if rest:
@@ -252,9 +252,9 @@ def decide(
 ) -> Decision:
     """Decide after a round, counted from 1, of `depth` at most; `notes` are the useful ones so far.
 
-    `steps` are those that another round would have. From a score of `sufficiency`, 1 to 10, the evidence suffices,
-    whatever step is blocked. `cut`: the budget ended the research. `stopped`: a person did. `asked`: a person asked for
-    something, which a round beyond the last one may look for.
+    `steps` are the steps that another round would have. From a score of `sufficiency`, 1 to 10, the evidence suffices,
+    even if steps are blocked. `cut`: the budget ended the research. `stopped`: a person ended it. `asked`: a person
+    asked for something, for which a round beyond the last one may be added.
     """
     if stopped or cut:
         return Decision(False, Reason.stopped if stopped else Reason.budget)

@@ -36,27 +36,28 @@ from fathom.tools.toolbox import Toolbox, open_toolbox
 
 
 class Parent(ParentRun):
-    """The run that a run follows up on, with what the planner is told of it."""
+    """The earlier run of a follow-up, with the parts that the planner is told."""
 
-    question: str  # its query; of a follow-up as it was understood
+    question: str  # its query; for a follow-up as it was understood
     answer: str
     gaps: list[str]
-    settings: dict[str, Any]  # that a run takes over from it: those of `ResearchSettings` that differ
+    settings: dict[str, Any]  # that a follow-up takes over: fields of `ResearchSettings` that differ
 
     def settings_with(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Return its settings as others change them; a model that is given is that of every role."""
+        """Return its settings, overridden by other settings; a given model applies to every role."""
         own = {name: value for name, value in self.settings.items() if name != "role_models" or "model" not in given}
         return merged(own, given)
 
     def named(self) -> ParentRun:
-        """Return what names it."""
+        """Return the reference to it that a follow-up stores."""
         return ParentRun(**self.model_dump(include=set(ParentRun.model_fields)))
 
 
 class RunStart(Model):
-    """What is fixed when a run starts. `started` is an ISO 8601 time in UTC.
+    """The values that are fixed when a run starts.
 
-    `today` is the ISO 8601 date that the prompts have; of runs with one key, it is that of the first.
+    `started` is an ISO 8601 time in UTC. `today` is the ISO 8601 date in the prompts; runs with one key share the date
+    of the first.
     """
 
     run_id: str
@@ -73,12 +74,12 @@ class RunStart(Model):
 
     @property
     def question(self) -> str:
-        """What the run researches: the query, of a follow-up as it is understood."""
+        """The question to research: the query, for a follow-up as it is understood."""
         return self.understood or self.query
 
     @property
     def wanted(self) -> list[str]:
-        """The words of a follow-up that the question before does not have: what the earlier run may have missed."""
+        """The words of a follow-up that the earlier question lacks: subjects that the earlier run may have missed."""
         if not self.parent:
             return []
         known = set(terms(self.parent.question))
@@ -97,7 +98,7 @@ class Engine:
         self.settings = start.settings
         self.store = store
         self.folder: RunFolder | None = None
-        self.simple = False  # whether the question is, which the planner judges
+        self.simple = False  # whether the question is simple, as the planner judges
         self._environment = environment
         self.earlier = EarlierRun(RunFolder(store, start.parent.folder)) if start.parent else None
         self._corpora = UploadedCorpora(CorpusStore(store), start.corpora)
@@ -109,12 +110,12 @@ class Engine:
         self.warnings = Warnings()
         self.speed = Speed(start.settings)
         self.reliability = Reliability()
-        self.remarks: list[str] = []  # of a person on earlier drafts of the report
+        self.remarks: list[str] = []  # a person's remarks on earlier drafts of the report
         settings = start.settings
         self._models = ModelBackend(environment, ledger, settings.model_calls, settings.prices, self.warnings)
 
     def adopt(self, scope: Scope) -> None:
-        """Work with what the question deserves; tools that read fewer results are other tools."""
+        """Adopt the scope that the question deserves; tools that read fewer results are created anew."""
         results = self.settings.max_results
         self.settings, self.simple = scope
         if self.settings.max_results != results:
@@ -140,14 +141,14 @@ class Engine:
         return self.settings.report.words or words_asked("\n\n".join([self.start.question, *self.remarks]))
 
     def question_for(self, spec: RoleSpec[RequestT, AnswerT]) -> str:
-        """Return the question as a role is asked it: a follow-up to a model as it was typed, with the one before."""
+        """Return the question for a role; a model gets a follow-up as it was typed, with the earlier question."""
         start = self.start
         if not start.parent or start.question == start.query or self.model_for(spec).model == EXTRACTIVE:
             return start.question
         return f"{start.query}\n\n(It follows up on the question: {start.parent.question})"
 
     def brief_for(self, spec: RoleSpec[RequestT, AnswerT]) -> str:
-        """Return the question as the reporter is asked it: with what a person wants to be different in the draft."""
+        """Return the question for the reporter, with a person's requests for changes of the draft."""
         asked = (f"The reader of a draft asks for this change: {remark}" for remark in self.remarks)
         return "\n\n".join([self.question_for(spec), *asked])
 
@@ -162,14 +163,14 @@ class Engine:
     async def window(self, spec: RoleSpec[Any, Any]) -> int | None:
         """Return how many tokens prompt and answer of a role may have together; None: not known, or without a model.
 
-        It asks the model's server, once. What goes into a request takes it from
-        `fathom.tasks.model_calls.find_window`, whose answer is stored.
+        It asks the model's server, once. Code that builds requests uses `fathom.tasks.model_calls.find_window`, whose
+        answer is stored.
         """
         model = self.model_for(spec)
         return None if model.model == EXTRACTIVE else await self._models.window(model)
 
     async def aclose(self) -> None:
-        """Close the connections to providers and what the tools have started."""
+        """Close the connections to providers and the processes and connections of the tools."""
         async with AsyncExitStack() as parts:
             for part in (self.ledger, self.tools, self._models):
                 parts.push_async_callback(part.aclose)
@@ -180,7 +181,7 @@ class Engine:
         await self.audit.settle(folder)
 
     async def take_up(self, offers: Sequence[OfferedTools]) -> None:
-        """Have the researcher use what MCP servers offered when the run began.
+        """Give the researcher the tools that MCP servers offered when the run began.
 
         Raises:
             InvalidInput: a server has changed since, or is not configured here.
@@ -209,11 +210,11 @@ class Engine:
         return await self.run_folder.read(name)
 
 
-MOST_FAILURES = 2  # calls of a role without a valid answer, before the run has had one
+MOST_FAILURES = 2  # calls of a role without a valid answer, before the first valid one
 
 
 class Reliability:
-    """Counts, for the length of a run, the calls that got a valid answer and those that got none, by role and model."""
+    """Counts a run's calls with and without a valid answer, by role and model."""
 
     def __init__(self) -> None:
         self._failures: Counter[tuple[str, str]] = Counter()

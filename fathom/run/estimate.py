@@ -1,8 +1,8 @@
-"""What a run is expected to take: by the question's kind, in calls, tokens and dollars, and at a model's speed.
+"""Estimates of a run's calls, tokens, dollars and time, by the question's kind and the model's speed.
 
-How much work a question deserves: the planner judges what kind it is and how wide, and this makes numbers of it. The
-profile's numbers are the most. What the user has set to another number stays as it is, and a plan without a
-judgement, as some small models make it, has the whole profile.
+The planner judges the kind and the breadth of a question, and this module turns them into numbers. The profile's
+numbers are the maximum. A number that the user has set stays as it is, and a plan without a judgement, as some small
+models make it, gets the whole profile.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ _USUAL = {
     Role.reporter: (6_000, 700),
     Role.judge: (7_000, 1_300),
 }
-_PAGE_TOKENS, _NOTE_TOKENS = 5_000, 1_200  # of one page, which the compressor sees whole, and of its note
-_PROMPT_TOKENS = 2_000  # of instructions, schema and plan, around the material of a prompt
-_JUDGED_TOKENS = 12_000  # of a request with the passages for 40 claims
+_PAGE_TOKENS, _NOTE_TOKENS = 5_000, 1_200  # tokens of one page, which the compressor sees whole, and of its note
+_PROMPT_TOKENS = 2_000  # tokens of instructions, schema and plan around the material of a prompt
+_JUDGED_TOKENS = 12_000  # tokens of a request with the passages for 40 claims
 _USUAL_CORRECTION = (1_200, 300)
 _USUAL_WITHOUT_MODEL = 3  # tool calls: the median of ten runs, which made 1 to 8
 _WHOLE = "whole run"
@@ -48,7 +48,7 @@ class Bounds(NamedTuple):
 
 
 class PhaseEstimate(NamedTuple):
-    """A phase of the run; `usd` is None where a price is unknown.
+    """A phase of the run; `usd` is None if a price is unknown.
 
     The maximum counts every call twice, for a re-ask, and no repetition after a fault.
     """
@@ -69,8 +69,8 @@ def estimate(
 ) -> list[PhaseEstimate]:
     """Estimate each phase that calls something, then the whole run, which its budget limits.
 
-    `rates_of` returns the price of a model, and `search_usd` is that of a tool call, None when it is not known. `scope`
-    is what the question seems to deserve, by its form: the usual case, and where no model plans, also the most.
+    `rates_of` returns the price of a model, and `search_usd` is the price of a tool call, None if unknown. `scope` is
+    the scope that the form of the question suggests: the usual case and, if no model plans, also the maximum.
     """
     rows = _rows(settings)
     if scope:
@@ -92,7 +92,7 @@ def estimate(
 
 
 def added_up(phases: Iterable[PhaseEstimate]) -> list[PhaseEstimate]:
-    """Return the phases of several runs with those of one name and model added up, the whole last."""
+    """Return the phases of several runs, added up by name and model, the whole last."""
     groups: dict[tuple[str, str], list[PhaseEstimate]] = {}
     for phase in phases:
         groups.setdefault((phase.phase, phase.model), []).append(phase)
@@ -120,7 +120,7 @@ def usual_tokens(settings: ResolvedSettings, model: str) -> tuple[float, float]:
 
 
 class _Row(NamedTuple):
-    """The calls of a role; `usual` are tokens sent and received by a call, `material` the most it is shown."""
+    """The calls of a role; `usual` holds the tokens sent and received by a call, `material` the maximum it is shown."""
 
     phase: str
     role: Role
@@ -143,7 +143,7 @@ def _rows(settings: ResolvedSettings, *, simple: bool = False) -> list[_Row]:
     tools = Bounds(usual_steps * min(settings.breadth, 2), steps * rounds * settings.turns * calls_a_turn)
     if settings.role_models[Role.researcher].model == EXTRACTIVE:
         tools = tools._replace(usual=min(_USUAL_WITHOUT_MODEL, tools.usual))
-    # The first calls of a step are the planner's queries; the most is where no step of a plan has any.
+    # The first calls of a step are the planner's queries; the maximum is for a plan without queries.
     turns = Bounds(usual_steps * min(settings.turns - 1, 1), steps * rounds * settings.turns)
     shown, context = settings.compression.max_input_tokens, settings.max_context_tokens
     output = settings.max_results * _PAGE_TOKENS
@@ -168,7 +168,7 @@ def _rows(settings: ResolvedSettings, *, simple: bool = False) -> list[_Row]:
 
 
 def _judging(settings: ResolvedSettings, sections: Bounds) -> Bounds:
-    """Return the requests to the judge: the claims in batches, some of them twice, and those that were corrected."""
+    """Return the number of requests to the judge: claims in batches, some of them twice, and corrected claims."""
     if not settings.judges or settings.extractive:
         return Bounds(0, 0)
     return Bounds(2, 4) if sections.most == 1 else Bounds(sections.usual, 4 * sections.most)
@@ -212,19 +212,19 @@ def _sum(bounds: Iterable[Bounds], cap: float | None = None) -> Bounds:
     return Bounds(usual, most) if cap is None else Bounds(min(usual, cap), min(most, cap))
 
 
-SIMPLE_RESULTS = 3  # pages or documents that a simple fact is looked up in, for each call
-_EACH_SIDE = (Kind.comparison, Kind.decision)  # have a step for each side, however narrow they are
+SIMPLE_RESULTS = 3  # pages or documents per call for a simple fact
+_EACH_SIDE = (Kind.comparison, Kind.decision)  # kinds with a step for each side, however narrow they are
 
 
 class Scope(NamedTuple):
-    """What a run works with. `simple`: one fact, for which no critic is asked and no outline is made."""
+    """The scope of a run. `simple`: one fact, for which no critic is asked and no outline is made."""
 
     settings: ResolvedSettings
     simple: bool = False
 
 
 def scope_of(settings: ResolvedSettings, kind: Kind | None, width: Width | None) -> Scope:
-    """Return what a question of a kind and a width deserves, within the bounds of the settings."""
+    """Return the scope that a question of a kind and a width deserves, within the bounds of the settings."""
     if settings.effort is Effort.fixed or not kind or width in (None, Width.broad) or kind is Kind.survey:
         return Scope(settings)
     if kind is Kind.fact and width is Width.narrow:
@@ -246,11 +246,11 @@ def _narrowed(settings: ResolvedSettings, numbers: dict[str, Any]) -> ResolvedSe
 
 
 SLOW_MINUTES = 10
-LEAST_MINUTES = 1  # a run that takes less needs no word about it
+LEAST_MINUTES = 1  # a faster run needs no notice
 
 
 class Speed:
-    """Reads the completions of a run."""
+    """Observes the completions of a run and reports the speed of its models."""
 
     def __init__(self, settings: ResolvedSettings, tell: Callable[[Event], None] = publish) -> None:
         self._settings = settings
@@ -258,7 +258,7 @@ class Speed:
         self._told = set[str]()
 
     def heard(self, completion: Completion) -> None:
-        """Tell how fast a model is, when that is new and known."""
+        """Publish a notice on a model's speed once it is known."""
         if completion.pace and completion.model not in self._told:
             self._told.add(completion.model)
             if words := self._words(completion, completion.pace):

@@ -1,6 +1,6 @@
 """Pages that several steps find: each is read once, and its note serves all of them, also steps of a follow-up.
 
-What was read whole for a step and had nothing for it is not read for it again.
+A text that was read whole for a step and had nothing for it is not read for it again.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from fathom.text.sentences import split_sentences
 from fathom.text.terms import query_terms, terms
 
 TOGETHER = 2  # words of a step in one sentence by which a text may have something for it after all
-BEARS = 0.6  # of what a page has of a step's words, the share that a note of the page must have to serve the step
+BEARS = 0.6  # share of the step's words on a page that a note of the page must have to serve the step
 
 
 class Reading:
-    """What steps that run together find at first: the first step of those that find a page reads it for the others.
+    """The first findings of steps that run together: the first of the steps that find a page reads it for the others.
 
-    Which step that is follows from the order of the steps, not from which is faster: a replay does the same.
+    The order of the steps decides which one is first, not their speed: a replay does the same.
     """
 
     def __init__(self, steps: Sequence[PlanStep]) -> None:
@@ -40,7 +40,7 @@ class Reading:
         await self._all_found.wait()
 
     def reads(self, step: PlanStep, keys: Iterable[str]) -> list[str]:
-        """Return which texts a step reads itself: those that no step before it has found."""
+        """Return the texts that a step reads itself: the ones that no step before it has found."""
         before = self._before(step)
         return [key for key in keys if not any(key in self._found[other] for other in before)]
 
@@ -54,12 +54,12 @@ class Reading:
         ]
 
     def noted(self, step: PlanStep, notes: Mapping[str, Note | None]) -> None:
-        """Tell what a step has noted of what it found at first, by the keys of the texts; None: it has nothing."""
+        """Record the notes of a step on its first findings, by the keys of the texts; None: the text had nothing."""
         self._notes.setdefault(str(step.step_id), notes)
         self._noted[str(step.step_id)].set()
 
     async def others_noted(self, step: PlanStep) -> dict[str, Note | None]:
-        """Wait for the steps before, and return what they noted, by the keys of texts that this step has found too."""
+        """Wait for the steps before, and return their notes, by the keys of texts that this step has found too."""
         found: dict[str, Note | None] = {}
         for other in self._before(step):
             await self._noted[other].wait()
@@ -104,7 +104,7 @@ def useless_of(steps: Iterable[PlanStep], calls: Mapping[str, Iterable[Call]]) -
 
 
 def worth_reading(source: Source, text: str, step: PlanStep, useless: Iterable[Useless]) -> bool:
-    """Whether a text may have something for a step, whatever is known to be useless.
+    """Whether a text may have something for a step, given the texts known to be useless.
 
     For a step that tries again what the text had nothing for, it has nothing. For another step it may, if it has a word
     that this step asks for and no step before it did, and, in that sentence or beside it, another word that it asks
@@ -143,9 +143,9 @@ def noted_whole(made: Iterable[Call], notes: Iterable[Note]) -> dict[str, list[N
 
 
 def about(note: Note, ids: Collection[str]) -> Note:
-    """Return what a note says of some of its sources.
+    """Return the part of a note about some of its sources.
 
-    Of its summary, these are only sentences that cite them and no other.
+    Of the summary, it has only sentences that cite no other source.
     """
     if set(note.source_ids) <= set(ids):
         return note
@@ -156,7 +156,7 @@ def about(note: Note, ids: Collection[str]) -> Note:
 
 
 def bears_on(note: Note, source_id: str, text: str, step: PlanStep) -> bool:
-    """Whether a note, made for another step, says of a source what its text has for this one.
+    """Whether a note, made for another step, covers what a source's text has for this step.
 
     It quotes the source, and has most of those words of the step that the text has at all.
     """
@@ -178,7 +178,7 @@ def _has_most(note: Note, wanted: Collection[str]) -> bool:
 
 
 class NotedBefore(Model):
-    """What an earlier run has noted, by the keys of the texts that it read whole, and the steps for which it did.
+    """The notes of an earlier run, by the keys of the texts that it read whole, and the steps for which it read them.
 
     `useless` are texts that had nothing for some of its steps, which have no id here: it could be the id of a step of
     the later run.

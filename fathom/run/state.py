@@ -1,6 +1,6 @@
-"""What a run knows so far: the plan as a checklist, the notes, the tool calls, and what all of it took.
+"""The state of a run: the plan as a checklist, the notes, the tool calls, and the usage.
 
-Built from the tasks' results alone, in the order of the plan, so a replay reaches the same state.
+It is built from the tasks' results alone, in the order of the plan, so a replay reaches the same state.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ NAMED = 3  # sources that could not be read
 
 
 class Spent(NamedTuple):
-    """What calls of a role took; `step_id` is empty when they belong to no step."""
+    """The usage of a role's calls; `step_id` is empty if they belong to no step."""
 
     role: str
     step_id: str
@@ -60,7 +60,7 @@ class ResearchState:
         self.briefs: list[Brief] = []
         self.calls: dict[str, list[Call]] = {}  # by step id
         self.reflection: Reflection | None = None  # the latest one
-        self.judged: Reflection | None = None  # the same if a model, not a rule of thumb, judged all of the notes
+        self.judged: Reflection | None = None  # the same, if a model, not a rule of thumb, judged all notes
         self.rounds: list[RoundRecord] = []  # the finished ones
         self.stop: Reason | None = None  # why the research ended; None while it goes on
         self.cut = False  # whether the budget ended the research
@@ -70,7 +70,7 @@ class ResearchState:
 
     @property
     def over(self) -> bool:
-        """Whether the research is to end with what there is."""
+        """Whether the research must end with the present evidence."""
         return self.cut or self.stopped is not None
 
     @property
@@ -80,22 +80,22 @@ class ResearchState:
 
     @property
     def memory(self) -> Memory:
-        """What the roles may know of the research."""
+        """The notes and briefs that the roles may see."""
         return Memory(notes=self.notes, briefs=self.briefs)
 
     @property
     def usage(self) -> Usage:
-        """What all model calls took so far."""
+        """The usage of all model calls so far."""
         return sum((spent.usage for spent in self.spent), Usage())
 
     @property
     def charges(self) -> list[Charge]:
-        """What the searches and pages cost."""
+        """The charges for searches and pages."""
         return [charge for call in self.all_calls for charge in call.result.charges]
 
     @property
     def cost_usd(self) -> float | None:
-        """What all calls cost that were answered; None when a price is not known."""
+        """The cost of all answered calls; None when a price is not known."""
         costs = [self.usage.cost_usd, *(charge.usd for charge in self.charges)]
         return None if None in costs else sum(cost for cost in costs if cost)
 
@@ -111,7 +111,7 @@ class ResearchState:
 
     @property
     def sources(self) -> dict[str, Source]:
-        """Every source that was retrieved, by id, as it was read first, with what all catalogues say of it."""
+        """Every source that was retrieved, by id, as it was read first, with the entries of all catalogues."""
         read: dict[str, list[Source]] = {}
         for call in self.all_calls:
             for source in call.result.sources:
@@ -120,7 +120,7 @@ class ResearchState:
 
     @property
     def unreadable(self) -> list[str]:
-        """How many of the sources could not be read, the first of them and why, as one clause; nothing if all could."""
+        """A clause on the number of unreadable sources, with the first ones and why; nothing if all were read."""
         failed = self._unread()
         if not failed:
             return []
@@ -132,7 +132,7 @@ class ResearchState:
         return [f"{len(failed)} of {counted(every, 'source')} could not be read: {', '.join([*named, *more])}"]
 
     def _unread(self) -> dict[str, ToolFailure]:
-        """Return why pages could not be read, by address; without those that another call has read."""
+        """Return the reasons why pages could not be read, by address, without pages that another call has read."""
         results = [call.result for call in self.all_calls]
         read = {canonical_url(source.url) for result in results for source in result.sources if source.full}
         failed = {canonical_url(f.source): f for r in reversed(results) for f in reversed(r.failures) if f.source}
@@ -145,7 +145,7 @@ class ResearchState:
         return any(canonical_url(sources[i].url) not in unread for i in cited if i in sources)
 
     def spend(self, role: str, usage: Usage, step_id: str = "") -> None:
-        """Count what a role's calls took, for one step or for the whole run."""
+        """Add the usage of a role's calls, for one step or for the whole run."""
         self.spent.append(Spent(role, step_id, usage))
 
     def mark(self, step_id: str | int, status: StepStatus) -> None:
@@ -172,12 +172,12 @@ class ResearchState:
         self.mark(outcome.step_id, outcome.status)
 
     def remember(self, notes: Sequence[Note]) -> None:
-        """Keep these notes only, and the briefs that say nothing else."""
+        """Keep only these notes, and the briefs that replace only such notes."""
         memory = self.memory.of(notes)
         self.notes, self.briefs = memory.notes, memory.briefs
 
     def hear(self, remarks: Sequence[Remark], stopped: Remark | None) -> None:
-        """Add what people said."""
+        """Add people's remarks."""
         self.stopped = self.stopped or stopped
         self.plan = self.plan.model_copy(update={"remarks": [*self.plan.remarks, *remarks]})
 
@@ -236,7 +236,7 @@ def measure(run: ResearchState, account: Account, seconds: float) -> Metrics:
 
 
 def _sums(charges: Iterable[Charge]) -> list[Phase]:
-    """Return what the searches and pages of each service cost."""
+    """Return the cost of the searches and pages of each service."""
     by_service: dict[str, list[float | None]] = {}
     for charge in charges:
         by_service.setdefault(charge.service, []).append(charge.usd)
@@ -252,7 +252,7 @@ def _sums(charges: Iterable[Charge]) -> list[Phase]:
 
 
 def phases_of(run: ResearchState) -> list[Phase]:
-    """Return what the model calls of each role took."""
+    """Return the usage of the model calls of each role."""
     return _phases((spent.role, spent.usage) for spent in run.spent)
 
 

@@ -1,7 +1,7 @@
-"""What each run of a store has used, from its audit log, which holds every call that was made, and from its ledger.
+"""The usage of each run of a store, from its audit log, which holds every call, and from its ledger.
 
-The log says it by model and tool, for runs that are under way or failed too, and only grows. The ledger holds more
-money where requests failed or are not answered yet: what they may have cost at most.
+The log has the usage by model and tool, also for unfinished and failed runs, and only grows. The ledger may hold a
+larger amount: the maximum cost of requests that failed or are not answered yet.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from fathom.storage.store import RUNS, ArtifactStore
 from fathom.telemetry.audit_events import AuditEvent, AuditType, ChainedEvent, events_in
 from fathom.telemetry.audit_log import AUDIT_FILE, PENDING_FILE
 
-_LOOKED_AT = 200  # runs that have ended, of which one reading asks whether they are still the same
+_LOOKED_AT = 200  # finished runs that one reading checks for changes
 _STARTS = (AuditType.session_created, AuditType.session_resumed)
 _WITH_RESULT = frozenset(Ending) - {Ending.failed}
 
 
 @dataclass
 class ModelUse:
-    """What the calls to a model or paid service took. `usd` is what is known; `unpriced` calls have no known price."""
+    """The usage of a model or paid service. `usd` is the known cost; `unpriced` counts calls without a known price."""
 
     calls: int = 0
     sent: int = 0  # tokens
-    cached: int = 0  # of those sent, read from the provider's cache
+    cached: int = 0  # sent tokens read from the provider's cache
     received: int = 0
     usd: float = 0.0
     unpriced: int = 0
@@ -51,10 +51,10 @@ class ModelUse:
 
 @dataclass
 class RunUse:
-    """What one run has used, over all attempts at it.
+    """The usage of one run, over all of its attempts.
 
-    `state` is its ending, or `running`, or `failed`, `stopped` or `interrupted`, and then it may be resumed. `endings`
-    counts its attempts by how they ended, so a run that failed and was resumed has two.
+    `state` is its ending, or `running`, or `failed`, `stopped` or `interrupted`; in the last three it may be resumed.
+    `endings` counts the attempts by ending, so a run that failed and was resumed has two.
     """
 
     run_id: str
@@ -68,7 +68,7 @@ class RunUse:
     tools: Counter[str] = field(default_factory=Counter)  # calls by name
     cached: int = 0  # of them
     faults: Counter[tuple[str, str]] = field(default_factory=Counter)  # by tool, model or `run`, and code
-    account: Account | None = None  # of all runs with its key so far
+    account: Account | None = None  # usage of all runs with its key so far
     shared: frozenset[str] = frozenset()  # ids of the events before its folder, which runs of the same key may share
 
     @property
@@ -78,7 +78,7 @@ class RunUse:
 
     @property
     def uses(self) -> dict[str, ModelUse]:
-        """What it used, by model and paid service."""
+        """Its usage, by model and paid service."""
         return self.models | self.charges
 
     @property
@@ -93,11 +93,10 @@ class RunUse:
 
 
 class UsageReader:
-    """Reads what the runs of a store have used; of one that has ended, once, unless its log becomes another.
+    """Reads the usage of the runs of a store; a finished run is read once, unless its log is replaced.
 
     Attributes:
-        runs: what the store has, by folder.
-        gone: what it had when it was read before: what these runs used was used.
+        runs: the runs of the store, by folder. gone: runs that an earlier reading found: their usage still counts.
         unreadable: the folders that could not be read.
     """
 
@@ -111,7 +110,7 @@ class UsageReader:
         self.unreadable = set[str]()
 
     async def read(self) -> None:
-        """Read what is new.
+        """Read new runs and events.
 
         Raises:
             StoreError: the store itself cannot be read.
@@ -145,7 +144,7 @@ class UsageReader:
         await asyncio.gather(*map(read, folders))
 
     async def _look(self, folder: str) -> None:
-        """Forget the size of a log that has grown, or is that of another run which has taken the folder."""
+        """Forget the size of a log that has grown, or that belongs to another run in the same folder."""
         path, size = f"{folder}/{AUDIT_FILE}", self._sizes.pop(folder)
         if (await self._store.sizes(path)).get(path) == size:
             self._sizes[folder] = size
@@ -176,7 +175,7 @@ class UsageReader:
             run.account = (await Ledger.open(Budget(), self._store, f"{RESULTS}/{key}/ledger")).account
 
     def _leave(self, folder: str) -> None:
-        """Count a run among those that the store no longer has."""
+        """Count a run as gone from the store."""
         run = self.runs.pop(folder)
         self._sizes.pop(folder, None)
         self._folders.get(run.run_key, set()).discard(folder)
@@ -185,7 +184,7 @@ class UsageReader:
 
 
 def unsettled_usd(runs: Iterable[RunUse]) -> float:
-    """Return what requests of runs that failed or are not answered yet may have cost at most."""
+    """Return the maximum cost of requests that failed or are not answered yet."""
     known, reserved = dict[str, float](), dict[str, float]()
     for run in runs:
         known[run.run_key] = known.get(run.run_key, 0.0) + run.usd
@@ -194,7 +193,7 @@ def unsettled_usd(runs: Iterable[RunUse]) -> float:
 
 
 def use_of(run_key: str, events: Sequence[AuditEvent], elsewhere: frozenset[str] = frozenset()) -> RunUse:
-    """Return what a run used by the events of its log, without those that are counted elsewhere, by id."""
+    """Return the usage of a run from the events of its log, except events (by id) that are counted elsewhere."""
     own = [event for event in events if event.id not in elsewhere]
     first = next((n for n, event in enumerate(own) if event.type is AuditType.step_started), len(own))
     run = RunUse("", run_key, datetime.fromisoformat((own or events)[0].at))

@@ -1,4 +1,4 @@
-"""How good sources are, which may be used, and what a reader should be warned of. `docs/sources.md` has every rule.
+"""The quality of sources, the rules for using them, and warnings to the reader. `docs/sources.md` has every rule.
 
 Pure functions of their arguments: no network, no clock, no model.
 """

@@ -1,15 +1,15 @@
-"""How sources stand to each other: which one changes another, and which facts several of them have.
+"""Relations between sources: which source changes another, and which facts several sources have.
 
 Two sources are independent when they are not of one site, and neither repeats the other's text nor says that it
 amends, supplements or replaces the other. Scholarly works are independent when they have no author in common,
 wherever they stand. A fact is a quotation in the notes; a source has it when one of its sentences has most of its
 words and all of its numbers.
 
-Which source changes another: it says that it amends, supplements or replaces it, or that the other does so. Two such
-sources are not independent, and where the newer one says otherwise, they do not disagree. Read are fields of the header
-at the top (`Replaces: 12`, `Superseded-By: ...`), the title ("Supplement to ...") and the opening ("this standard
-updates ..."). A source is named by an identifier in its title or address, a bare number meaning one of the own series,
-or by all words of its title.
+A source changes another if it says that it amends, supplements or replaces it, or if the other says so. Two such
+sources are not independent, and if the newer one says something else, they do not disagree. This is read from fields of
+the header at the top (`Replaces: 12`, `Superseded-By: ...`), the title ("Supplement to ...") and the opening ("this
+standard updates ..."). A source is named by an identifier in its title or address, a bare number meaning one of the own
+series, or by all words of its title.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from fathom.text.parsed import ParsedText, parse
 from fathom.text.terms import query_terms, terms
 from fathom.text.urls import host_of
 
-HELD = 0.75  # of a fact's words
+HELD = 0.75  # share of a fact's words
 LEAST_TERMS = 4  # a fact of fewer words is shared by chance
-LEAST_OF_ROW = 2  # of a row with a number, which says no more than what the number is of
+LEAST_OF_ROW = 2  # words of a row with a number, which only names the thing that the number belongs to
 COPIED = 0.5  # share of the shorter text's sentences from which two texts are one
 _SILENT = ("heading", "rule", "code")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
@@ -39,9 +39,9 @@ _THOUSANDS = re.compile(r",(?=\d{3})")
 
 
 def site(source: Source) -> str:
-    """Return who publishes a source: its site or MCP server; each document is its own, Python's reference is one.
+    """Return the publisher of a source: its site or MCP server; each document is its own, Python's reference is one.
 
-    A work with a DOI is its own too: what repositories and journals hold is said by its authors.
+    A work with a DOI is its own too: its authors speak, not the repository or journal.
     """
     if source.reference and source.reference.doi:
         return f"doi.org/{source.reference.doi}"
@@ -53,7 +53,7 @@ def site(source: Source) -> str:
 
 
 class Party(NamedTuple):
-    """Who says what a source says: its site and, of a work, its authors by family name and initial."""
+    """The party behind a source: its site and, for a work, its authors by family name and initial."""
 
     site: str
     authors: frozenset[str]
@@ -64,7 +64,7 @@ class Party(NamedTuple):
 
 
 def party(source: Source) -> Party:
-    """Return who says what a source says."""
+    """Return the party behind a source."""
     names = (name.strip() for name in (source.reference.authors if source.reference else ()))
     parted = (name.split(",", 1) if "," in name else name.rsplit(" ", 1)[::-1] for name in names if name)
     authors = (f"{family} {''.join(given).strip()[:1]}".casefold() for family, *given in parted)
@@ -72,7 +72,7 @@ def party(source: Source) -> Party:
 
 
 class _Texts:
-    """The texts of some sources, one of each, and which of them have some facts."""
+    """The texts of some sources, one of each, searched for facts."""
 
     def __init__(self, texts: Iterable[SourceText], facts: Sequence[str]) -> None:
         numbers = frozenset[str]().union(*map(_numbers, facts))
@@ -104,7 +104,7 @@ class _FactText:
 
     def __init__(self, parsed: ParsedText, numbers: frozenset[str]) -> None:
         self._parsed = parsed
-        self._numbers = numbers  # those of the facts
+        self._numbers = numbers  # the numbers of the facts
         self._having: dict[str, int] = {}  # the sentences with each term that was looked for
 
     def has(self, wanted: Sequence[str], numbers: frozenset[str]) -> bool:
@@ -115,7 +115,7 @@ class _FactText:
         found = self._speaking
         for number in numbers:
             found &= self._with_number.get(number, 0)
-        # The sentences with at least so many of the terms seen so far, by that number.
+        # The sentences with at least n of the terms seen so far, by n.
         reached = [found, *[0] * least]
         for term in wanted:
             having = self._with_term(term)
@@ -130,7 +130,7 @@ class _FactText:
 
     @cached_property
     def _speaking(self) -> int:
-        """The sentences that say something, no headings, rules or code."""
+        """The sentences with content: no headings, rules or code."""
         return self._bits(number for number, kind in enumerate(self._parsed.kinds) if kind not in _SILENT)
 
     @cached_property
@@ -185,7 +185,7 @@ def corroborate(texts: Sequence[SourceText], facts: Iterable[Said]) -> dict[str,
 
 
 OPENING_CHARS = 4_000
-LEAST_OF_TITLE = 3  # of a title that names a source by its words
+LEAST_OF_TITLE = 3  # least words of a title that names a source
 _DOES = r"(?:replac|supersed|obsolet|updat|amend|supplement|revis|extend|correct|repeal)(?:e?s)"
 _DONE = r"(?:replac|supersed|obsolet|updat|amend|supplement|revis|extend|correct|repeal)ed"
 _FIELD = re.compile(rf"[ \t]*(?:(?P<later>{_DOES})|(?P<earlier>{_DONE}[ -]by))[ \t]*:[ \t]*(?P<what>\S.*)", re.I)
@@ -200,7 +200,7 @@ _NUMBERED = re.compile(r"(?<![\w.-])\d{1,6}(?![\w-]|\.\d)")
 
 
 class Standing(NamedTuple):
-    """How a source is named, and which it names as changed by it or as changing it."""
+    """The names of a source, and the sources that it names as changed by it or as changing it."""
 
     names: frozenset[str]  # identifiers
     title: frozenset[str]  # terms
@@ -227,7 +227,7 @@ class Standing(NamedTuple):
 
 
 def standing_of(source: Source, text: str) -> Standing:
-    """Return what a source says of its place among others; of its text the opening is read."""
+    """Return a source's own statements on its relation to others; only the opening of its text is read."""
     fields = "\n".join(f"{name}: {value}" for name, value in source.fields.items())
     return _standing(source.title, source.url, fields, text[:OPENING_CHARS])
 

@@ -1,4 +1,4 @@
-"""What is known of a source by its address: whose it is, its authority, and the user's rules for it.
+"""Facts about a source from its address: its site, its authority, and the user's rules for it.
 
 The list is `domains.toml`. Authority follows the matrix of the engine design (001, section 9.2).
 """
@@ -72,7 +72,7 @@ _LABELS = {
     "forum forums community discuss": Rating("forum", 0.4),
     "blog blogs": Rating("blog", UNKNOWN_AUTHORITY),
 }
-"""What the first label of an unknown host tells."""
+"""The source type that the first label of an unknown host suggests."""
 
 
 def rate(source: Source, scores: Mapping[str, float] | None = None) -> Rating:

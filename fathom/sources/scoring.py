@@ -1,11 +1,9 @@
-"""How good each source is: credible, relevant, recent, and corroborated by others.
+"""The scores of each source: credibility, relevance, recency, and corroboration by others.
 
-The weights of credibility and the decay of recency are those of the engine design (001, sections 9.2 and 9.3); it
-names no weights for the overall score, so those are Fathom's own. `docs/sources.md` lists every rule.
-
-When a source was published: dates as vendors and pages write them. `today` is always given: a replay of a run reads
-"3 days ago" as the run did. How dates are written in full is in `fathom.facts.dates`; here are the forms of vendors
-and bylines, and one day for each.
+The weights of credibility and the decay of recency come from the engine design (001, sections 9.2 and 9.3); it names no
+weights for the overall score, so these are Fathom's own. `docs/sources.md` lists every rule. Publication dates are read
+as vendors and pages write them. `today` is always given: a replay of a run reads "3 days ago" as the run did. How dates
+are written in full is in `fathom.facts.dates`; here are the forms of vendors and bylines, and one day for each.
 """
 
 from __future__ import annotations
@@ -45,11 +43,11 @@ _BYLINE = re.compile(
     re.IGNORECASE,
 )
 _BYLINE_CHARS = 2_500
-LONGEST = 100  # characters that a date is looked for in
+LONGEST = 100  # characters in which a date is searched
 
 
 def parse_date(text: str, today: date) -> date | None:
-    """Read a date as vendors and pages write it; None where there is none, or it is in the future.
+    """Read a date as vendors and pages write it; None if there is none, or if it is in the future.
 
     Knows ISO 8601, RFC 2822, seconds since 1970, "5 March 2024", "March 5, 2024", "05.03.2024", "3 days ago". In
     "3/5/2024" the month comes first unless it cannot. A month is read as its middle, a year as its 1 July.
@@ -60,7 +58,7 @@ def parse_date(text: str, today: date) -> date | None:
 
 
 def published_on(source: Source, text: str, today: date) -> date | None:
-    """Return when a source was published: as the vendor says, else the page's address, else its first lines."""
+    """Return the publication date of a source: from the vendor, else the page's address, else its first lines."""
     if found := parse_date(source.published, today):
         return found
     if source.kind == "web" and (dated := _IN_ADDRESS.search(source.url)):
@@ -114,12 +112,12 @@ def _made(found: Date, today: date) -> date | None:
 
 
 UNKNOWN = 0.5  # the score of a source without a date
-OUTDATED_DAYS = 730  # of a topic that changes quickly
+OUTDATED_DAYS = 730  # decay of a topic that changes quickly
 QUICK = 0.008  # decay from which a topic does
 
 
 class Topic(StrEnum):
-    """What a question is about, by how quickly the answers change."""
+    """The topic of a question, by how quickly the answers change."""
 
     current_events = "current_events"
     technology = "technology"
@@ -139,7 +137,7 @@ DECAY: Mapping[Topic, float] = {
 }
 """Decay a day, from the engine design (001, section 9.3); the score halves every ln 2 / decay days."""
 
-# Words that say what a question is about. Where two topics have as many, the first of them is taken.
+# Words that show the topic of a question. If two topics have equally many, the first of them is taken.
 _TOPICAL = {
     Topic.history: """
         history historical historian century medieval ancient empire emperor dynasty revolution colonial prehistoric
@@ -203,7 +201,7 @@ hoax site stays below with all three. `docs/sources.md` has the measured scale.
 AUTHORITATIVE = 0.7  # authority from which another source's link or contradiction counts
 NEWER_DAYS = 365
 ORDERING = 0.3  # share of its score that is left to a page that gives orders to language models
-SAME_SUBJECT, LEAST_SUBJECT = 0.6, 2  # of the words of a title, the share and number that one on the same subject has
+SAME_SUBJECT, LEAST_SUBJECT = 0.6, 2  # share and number of a title's words that a title on the same subject has
 STEP = 0.5  # weight of the words of a step's title beside the question's
 _OF_SERIES = frozenset({"status", "replaces", "obsoletes", "supersedes", "updates", "amends"})
 """Header fields, in lower case, of a document that holds until another one takes its place."""
@@ -224,7 +222,7 @@ def score_sources(
 ) -> list[SourceQuality]:
     """Score every source once, in the order of first appearance; parts of one document are read as one.
 
-    `facts` are what the notes quote; relevance is measured against `query` and `steps`.
+    `facts` are the notes' quotations; relevance is measured against `query` and `steps`.
     """
     merged = _merged(texts)
     ratings = {text.source_id: rate(text, rules.scores if rules else None) for text in merged}
@@ -292,7 +290,7 @@ def _is_standard(text: SourceText, rating: Rating) -> bool:
 
 
 def _is_changed(text: SourceText, texts: Sequence[SourceText]) -> bool:
-    """Whether it says itself that another document changes it, or another one that was read does."""
+    """Whether it says that another document changes it, or another document that was read says so."""
     own = standing_of(text, text.text)
     others = (each for each in texts if each.source_id != text.source_id)
     return bool(own.earlier_than) or any(standing_of(each, each.text).changes(own) for each in others)
@@ -315,7 +313,7 @@ def _subject(text: SourceText) -> set[str]:
 
 
 def _merged(texts: Iterable[SourceText]) -> list[SourceText]:
-    """Return each source once, with all that was read of it."""
+    """Return each source once, with everything that was read of it."""
     parts: dict[str, list[SourceText]] = {}
     for text in texts:
         parts.setdefault(text.source_id, []).append(text)
@@ -342,7 +340,7 @@ def _credibility(rating: Rating, signals: Signals, cited: bool, contradicted: bo
 def _validations(
     texts: Sequence[SourceText], ratings: Mapping[str, Rating], contradictions: Sequence[Contradiction]
 ) -> tuple[set[str], set[str]]:
-    """Return the sources that credible ones of other sites link to, and those that they contradict."""
+    """Return the sources to which credible sources of other sites link, and the sources that they contradict."""
     credible = [text for text in texts if ratings[text.source_id].authority >= AUTHORITATIVE]
     linked = [(site(text), {canonical_url(link) for link in _LINK.findall(text.text)}) for text in credible]
     trusted = {text.source_id: site(text) for text in credible}
@@ -359,7 +357,7 @@ def _validations(
 
 
 def _relevance(query: str, steps: Sequence[PlanStep], texts: Sequence[SourceText]) -> list[float]:
-    """Return how well the best passage of each text fits the question and the steps, beside the best of all: 0 to 1."""
+    """Return the relevance of each text's best passage to question and steps, relative to the best of all: 0 to 1."""
     weights = {term: STEP for step in steps for term in query_terms(step.title)}
     weights |= dict.fromkeys(query_terms(query), 1.0)
     scores = Reader(weights, [Passage(text.text, text.title) for text in texts]).scores

@@ -1,6 +1,7 @@
-"""Signs in a text of who wrote it, what it is based on, its tone, and whether it is complete.
+"""Signs in a text of its author, its basis, its tone and its completeness.
 
-Each sign is a pattern a person can check. They know English best; a text in another language shows fewer of them.
+Each sign is a pattern a person can check. The patterns are mainly English; a text in another language shows fewer
+signs.
 """
 
 from __future__ import annotations
@@ -13,20 +14,20 @@ from fathom.models import SourceText
 from fathom.text.parsed import ParsedText, parse
 from fathom.text.terms import terms
 
-HEAD = 2_000  # characters in which a text says who wrote it
+HEAD = 2_000  # characters in which a text names its author
 REACH = 60  # characters into the next sentence, since one seems to end at "et al."
 AUTHOR_START = 0.4  # 001 gives steps without a start: from here all steps up together make 1
 CONTENT_START = 0.5
 REFERENCES = 3  # least number that counts as citing
 SOURCED = 2  # least number of figures with a source
 VOICES = 2  # least number of different words of balance
-SHORT_WORDS = 500  # a longer text is not what a paywall leaves
+SHORT_WORDS = 500  # characters; a longer text is not a paywall's teaser
 REPEATED = 0.3  # share of sentences said before from which a text looks assembled
 LEAST_SENTENCES = 20
 
 
 class _Sign(NamedTuple):
-    """A pattern, and the terms of which a sentence has one where it matches: most sentences need not be tried."""
+    """A pattern, and terms, one of which is in every matching sentence: most sentences need not be tried."""
 
     terms: frozenset[str]
     pattern: re.Pattern[str]
@@ -106,7 +107,7 @@ class Signals(NamedTuple):
 
 
 def read_signals(source: SourceText) -> Signals:
-    """Look for the signs; nothing is concluded from what an excerpt lacks."""
+    """Look for the signs; missing signs in an excerpt mean nothing."""
     text, head, parsed = source.text, source.text[:HEAD], parse(source.text)
     references = _matches(text, parsed, _REFERENCE, filter(_of_reference, parsed.occurrences))
     cites = len(references) >= REFERENCES or bool(_BIBLIOGRAPHY.search(text))
@@ -160,7 +161,7 @@ def content_score(signals: Signals) -> float:
 
 
 def is_sensational_title(title: str) -> bool:
-    """Whether a title cries out to be clicked."""
+    """Whether a title is clickbait."""
     shouts = title.count("!") > 1 or (title.isupper() and len(title.split()) > 3)
     return shouts or bool(_SENSATION.pattern.search(title))
 

@@ -1,4 +1,4 @@
-"""What a reader should know before relying on a report, in words that he can act on (001, section 9.5)."""
+"""Warnings for a reader of a report, in words that the reader can act on (001, section 9.5)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _KINDS: Mapping[SourceType, str] = {
 def report_warnings(
     claims: Sequence[Claim], qualities: Sequence[SourceQuality], sources: Sequence[Source], today: date
 ) -> list[str]:
-    """Return at most three sentences about what the claims of a report rest on, the most serious first."""
+    """Return at most three sentences about the sources of a report's claims, the most serious first."""
     scored = {quality.source_id: quality for quality in qualities}
     uses = Counter(source_id for claim in claims for source_id in dict.fromkeys(claim.source_ids))
     named = {source.source_id: source for source in sources}
@@ -51,7 +51,7 @@ def report_warnings(
 
 
 def _objections(claims: Sequence[Claim], sources: Mapping[str, Source]) -> Iterator[str]:
-    """Yield what the cited sources do not say, or say otherwise."""
+    """Yield warnings about claims that the cited sources do not state, or contradict."""
     for verdict, one in (
         (Verdict.contradicted, "This sentence cites a source that says otherwise"),
         (Verdict.not_stated, "This sentence was not found in the sources that it cites"),
@@ -106,7 +106,7 @@ def _flagged(used: Sequence[Source], scored: Mapping[str, SourceQuality]) -> Ite
 
 
 def _alone(claims: Sequence[Claim], used: Sequence[Source]) -> Iterator[str]:
-    """Yield what rests on too few; the user's own documents are not expected to be repeated by others."""
+    """Yield warnings about claims with too few sources; nobody is expected to repeat the user's own documents."""
     if len(claims) < FEW or any(source.kind == "document" for source in used):
         return
     sites = {site(source) for source in used}
@@ -124,7 +124,7 @@ def _is_all(those: Sequence[Source], used: Sequence[Source]) -> bool:
 
 
 def _more(named: Iterable[str], noun: str) -> str:
-    """Return the first of some names or sentences, and how many more there are: a reader can look up no bare number."""
+    """Return the first of some names or sentences, and the number of the others: a bare number would not help."""
     every = list(named)
     left = len(every) - MOST_NAMED
     return joined([*every[:MOST_NAMED], *([counted(left, f"more {noun}")] if left > 0 else [])], "and")
@@ -139,6 +139,6 @@ def _sentence(claim: Claim) -> str:
 
 
 def _shortened(text: str, most: int) -> str:
-    """Return a text on one line, of a longer one as many whole words as fit; a text without spaces is cut anywhere."""
+    """Return a text on one line, cut to as many whole words as fit; a text without spaces is cut anywhere."""
     line = " ".join(text.split())
     return line if len(line) <= most else f"{line[: most - 1].rsplit(' ', 1)[0]}…"
