@@ -1,4 +1,4 @@
-"""Whole files on a local disk or an object store, through fsspec, and how its outages are ridden out.
+"""Whole files on a local disk or an object store, through fsspec, with retries during outages.
 
 Everything here blocks; `fathom.storage.store` calls it in threads.
 """
@@ -26,7 +26,7 @@ READERS = 16
 # makes, no call takes longer than the limit, and a silent server is asked again before it.
 _S3_OPTIONS = {"config_kwargs": {"connect_timeout": 3, "read_timeout": 6, "retries": {"max_attempts": 2}}}
 _S3_SECONDS = 20.0
-_BYTES_A_SECOND = 200_000  # by which the limit grows for an upload
+_BYTES_A_SECOND = 200_000  # slowest upload, by which its time limit grows
 _TRIES = 5  # to create a file in a folder that others remove
 
 
@@ -64,7 +64,7 @@ class AtomicFiles:
         return full if self.local else str(self._fs.unstrip_protocol(full))
 
     def is_outage(self, error: Exception) -> bool:
-        """Whether the same call may succeed in a while: nothing answered, or a server that is overloaded or broken."""
+        """Whether the same call may succeed later: nothing answered, or the server is overloaded or broken."""
         status = _response(error).get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
         return isinstance(error, self._unanswered) or status in (429, 500, 502, 503, 504)
 
@@ -228,7 +228,7 @@ def _is_taken(error: OSError) -> bool:
 
 
 def _response(error: Exception) -> dict[str, Any]:
-    """Return the answer of an S3 server that s3fs made an error of, in botocore's form; empty for another error."""
+    """Return the answer of an S3 server that s3fs turned into an error, in botocore's form; empty for another error."""
     return getattr(error.__cause__, "response", None) or {}
 
 
@@ -242,8 +242,8 @@ _PAUSES = (0.5, 5.0)  # the first and the longest, in seconds; each is twice the
 class Outages:
     """Calls to the files of a store, each repeated while the store does not answer, up to `patience` seconds.
 
-    An outage begins with a failure and ends with the next success. `say` is told of it once, and once it has lasted for
-    too long, no call waits for its end any more. Each call must be one that may be repeated.
+    An outage begins with a failure and ends with the next success. `say` is called once per outage; after an outage has
+    lasted too long, no call waits for its end any more. Every call must be repeatable.
     """
 
     def __init__(self, files: AtomicFiles, patience: float, say: Callable[[str], object]) -> None:

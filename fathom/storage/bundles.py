@@ -5,11 +5,10 @@
     results/...      its stored results, so that it can be replayed there
 
 A bundle may come from anyone. Nothing is written before all of it has been read and checked; then the run's folder is
-taken with a manifest that nobody finds it by, which its own replaces last.
+claimed with a manifest that hides it, which the run's own manifest replaces last.
 
-Stored results that come from elsewhere. Prefect makes objects of a stored result as the result itself says: with
-which serializer, and of which class. One from elsewhere could so have a replay run anything; only the form that
-Fathom writes is let in.
+Stored results from elsewhere need care: Prefect restores a stored result with the serializer and the class that the
+result names. A foreign result could make a replay run anything, so only the form that Fathom writes is accepted.
 """
 
 from __future__ import annotations
@@ -40,13 +39,13 @@ from fathom.storage.store import MANIFEST, PARTIAL, RESULT, RUNS, ArtifactStore,
 FORMAT = 1
 _INDEX = "bundle.json"
 _RUN, _RESULTS = "run/", "results/"
-_RECORD = re.compile(r"(?!told-)[a-z0-9_]+-[0-9a-f]{24}")  # name of a stored result, not of an event that was told
+_RECORD = re.compile(r"(?!told-)[a-z0-9_]+-[0-9a-f]{24}")  # name of a stored result, not of a recorded event
 _NAME = re.compile(r"(run|results)(/[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}){1,4}")
 _MOST_FILES = 50_000
-_MOST_BYTES = 4 * 10**9  # of all files
-_MOST_OF_FILE = 256 * 10**6  # each of which is held in memory
-_MOST_EXPANSION = 200  # text becomes 3 to 30 times as large
-_SMALL = 10**7  # bytes that no expansion makes suspicious
+_MOST_BYTES = 4 * 10**9  # bytes of all files
+_MOST_OF_FILE = 256 * 10**6  # bytes of one file, which is held in memory
+_MOST_EXPANSION = 200  # text expands 3 to 30 times
+_SMALL = 10**7  # bytes below which no expansion is suspicious
 
 
 class BundledFile(Model):
@@ -66,7 +65,7 @@ class Bundle(Model):
 
 
 class Imported(Model):
-    """Where a run is now. `replayable`: its stored results came with it."""
+    """The place of an imported run. `replayable`: its stored results came with it."""
 
     run_id: str
     query: str
@@ -107,10 +106,10 @@ async def _files(store: ArtifactStore, folder: str, results: str) -> AsyncIterat
 
 
 async def unpack(store: ArtifactStore, file: Path, check_page: Callable[[bytes], str]) -> Imported:
-    """Take the run of a bundle into a store, whole or not at all. `check_page` says why a page may not be let in.
+    """Import the run of a bundle into a store, whole or not at all. `check_page` returns why a page is refused.
 
     Raises:
-        InvalidInput: it is no bundle, is damaged or dangerous, or the store has the run.
+        InvalidInput: the file is not a bundle, is damaged or dangerous, or the store has the run.
         RunBusy: a process works on a run with the same run key.
     """
     with _opened(file) as (archive, packed):
@@ -165,7 +164,7 @@ async def _write(
 
 
 async def _claim(store: ArtifactStore, bundle: Bundle, plan_title: str) -> str:
-    """Take a folder that no run has, or that an import of this run has left, and empty it."""
+    """Claim a folder that belongs to no run, or that an earlier import of this run has left, and empty it."""
     for name in folder_names(plan_title, bundle.run_id):
         folder = f"{RUNS}/{name}"
         if await RunFolder(store, folder).create_manifest(partial(bundle.run_id, bundle.run_key)):
@@ -174,13 +173,13 @@ async def _claim(store: ArtifactStore, bundle: Bundle, plan_title: str) -> str:
     raise StoreError(f"The folders for {plan_title!r} belong to other runs.", next_step="choose another --artifacts")
 
 
-# A damaged index can be of a version to come, or have names that are no text and lengths beyond its end.
+# A damaged index may claim a future version, or have names that are not text and lengths beyond its end.
 _NO_ZIP = (OSError, zipfile.BadZipFile, NotImplementedError, EOFError, ValueError, struct.error)
 
 
 @contextmanager
 def _opened(file: Path) -> Iterator[tuple[zipfile.ZipFile, int]]:
-    """Open a zip file; also give its bytes on the disk."""
+    """Open a zip file; also return its size on the disk."""
     try:
         archive, size = zipfile.ZipFile(file), file.stat().st_size
     except _NO_ZIP as error:
@@ -237,7 +236,7 @@ def _check_run(bundle: Bundle, run: object) -> None:
 
 
 def _data(archive: zipfile.ZipFile, name: str, file: BundledFile) -> bytes:
-    """Return the bytes of a file, which are those that the index lists."""
+    """Return the bytes of a file, checked against the index."""
     data = _read(archive, name)
     if hashlib.sha256(data).hexdigest() != file.sha256:
         raise _refused(f"{name} was changed: its SHA-256 differs from the recorded one")
@@ -272,10 +271,10 @@ _NAMING = ("__class__", "__exc_type__")
 
 
 def checked(name: str, data: bytes) -> bytes:
-    """Return a stored result as it was understood here.
+    """Return a stored result, written anew after validation.
 
     Raises:
-        InvalidInput: it is none, or asks for something else than the models and errors of Fathom.
+        InvalidInput: it is not a stored result, or names classes other than Fathom's models and errors.
     """
     try:
         record = json.loads(data)
@@ -291,7 +290,7 @@ def checked(name: str, data: bytes) -> bytes:
 
 
 def _strange_class(value: Any) -> str | None:
-    """Return what a value names that is no class of Fathom."""
+    """Return a class name in a value that is not a class of Fathom."""
     if isinstance(value, dict):
         for key in _NAMING:
             if key in value and not (isinstance(value[key], str) and _CLASS.fullmatch(value[key])):

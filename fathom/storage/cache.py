@@ -22,7 +22,7 @@ from fathom.storage.atomic import AtomicFiles
 _FOLDERS = ("searches", "pages", "documents", "corpora")
 _ENTRY = re.compile(
     r"[0-9a-f]{64}(?:\.[a-z]{2,8})?|[0-9a-f]{32}\.sqlite|\.[0-9a-f]{32}\.tmp"
-)  # the last: of a process that was killed
+)  # the last pattern: files of a process that was killed
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
@@ -47,7 +47,7 @@ class TimedCache:
             return None
 
     def load(self, key: str, kind: type[ModelT]) -> ModelT | None:
-        """Return a model that was stored as JSON; None also for one of another version's shape."""
+        """Return a model that was stored as JSON; None if it has another version's shape."""
         text = self.get(key)
         try:
             return kind.model_validate_json(text) if text is not None else None
@@ -55,7 +55,7 @@ class TimedCache:
             return None
 
     def since(self, key: str) -> str:
-        """Return when a text was stored, ISO 8601 in UTC; empty when it is gone."""
+        """Return the time at which a text was stored, ISO 8601 in UTC; empty if it is gone."""
         try:
             written = (self._folder / _name(key)).stat().st_mtime if self._folder else 0
         except OSError:

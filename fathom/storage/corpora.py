@@ -1,15 +1,14 @@
-"""Corpora: named sets of files that people uploaded, on the artifact store, and what none of them needs any more.
+"""Corpora: named sets of uploaded files on the artifact store, and the removal of files that none of them needs.
 
     corpora/{slug of the name}/editions/000001.json    the first state of the corpus; each change writes the next one
     corpora/{slug of the name}/blobs/{SHA-256}         the bytes of a file
 
-An edition never changes once it is written, and of several that are written at once only one gets the number: the
-others begin again with what it says. The name of a file is data in an edition. No path is made of it, so it may be
-any name that some system has.
+An edition never changes once it is written.
 
-What no corpus needs any more is removed: earlier editions, and files that only these have. An edition is needed while
-it is the last one of its corpus, for a period after it was replaced, and as long as a run that has not finished reads
-the corpus.
+If several are written at once, only one gets the number; the others start again from its content. The name of a file is
+data in an edition. No path is made from it, so any name of any system is allowed. Files that no corpus needs any more
+are removed: earlier editions, and files that only these have. An edition is needed while it is the last one of its
+corpus, for a period after it was replaced, and as long as a run that has not finished reads the corpus.
 """
 
 from __future__ import annotations
@@ -45,8 +44,8 @@ from fathom.storage.lease import RESULTS, read_lease
 from fathom.storage.runs import runs
 from fathom.storage.store import REMOVED_AT_ONCE, RESULT, ArtifactStore, json_bytes
 
-MOST_LEFT_OUT = 500  # names that are kept of files that were not stored
-_TRIES = 20  # of a change, while others change the same corpus
+MOST_LEFT_OUT = 500  # names kept of files that were not stored
+_TRIES = 20  # attempts at a change while others change the same corpus
 
 
 class CorpusStore:
@@ -63,7 +62,7 @@ class CorpusStore:
         return sorted((e for e in found if e and not e.removed), key=lambda edition: edition.name.casefold())
 
     async def find(self, name: str) -> Edition | None:
-        """Return a corpus as it is now; None if there is none of that name, in whatever case or punctuation."""
+        """Return a corpus as it is now; None if no corpus has that name, ignoring case and punctuation."""
         edition = await self._last(folder_of(name)) if is_name(name) else None
         return edition if edition and not edition.removed else None
 
@@ -134,10 +133,10 @@ class CorpusStore:
         owner: str = "",
         shared: bool = False,
     ) -> Edition:
-        """Make a corpus of files; `left_out` names those of the upload that are not stored.
+        """Make a corpus of files; `left_out` names the uploaded files that are not stored.
 
         Raises:
-            InvalidInput: its name or that of a file cannot be used.
+            InvalidInput: its name or a file's name cannot be used.
             Conflict: the name is taken.
             TooLarge: a limit is exceeded; nothing was written.
         """
@@ -166,7 +165,7 @@ class CorpusStore:
     async def add(
         self, name: str, uploads: Sequence[Upload], left_out: Sequence[UnreadFile] = (), *, by: str = ""
     ) -> Edition:
-        """Add files to a corpus, each instead of the file of its name; `left_out` as for `create`.
+        """Add files to a corpus; each replaces the file of the same name; `left_out` is as for `create`.
 
         Raises:
             NotThere: there is no such corpus.
@@ -186,7 +185,7 @@ class CorpusStore:
         return await self._settle(await self._change(name, by, changed), uploads)
 
     async def drop(self, name: str, file: str, *, by: str = "") -> Edition:
-        """Remove a file of a corpus, or its name from those that were left out.
+        """Remove a file of a corpus, or its name from the list of files that were left out.
 
         Raises:
             NotThere: there is no such corpus or file.
@@ -204,7 +203,7 @@ class CorpusStore:
         return await self._change(name, by, changed)
 
     async def share(self, name: str, *, shared: bool, by: str = "") -> Edition:
-        """Say whether everybody who may read may read the corpus, too.
+        """Set whether everyone with read access may read the corpus.
 
         Raises:
             NotThere: there is no such corpus.
@@ -227,7 +226,7 @@ class CorpusStore:
         return [edition for edition in found if edition]
 
     async def used(self) -> int:
-        """Return the bytes that all corpora take, with their earlier editions."""
+        """Return the bytes of all corpora, with their earlier editions."""
         return sum((await self.store.sizes(CORPORA)).values()) if await self.store.exists(CORPORA) else 0
 
     async def _check(self, uploads: Sequence[Upload], held: Sequence[CorpusFile]) -> None:
@@ -247,7 +246,7 @@ class CorpusStore:
         return files
 
     async def _settle(self, edition: Edition, uploads: Sequence[Upload]) -> Edition:
-        """Store files again that `prune` removed before the edition named them."""
+        """Store files again if `prune` removed them before the edition named them."""
         held = await self.store.list(f"{folder_of(edition.name)}/blobs")
         sums = {file.name: file.sha256 for file in edition.files}
         await self._store(edition.name, [u for u in uploads if sums.get(u.name) not in (None, *held)])
@@ -289,7 +288,7 @@ class CorpusStore:
 
 
 def _check_free(name: str, last: Edition | None, owner: str) -> None:
-    # A run that waits in a queue, or one of a watch, must not come to read what somebody else has under the name now.
+    # A run that waits in a queue, or a watch's run, must not read the files that somebody else has under the name now.
     if last and not (last.removed and last.owner == owner):
         raise name_taken(name, last)
 
@@ -308,14 +307,14 @@ def _now() -> str:
 
 
 class OldUploads(Model):
-    """What no corpus needs: files on the store, and their bytes."""
+    """Files on the store that no corpus needs, and their bytes."""
 
     files: int = 0
     bytes: int = 0
 
 
 async def prune_uploads(store: ArtifactStore, before: datetime, *, dry_run: bool) -> OldUploads:
-    """Remove what no corpus has needed since a time, and return what was removed, or with `dry_run` would be."""
+    """Remove the files that no corpus has needed since a time, and return them; with `dry_run` only return them."""
     folders = [f"{CORPORA}/{name}" for name in await store.list(CORPORA)]
     found = {folder: old for folder in folders if (old := await _old(store, folder, before))}
     reads = await _read_by_unfinished(store) if found else set()
@@ -331,7 +330,7 @@ async def prune_uploads(store: ArtifactStore, before: datetime, *, dry_run: bool
 
 
 async def _old(store: ArtifactStore, folder: str, before: datetime) -> Mapping[str, int]:
-    """Return what is not needed of a corpus, with its bytes, in the order in which it may go: the last edition last."""
+    """Return the unneeded files of a corpus, with their bytes, in the order of removal: the last edition last."""
     sizes = await store.sizes(folder)
     editions = await CorpusStore(store).history(folder)
     kept = [edition for edition, until in zip(editions, [*editions[1:], None], strict=True) if _needed(until, before)]
@@ -353,7 +352,7 @@ def _files(folder: str, edition: Edition) -> list[str]:
 
 
 async def _read_by_unfinished(store: ArtifactStore) -> set[str]:
-    """Return the folders of the corpora that runs read which have not finished; a few may have no folder yet."""
+    """Return the folders of the corpora that unfinished runs read; some of these runs may have no folder yet."""
     found = await runs(store, partial=True)
     ends = await asyncio.gather(*(store.exists(f"{run.folder}/{RESULT}") for run in found))
     finished = {run.run_key for run, ended in zip(found, ends, strict=True) if ended}

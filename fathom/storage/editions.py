@@ -1,4 +1,4 @@
-"""A state of a corpus: its files, their names, and how much may be uploaded."""
+"""A state of a corpus: its files, their names, and the limits on uploads."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NAME = re.compile(rf"[^\W_][\w .-]{{0,{NAME_CHARS - 1}}}")
 
 
 class CorpusFile(Model):
-    """A file of a corpus. `name` is what whoever uploaded it calls it."""
+    """A file of a corpus. `name` is the name under which it was uploaded."""
 
     name: str
     sha256: str
@@ -41,7 +41,7 @@ class Edition(Model):
     by: str = ""  # who made this edition
     removed: bool = False
     files: list[CorpusFile] = []
-    left_out: list[UnreadFile] = []  # what was uploaded and not stored, by the names of the files
+    left_out: list[UnreadFile] = []  # uploaded files that were not stored, by name
 
     @property
     def digest(self) -> str:
@@ -50,7 +50,7 @@ class Edition(Model):
         return hashlib.sha256(json.dumps(files, ensure_ascii=False).encode()).hexdigest()
 
     def used(self) -> UsedCorpus:
-        """Return how a run names it."""
+        """Return its reference in a run."""
         return UsedCorpus(name=self.name, edition=self.number, digest=self.digest)
 
     @property
@@ -71,7 +71,7 @@ def check_name(name: str) -> str:
     """Return the name of a new corpus in the form that is stored.
 
     Raises:
-        InvalidInput: it cannot be one.
+        InvalidInput: the name cannot be used.
     """
     kept = composed(name).strip()
     if not _NAME.fullmatch(kept):
@@ -112,7 +112,7 @@ def edition_path(folder: str, number: int) -> str:
 
 
 def no_corpus(name: str) -> NotThere:
-    """Return the error of a corpus that does not exist, or that whoever asks may not see."""
+    """Return the error for a corpus that does not exist, or that the caller may not see."""
     return NotThere(f"The corpus {name[:NAME_CHARS]!r} does not exist.", next_step=_LIST)
 
 
@@ -123,7 +123,7 @@ def unknown_corpus(name: str) -> InvalidInput:
 
 def name_taken(name: str, last: Edition) -> Conflict:
     """Return the error of a new corpus whose name is in use."""
-    # The same to everybody: it says no more of a corpus of somebody else than that its name is in use.
+    # The same for everybody: it reveals nothing about another user's corpus except that the name is in use.
     similar = "" if last.name == name else " by one that differs in case or punctuation only"
     return Conflict(f"The name {name!r} is taken{similar}.", next_step="choose another name")
 
@@ -138,7 +138,7 @@ class Upload(Protocol):
 
     @property
     def name(self) -> str:
-        """What whoever uploads it calls it."""
+        """The name under which it is uploaded."""
 
     @property
     def size(self) -> int:
@@ -150,7 +150,7 @@ class Upload(Protocol):
 
 @dataclass(frozen=True)
 class StorageLimits:
-    """What may be stored: bytes of a file, bytes and files of a corpus, bytes of all corpora of the store."""
+    """Storage limits: bytes of a file, bytes and files of a corpus, bytes of all corpora of the store."""
 
     file_bytes: int = 100_000_000
     corpus_bytes: int = 1_000_000_000

@@ -1,4 +1,4 @@
-"""Which process works on a run: a lease beside its results, kept alive for as long as the process works.
+"""Leases: the process that works on a run keeps a lease beside its results alive for as long as it works.
 
 Each attempt at a run owns a numbered file, `.results/{run key}/lease/0001.json`. The process that creates the next
 number owns the run: a race has one winner, and a process that only seemed dead learns that it was replaced. A lease
@@ -44,17 +44,17 @@ class Lease(Model):
     """One attempt at a run: its process, and when that last reported. Times are ISO 8601 in UTC."""
 
     run_id: str
-    run_key: str  # names the folder of the stored results
-    layout: int = 1  # of those results; not written before layout 2
-    parameters: dict[str, Any]  # of the flow, as they were given
+    run_key: str  # the name of the folder of the stored results
+    layout: int = 1  # layout of these results; not written before layout 2
+    parameters: dict[str, Any]  # parameters of the flow, as they were given
     host: str
     pid: int
     token: str  # different for every attempt
     started: str
     renewed: Annotated[str, AfterValidator(_in_utc)]
-    seconds: float = LEASE_SECONDS  # for which it is valid after that
+    seconds: float = LEASE_SECONDS  # seconds for which it is valid after that
     released: bool = False  # the attempt has ended, with or without success
-    held: bool = False  # it is no attempt: what is stored under the key is being removed or imported
+    held: bool = False  # it is not an attempt: the results under the key are being removed or imported
     waiting: bool = False  # the attempt has ended because the run waits for a person, and goes on after the answer
 
     @property
@@ -79,7 +79,7 @@ class Lease(Model):
         check_layout(self.run_id, self.layout)
 
     def busy(self) -> RunBusy:
-        """Return the error for a process that wants the run while another one has it."""
+        """Return the error for a process that wants a run which another process holds."""
         doing = "is being removed or imported" if self.held else "is still running"
         return RunBusy(
             f"The run {self.run_id[:8]} {doing}, in process {self.pid} on {self.host}, "
@@ -119,7 +119,7 @@ class LeaseFile:
 
     @classmethod
     async def hold(cls, store: ArtifactStore, run_id: str, run_key: str) -> tuple[LeaseFile, Lease | None]:
-        """Keep processes from starting to work on a run of any layout; return also the lease before this one.
+        """Prevent processes from starting to work on a run of any layout; return also the lease before this one.
 
         Raises:
             RunBusy: a process works on the run.
@@ -156,12 +156,12 @@ class LeaseFile:
 
     @property
     def path(self) -> str:
-        """Where it is stored."""
+        """The path of its file."""
         return _path(self._lease.run_key, self._number)
 
     @property
     def seconds(self) -> float:
-        """How long it is valid after a renewal."""
+        """Seconds for which it is valid after a renewal."""
         return self._lease.seconds
 
 
@@ -182,7 +182,7 @@ async def last_attempt(store: ArtifactStore, run_key: str) -> Lease | None:
 
 
 async def died(store: ArtifactStore, run_key: str) -> int:
-    """Return how many attempts at a run ended without giving it up: their process was killed, or still works."""
+    """Return the number of attempts that never gave a run up: their process was killed, or still works."""
     last = await _last(store, run_key)
     leases = [await _read(store, run_key, number) for number in range(1, last + 1)]
     return sum(lease is not None and not lease.released for lease in leases)

@@ -37,10 +37,10 @@ def folder_name(plan_title: str) -> str:
 
 
 def folder_names(plan_title: str, run_id: str) -> list[str]:
-    """Return the names that the folder of a run may have, in the order in which they are tried.
+    """Return the possible names of a run's folder, in the order in which they are tried.
 
-    They are `{plan_title}` for the first run that uses the title, else `{plan_title}__{first 8 of the run id}`, or
-    with more digits where ids start with the same ones.
+    They are `{plan_title}` for the first run that uses the title, else `{plan_title}__{first 8 of the run id}`, or with
+    more digits where ids start with the same ones.
     """
     title, digits = folder_name(plan_title), run_id.replace("-", "")
     return [title, *(f"{title}__{digits[:length]}" for length in (8, 16, len(digits)))]
@@ -69,7 +69,7 @@ def watch_name(key: str) -> str:
 
 
 def cut_slug(text: str, limit: int) -> str:
-    """Return the slug of a text; one that is too long is cut and ends in a hash of the whole text instead."""
+    """Return the slug of a text; a slug that is too long is cut and ends in a hash of the whole text."""
     whole = slug(text)
     if len(whole) <= limit:
         return whole

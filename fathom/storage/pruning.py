@@ -1,8 +1,8 @@
-"""Old runs are removed from a store, whole or without their reports, beside runs that are in progress.
+"""Removing old runs from a store, whole or except for their reports, while other runs are in progress.
 
 A run is held by its lease first, so that no process starts to work on it. Then its manifest is replaced by one that
-says that the run is not whole: from there on nobody finds it, and no run takes its folder. The manifest goes last,
-and the lease after it. A removal that is killed leaves a whole run, or something that only the next removal sees.
+marks the run as incomplete: from then on nobody finds it, and no run takes its folder. The manifest goes last, and the
+lease after it. A killed removal leaves a whole run, or remains that only the next removal sees.
 
 Runs that share a run key share stored results, which go with the last of these runs.
 """
@@ -23,8 +23,8 @@ from fathom.storage.runs import StoredRun, read_manifest, runs
 from fathom.storage.store import MANIFEST, PARTIAL, REMOVED_AT_ONCE, RESULT, ArtifactStore, RunFolder, json_bytes
 
 PRUNED = "pruned.json"
-"""Says of a run that its tool outputs and stored results were removed, when, and how many bytes."""
-_RAW = "__step"  # in the name of every tool output
+"""The record that a run's tool outputs and stored results were removed, with the time and the bytes."""
+_RAW = "__step"  # part of the name of every tool output
 _AT_ONCE = 8  # keys that are worked on at once
 
 
@@ -37,7 +37,7 @@ class PrunedEvidence(Model):
 
 
 class OldRun(Model):
-    """What is to be removed of a run, or was: all of it, its evidence, or results of a run that has no folder.
+    """The parts of a run to be removed, or removed: all of it, its evidence, or the results of a run without a folder.
 
     `folder` is a path in the store.
     """
@@ -50,7 +50,7 @@ class OldRun(Model):
     folder: str = ""
     files: int = 0
     bytes: int = 0
-    parent: str = ""  # folder of the run that it follows up on, whose page names it
+    parent: str = ""  # folder of the earlier run that it follows up on; that run's page names it
 
 
 class Kept(Model):
@@ -79,32 +79,32 @@ class OldKey(Model):
 
 
 class Pruning(Model):
-    """What is old in a store: what goes, by run key, and what stays."""
+    """The old runs of a store: the ones to remove, by run key, and the ones that stay."""
 
-    before: str  # ISO 8601, UTC: what was last worked on before then is old
+    before: str  # ISO 8601, UTC: runs last worked on before then are old
     keys: list[OldKey]
     kept: list[Kept]
 
     @property
     def runs(self) -> list[OldRun]:
-        """What goes, the oldest first; shared results count for the newest run with the key."""
+        """The runs to remove, the oldest first; shared results count for the newest run with the key."""
         return sorted(chain.from_iterable(key.counted() for key in self.keys), key=lambda run: run.started)
 
 
 async def survey(
     store: ArtifactStore, before: datetime, *, keep_reports: bool = False, unfinished: bool = False
 ) -> Pruning:
-    """Return what has not been worked on since a time; nothing is changed.
+    """Return the runs that nobody has worked on since a time; nothing is changed.
 
-    With `keep_reports`, only the tool outputs and the stored results of a finished run go. Runs that have not finished
-    stay without `unfinished`; those that never had a folder go all the same, unless they wait for a person.
+    With `keep_reports`, only the tool outputs and the stored results of a finished run are listed. Unfinished runs stay
+    unless `unfinished` is set; runs that never had a folder are listed in any case, unless they wait for a person.
     """
     search = _Search(store, before, keep_reports, unfinished)
     by_key: dict[str, list[StoredRun]] = defaultdict(list)
     for run in await runs(store, partial=True):
         by_key[run.run_key].append(run)
     damaged = [Kept(run_id="", query="", reason=_why_damaged(run)) for run in by_key.pop("", [])]
-    # Any of the results may be those of a run that cannot be read now.
+    # Any of the results may belong to a run that cannot be read now.
     search.spares_results = bool(damaged)
     keys = sorted({*by_key, *(() if damaged else await store.list(RESULTS))})
     limit = asyncio.Semaphore(_AT_ONCE)
@@ -118,7 +118,7 @@ async def survey(
 
 
 class _Search:
-    """A search for what is old."""
+    """A search for old runs."""
 
     def __init__(self, store: ArtifactStore, before: datetime, keep_reports: bool, unfinished: bool) -> None:
         self._store = store
@@ -129,7 +129,7 @@ class _Search:
         self.kept: list[Kept] = []
 
     async def of_key(self, key: str, runs: Sequence[StoredRun]) -> OldKey | None:
-        """Return what is old of the runs with a key and of their results."""
+        """Return the old runs with a key, and their results."""
         started = [run for run in runs if not run.whole or (run.started and run.started < self.before)]
         if runs and not started:
             return None
@@ -151,7 +151,7 @@ class _Search:
             for run in started:
                 self._keep(run.run_id, run.query, error.message, failed=True)
             return None
-        # Of a run that kept its report only, nothing may be left to remove.
+        # A run that kept only its report may have nothing left to remove.
         if not results and all(run.part == "evidence" and not run.files for run in chosen):
             return None
         return OldKey(run_key=key, runs=chosen, last=last, result_files=len(results), results=sum(results.values()))
@@ -166,7 +166,7 @@ class _Search:
         return [OldRun(part="leftovers", run_id=lease.run_id, run_key=lease.run_key, query=query, started=started)]
 
     async def _old_run(self, run: StoredRun, attempt: Lease | None) -> OldRun | None:
-        """Return what is to be removed of a run that started long ago."""
+        """Return the parts to remove of a run that started long ago."""
         if _was_worked_on(run, attempt, self.before):
             return None
         sizes = await self._store.sizes(run.folder)
@@ -194,7 +194,7 @@ class _Search:
 
 
 async def remove(store: ArtifactStore, pruning: Pruning) -> Pruning:
-    """Remove what a survey found, unless it was worked on since, and return what was removed and what was kept."""
+    """Remove the runs that a survey found, except runs with later work; return the removed and the kept runs."""
     limit = asyncio.Semaphore(_AT_ONCE)
 
     async def removed(key: OldKey) -> OldKey | Iterable[Kept]:
@@ -236,7 +236,7 @@ class _Removal:
         self._lease = lease
 
     async def of_run(self, run: OldRun, attempt: Lease | None, before: str) -> bool:
-        """Remove a run's folder or its evidence; return whether it was still as the survey found it."""
+        """Remove a run's folder or its evidence; return False if it has changed since the survey."""
         if run.part == "leftovers":
             return True
         if (found := await read_manifest(self._store, run.folder)) is None:
@@ -275,12 +275,12 @@ class _Removal:
 
 
 def partial(run_id: str, run_key: str) -> bytes:
-    """Return the manifest of a run that is not whole: nobody finds it, and the next removal removes it."""
+    """Return the manifest of an incomplete run: nobody finds it, and the next removal removes it."""
     return json_bytes({"run_id": run_id, PARTIAL: run_key})
 
 
 def _was_worked_on(run: StoredRun, attempt: Lease | None, before: str) -> bool:
-    """Whether a run that started long ago, or another with its run key, was worked on since a time."""
+    """Whether somebody has worked since a time on a run that started long ago, or on another with its run key."""
     return attempt is not None and run.whole and attempt.renewed >= before
 
 

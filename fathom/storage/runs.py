@@ -1,4 +1,4 @@
-"""The runs of a store, as their manifests say."""
+"""The runs of a store, read from their manifests."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from fathom.storage.store import MANIFEST, PARTIAL, RUNS, ArtifactStore, RunFold
 
 @dataclass(frozen=True)
 class StoredRun:
-    """A run of a store: what its `run.json` says of it, of a run without a folder what its lease says.
+    """A run of a store, read from its `run.json` or, without a folder, from its lease.
 
-    Nothing here is checked: a damaged run is listed, too. What is missing is empty. `files` reads the rest.
+    Nothing here is checked: a damaged run is listed, too. Missing values are empty. `files` reads the rest.
     """
 
     store: ArtifactStore = field(repr=False, compare=False)
@@ -33,13 +33,13 @@ class StoredRun:
     parent: str = ""  # id of the run that it follows up on
     parent_folder: str = ""  # path of that run in the store
     corpora: tuple[str, ...] = ()  # uploaded corpora that it reads
-    mcp: Mapping[str, str] = field(default_factory=dict)  # MCP server -> hash of what it offered
-    whole: bool = True  # else it is being removed or imported, or was when a process was killed
-    damaged: str = ""  # why its manifest cannot be read
+    mcp: Mapping[str, str] = field(default_factory=dict)  # MCP server -> hash of the tools it offered
+    whole: bool = True  # False while it is being removed or imported, or if a process was killed then
+    damaged: str = ""  # the reason why its manifest cannot be read
 
     @classmethod
     def of(cls, store: ArtifactStore, folder: str, manifest: object) -> StoredRun:
-        """Return the run in a folder by the data in its manifest."""
+        """Return the run in a folder from the data in its manifest."""
         if not isinstance(manifest, dict):
             return cls(store, folder, damaged=f"{store.address(folder)}/{MANIFEST} is not a manifest")
         parent, corpora, mcp, layout = (manifest.get(name) for name in ("parent", "corpora", "mcp", "layout"))
@@ -72,7 +72,7 @@ class StoredRun:
         started: str = "",
         layout: int = 1,
     ) -> StoredRun:
-        """Return a run that has no folder yet, by the parameters of its flow run."""
+        """Return a run that has no folder yet, from the parameters of its flow run."""
         query, watch, parent = (str(given.get(name) or "") for name in ("query", "watch", "parent"))
         return cls(store, "", run_id, run_key, query, started, layout=layout, watch=watch, parent=parent)
 
@@ -83,7 +83,7 @@ class StoredRun:
 
     @property
     def files(self) -> RunFolder:
-        """Where its files are; before its plan has a title, only its results are stored."""
+        """The folder of its files; before its plan has a title, only its results are stored."""
         return RunFolder(self.store, self.folder or f"{RESULTS}/{self.run_key}")
 
     @property
@@ -103,7 +103,7 @@ async def read_manifest(store: ArtifactStore, folder: str) -> StoredRun | None:
 
 
 async def read_manifests(store: ArtifactStore, folders: Sequence[str]) -> list[StoredRun]:
-    """Return the runs in folders, some read at once; without what is not a run's folder."""
+    """Return the runs in folders, several read at once; other folders are skipped."""
     limit = asyncio.Semaphore(READERS)
 
     async def read(folder: str) -> StoredRun | None:
@@ -114,7 +114,7 @@ async def read_manifests(store: ArtifactStore, folders: Sequence[str]) -> list[S
 
 
 async def runs(store: ArtifactStore, *, partial: bool = False) -> list[StoredRun]:
-    """Return every run in a store that has a folder, read afresh; with `partial` also runs that are not whole."""
+    """Return every run in a store that has a folder, read afresh; with `partial` also incomplete runs."""
     found = await read_manifests(store, [f"{RUNS}/{name}" for name in await store.list(RUNS)])
     return [run for run in found if partial or run.whole]
 

@@ -1,8 +1,8 @@
-"""What people tell a run while it researches: numbered files beside its results, which any process can add.
+"""Remarks of people to a run during its research: numbered files beside its results, which any process can add.
 
 Each is created exclusively, so a race has one winner and the other takes the next number. The run itself ends the
-list: it writes that it hears no more, or that its research has ended, as an entry like the others. So a remark stands
-before that, and the run has it; or its number is taken, and whoever made it is told that it came too late.
+list: it writes that it hears no more, or that its research has ended, as an entry like the others. So either a remark
+    stands before that entry, and the run has it, or its number is taken, and its author is told that it came too late.
 
 Runs may share a key, and with it the folder: an entry names its run.
 """
@@ -23,12 +23,12 @@ from fathom.storage.store import ArtifactStore
 
 
 class Steer(StrEnum):
-    """What an entry says."""
+    """The kind of an entry."""
 
     tell = "tell"  # a remark, to be taken up
     stop = "stop"  # to end the research and write
-    heard = "heard"  # of the run: it takes up no further remark
-    ended = "ended"  # of the run: its research is over
+    heard = "heard"  # from the run: it takes up no further remark
+    ended = "ended"  # from the run: its research is over
 
 
 class SteeringEntry(Model):
@@ -48,7 +48,7 @@ class SteeringEntry(Model):
 
 
 class Steering:
-    """The entries of one run. What was read once is not read again."""
+    """The entries of one run. An entry is read only once."""
 
     def __init__(self, store: ArtifactStore, run_key: str, run_id: str) -> None:
         self._store = store
@@ -81,7 +81,7 @@ class Steering:
         return stop_among(await self.entries())
 
     async def add(self, entry: SteeringEntry) -> bool:
-        """Add an entry after those that were read last; return whether there was no other meanwhile.
+        """Add an entry after the ones that were read last; return False if another entry came first.
 
         Raises:
             StoreError: it cannot be written.

@@ -25,12 +25,12 @@ from fathom.storage.names import folder_names
 from fathom.text.urls import source_ids
 
 RUNS = "research_artifacts"
-CHANGED = ".runs/changed"  # who changes which runs a store has leaves a note there, for the index of runs
+CHANGED = ".runs/changed"  # processes that add or remove runs leave a note there, for the index of runs
 MANIFEST, PLAN, NOTES, RESULT = "run.json", "plan.json", "notes.json", "result.json"
 REPORT, REPORT_TEXT, REPORT_PAGE = "report.json", "report.md", "report.html"
 """The files in a run's folder, beside its tool outputs."""
 PARTIAL = "partial"  # in the manifest of a run that is being removed or imported, instead of `run_key`
-NOTED = "%Y%m%dT%H%M%S"  # when, in the name of a note
+NOTED = "%Y%m%dT%H%M%S"  # the time in the name of a note
 REMOVED_AT_ONCE = 1_000  # files, the most that S3 takes in one request
 
 T = TypeVar("T")
@@ -40,7 +40,7 @@ class ArtifactStore:
     """Files below a root, a folder or an fsspec address such as `s3://bucket/prefix`; paths are relative to it.
 
     Its methods raise StoreError when the store fails. While an object store does not answer, is overloaded or reports
-    an error of its own, they try again for up to `patience` seconds, which `say` is told once an outage.
+    an error of its own, they try again for up to `patience` seconds, and call `say` once per outage.
 
     Raises:
         InvalidInput: fsspec cannot open the root, or its address contains credentials.
@@ -94,7 +94,7 @@ class ArtifactStore:
     async def create(self, path: str, data: bytes) -> bool:
         """Write a new file. Returns False, and writes nothing, when there is one with other bytes.
 
-        The same bytes are taken for our own: the reply to an earlier attempt was lost.
+        The same bytes count as our own: the reply to an earlier attempt was lost.
         """
         if await self._run("write", path, lambda path: self._files.create(path, data)):
             return True
@@ -169,9 +169,9 @@ class RunFolder:
     async def claim(
         cls, store: ArtifactStore, plan_title: str, run_id: str, run_key: str, manifest: Mapping[str, object]
     ) -> RunFolder:
-        """Return the folder of a run; a resumed run, which has the same run key, gets the one it had.
+        """Return the folder of a run; a resumed run, which has the same run key, gets its earlier folder.
 
-        The run that creates `run.json` owns the folder: the first run of a plan title the one named after it.
+        The run that creates `run.json` owns the folder; the first run of a plan title owns the folder named after it.
 
         Raises:
             StoreError: the store failed, or all of these folders belong to other runs.
@@ -179,7 +179,7 @@ class RunFolder:
         title, *variants = folder_names(plan_title, run_id)
         record = json_bytes({**manifest, "run_id": run_id, "run_key": run_key})
         first = cls(store, f"{RUNS}/{title}")
-        # Where a race can have several winners, runs must not compete for one name: each uses its own id.
+        # If a race can have several winners, runs must not compete for one name: each uses its own id.
         if await store.exclusive() and await first._take(record, run_key):
             return first
         for name in await store.list(RUNS):  # resumed under another run id
@@ -204,12 +204,12 @@ class RunFolder:
         return manifest.get("run_key") if isinstance(manifest, dict) else None
 
     async def create_manifest(self, data: bytes) -> bool:
-        """Take the folder for a run by writing its manifest; return whether nobody else had it."""
+        """Claim the folder for a run by writing its manifest; return False if another run had it."""
         await note_change(self.store, self.folder)
         return await self.store.create(self._path(MANIFEST), data)
 
     async def replace_manifest(self, data: bytes) -> None:
-        """Make the folder another run's, or one of a run that is not whole or is whole now."""
+        """Replace the manifest, to hand the folder to another run or to mark the run as incomplete or complete."""
         await note_change(self.store, self.folder)
         await self.store.write(self._path(MANIFEST), data)
 
@@ -258,7 +258,7 @@ class RunFolder:
         return await self.store.read(self._path(name))
 
     async def manifest(self) -> RunManifest | None:
-        """Return what the run was started with; None before its plan has a title."""
+        """Return the run's manifest; None before its plan has a title."""
         return await self.stored(RunManifest, MANIFEST)
 
     async def plan(self) -> Plan | None:
@@ -270,7 +270,7 @@ class RunFolder:
         return await self.stored(list[Note], NOTES)
 
     async def result(self) -> RunResult | None:
-        """Return how the run ended, with the places where its files are now; None until it has."""
+        """Return the run's result, with the present places of its files; None until the run has ended."""
         if (found := await self.stored(RunResult, RESULT)) is None:
             return None
         report = self.path_of(REPORT_TEXT) if found.report else None
@@ -339,12 +339,12 @@ class RunFolder:
 
 
 async def note_change(store: ArtifactStore, place: str) -> None:
-    """Leave a note that a run is about to begin, to get another manifest, or to go, at a path in a store."""
+    """Leave a note that the run at a path is about to begin, to get another manifest, or to be removed."""
     await store.write(note_path(place, time()), b"")
 
 
 def note_path(place: str, at: float) -> str:
-    """Return the path of the note that a place has changed, at a time in seconds since the epoch."""
+    """Return the path of the note that a folder changed at a time, in seconds since the epoch."""
     return f"{CHANGED}/{datetime.fromtimestamp(int(at), UTC):{NOTED}}~{place.replace('/', '~')}"
 
 

@@ -1,1 +1,1 @@
-"""What a run reports: its progress, and the audit log of what was done, when and by whom."""
+"""The reports of a run: its progress, its logs and traces, and the audit log of actions, with time and author."""

@@ -1,7 +1,7 @@
 """The events of a run's audit log, and the hash chain that shows any change of them.
 
 Each line of `audit.jsonl` is an event with the hash of the line before it and its own, so changing, removing or moving
-a line means rewriting all later ones. The hash of the last line is in the run's result: with a copy of that kept
+a line means rewriting all later ones. The hash of the last line is in the run's result: with a copy of the result kept
 elsewhere, the whole log cannot be replaced either.
 """
 
@@ -26,7 +26,7 @@ EventT = TypeVar("EventT", bound="AuditEvent")
 
 
 class AuditType(StrEnum):
-    """What an event is about."""
+    """The type of an event."""
 
     session_created = "session_created"
     session_resumed = "session_resumed"
@@ -61,7 +61,7 @@ class AuditEvent(Model):
 
 
 class ChainedEvent(AuditEvent):
-    """A line of the log: `seq` counts from 1, `hash` is the SHA-256 of all else, `prev` that of the line before."""
+    """A line of the log: `seq` counts from 1, `hash` is the SHA-256 of the rest, `prev` the previous line's hash."""
 
     seq: int
     prev: str
@@ -69,7 +69,7 @@ class ChainedEvent(AuditEvent):
 
 
 class Break(Model):
-    """The first line, counted from 1, at which a log is not as it was written, and what is wrong."""
+    """The first line, counted from 1, at which a log was changed, and the error."""
 
     line: int
     problem: str
@@ -91,7 +91,7 @@ def written(events: Sequence[AuditEvent]) -> bytes:
 
 
 def _canonical(data: object) -> bytes:
-    """Return the canonical form that is written and hashed; what UTF-8 cannot hold becomes question marks."""
+    """Return the canonical form that is written and hashed; characters outside UTF-8 become question marks."""
     text = json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return text.encode("utf-8", "replace")
 
@@ -110,7 +110,7 @@ def events_in(data: bytes, kind: type[EventT]) -> list[EventT]:
 
 
 def check(data: bytes, head: AuditHead | None = None) -> Break | None:
-    """Return where a log is not as it was written, or None when it is complete and unchanged.
+    """Return the first break of a log, or None if it is complete and unchanged.
 
     Without the head from the run's result, missing last lines cannot be noticed.
     """

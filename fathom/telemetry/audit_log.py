@@ -28,7 +28,7 @@ from fathom.telemetry.progress import Event, publish
 from fathom.telemetry.tracing import new_id
 
 AUDIT_FILE = "audit.jsonl"
-PENDING_FILE = "audit-pending.jsonl"  # beside the results, while the run has no folder
+PENDING_FILE = "audit-pending.jsonl"  # file beside the results, while the run has no folder
 
 COMPUTED = frozenset(
     {
@@ -41,7 +41,7 @@ COMPUTED = frozenset(
         AuditType.synthesis_completed,
     }
 )
-"""Events of what follows from recorded calls. A resumed run computes it again, which is no new event."""
+"""Events that follow from recorded calls. A resumed run computes them again, which is not a new event."""
 
 _parent: ContextVar[str | None] = ContextVar("fathom_audit_parent", default=None)
 
@@ -61,7 +61,7 @@ class AuditLog:
         self._waiting: dict[str, AuditEvent] = {}  # by id
         self._head: AuditHead | None = None  # None: the end of the file is unknown
         self._own: set[str] = set()  # ids of the events of this attempt
-        self._earlier: dict[str, str] = {}  # ids of what earlier attempts computed, by what it is
+        self._earlier: dict[str, str] = {}  # ids of computed events of earlier attempts, by content
         self._writing = asyncio.Lock()
 
     @property
@@ -76,8 +76,8 @@ class AuditLog:
     async def record(self, type: AuditType, actor: Actor, action: str, event_id: str = "", /, **details: object) -> str:
         """Write an event and return its id, a new one by default, once it is on the disk.
 
-        Events that wait at the same time are written together. What an earlier attempt has computed already is not
-        written again.
+        Events that wait at the same time are written together. Events that an earlier attempt has computed already are
+        not written again.
 
         Raises:
             StoreError: it could not be written; the next event tries to write it too.
@@ -95,7 +95,7 @@ class AuditLog:
 
     @contextmanager
     def under(self, event_id: str) -> Iterator[None]:
-        """Make an event the parent of those recorded inside the block, by this task and the tasks it starts."""
+        """Make an event the parent of events recorded inside the block, by this task and the tasks it starts."""
         token = _parent.set(event_id)
         try:
             yield
@@ -103,7 +103,7 @@ class AuditLog:
             _parent.reset(token)
 
     async def settle(self, folder: str) -> None:
-        """Continue in the run's folder, and write there the earlier events that it does not have yet."""
+        """Continue in the run's folder, and write the earlier events that it lacks there."""
         await _whatever_happens(self._settle(folder))
 
     async def _settle(self, folder: str) -> None:
@@ -176,5 +176,5 @@ def _event(type: AuditType, actor: Actor, action: str, details: Mapping[str, obj
 
 
 def _what(event: AuditEvent) -> str:
-    """Return what an event says, without when and in which attempt."""
+    """Return the content of an event, without its time and attempt."""
     return json.dumps([event.type, event.actor, event.action, event.details], sort_keys=True)

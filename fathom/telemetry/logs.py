@@ -1,4 +1,4 @@
-"""Log lines as JSON, and the warnings of a run, one a cause."""
+"""Log lines as JSON, and the warnings of a run, one per cause."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fathom.telemetry.tracing import current
 class JsonFormatter(logging.Formatter):
     """Writes a record as one line: `time` (UTC), `level`, `logger`, `message`, the ids, and `error`, a traceback.
 
-    `call_id` is the id of the call's event in the audit log and of its span, `trace_id` that of its trace.
+    `call_id` is the id of the call's event in the audit log and of its span, `trace_id` the id of its trace.
     """
 
     def format(self, record: logging.LogRecord) -> str:
@@ -31,7 +31,7 @@ class JsonFormatter(logging.Formatter):
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": record.getMessage(),
-            "run_id": getattr(record, "flow_run_id", None),  # of Prefect's loggers
+            "run_id": getattr(record, "flow_run_id", None),  # set by Prefect's loggers
             **(span.ids if span else {}),
             "trace_id": span.trace_id if span else None,
             "error": record.exc_text,
@@ -40,11 +40,11 @@ class JsonFormatter(logging.Formatter):
 
 
 class JsonHandler(logging.StreamHandler):  # type: ignore[type-arg]
-    """Writes JSON to what stderr is at the moment.
+    """Writes JSON to the current stderr.
 
     It can also stand in for Prefect's own handler, in processes that begin before Fathom is imported:
-    `PREFECT_LOGGING_HANDLERS_CONSOLE_CLASS=fathom.telemetry.logs.JsonHandler`. Then Prefect's configuration gives
-    it colours and a formatter, which it has no use for.
+    `PREFECT_LOGGING_HANDLERS_CONSOLE_CLASS=fathom.telemetry.logs.JsonHandler`. Prefect's configuration then passes
+    colours and a formatter, which it ignores.
     """
 
     def __init__(self, **_options: object) -> None:
@@ -52,7 +52,7 @@ class JsonHandler(logging.StreamHandler):  # type: ignore[type-arg]
         self.formatter = JsonFormatter()
 
     def setFormatter(self, fmt: logging.Formatter | None) -> None:
-        """Keep its own."""
+        """Ignore the formatter: the handler keeps its own."""
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write a record."""
@@ -63,10 +63,10 @@ class JsonHandler(logging.StreamHandler):  # type: ignore[type-arg]
 def start_logs(environment: Environment) -> bool:
     """Write the log of this process as JSON if the environment asks for it; return whether it does.
 
-    Prefect keeps handlers of the root logger that it finds, and those that it has set are replaced.
+    Prefect keeps existing handlers of the root logger; handlers that Prefect has set are replaced.
 
     Raises:
-        InvalidInput: it asks for something else.
+        InvalidInput: the environment asks for another format.
     """
     if environment.log not in ("", "json"):
         raise InvalidInput(f"FATHOM_LOG is {environment.log!r}.", next_step="set it to json, or unset it")

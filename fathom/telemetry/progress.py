@@ -1,7 +1,7 @@
-"""What a run is doing right now: for its screen, and in a file for whoever follows it from another process.
+"""The current activity of a run: for its screen, and in a file beside its results for other processes.
 
-What a run does right now, in a file beside its results, for whoever follows it from another process. The file is a
-view and never an input to the run. What has happened is in the audit log; this is what is under way.
+The file is a view and never an input to the run. The audit log holds past events; this file holds the activity in
+progress.
 """
 
 from __future__ import annotations
@@ -53,15 +53,15 @@ class Event:
 
     kind: Kind
     message: str = ""  # one line for a person
-    key: int = 0  # of `begin` and `end`: what is being done, of several things at once
+    key: int = 0  # of `begin` and `end`: one of several concurrent activities
     plan: Plan | None = None  # of `plan`: with the steps' statuses
     step_id: str = ""  # of `step`, as is the next one
     status: StepStatus | None = None
-    sources: tuple[str, ...] = ()  # of `tool`: the ids of those that it returned
+    sources: tuple[str, ...] = ()  # of `tool`: the ids of the sources that it returned
     spent: Account | None = None  # of `spent`: by all attempts of the run, as are the next two
     caps: Budget | None = None
     priced: bool = True  # whether the cost of the last call is known
-    draft: Draft | None = None  # of `draft`: takes the place of the one before at its position
+    draft: Draft | None = None  # of `draft`: replaces the earlier draft at its position
     recorded: AuditEvent | None = None  # of `recorded`: what was added to the run's audit log
     rows: tuple[BatchRow, ...] = ()  # of `batch`: the questions that changed; the first time, all of them
 
@@ -97,13 +97,13 @@ def publish(event: Event) -> None:
 
 
 def phase(message: str) -> None:
-    """Say what the run does from now on."""
+    """Publish the phase that the run enters."""
     publish(Event("phase", message))
 
 
 @contextmanager
 def doing(message: str) -> Iterator[None]:
-    """Say what is being done while the block runs, beside other things."""
+    """Publish an activity for as long as the block runs; several may run at once."""
     key = next(_keys)
     publish(Event("begin", message, key=key))
     try:
@@ -113,26 +113,26 @@ def doing(message: str) -> Iterator[None]:
 
 
 WRITE_SECONDS = 1.0
-REMOTE_DRAFT_SECONDS = 3.0  # between two writes for a growing draft alone, where each is a request
-ENDING_SECONDS = 3.0  # for which the end of a run waits for the file
-MOST_NOW = 20  # things under way that are named
+REMOTE_DRAFT_SECONDS = 3.0  # seconds between two writes for a growing draft alone, if each is a request
+ENDING_SECONDS = 3.0  # seconds for which the end of a run waits for the file
+MOST_NOW = 20  # activities that are named
 MOST_CHARACTERS = 300
 MOST_DRAFT = 8_000  # characters of a section that is being written
 
 
 class Live(Model):
-    """What a run does. `at` is an ISO 8601 time in UTC."""
+    """The current activity of a run. `at` is an ISO 8601 time in UTC."""
 
     at: str
     phase: str = ""
-    now: list[str] = []  # what is being read or asked; several things at once
+    now: list[str] = []  # texts being read and models being asked; several at once
     drafts: list[Draft] = []  # of the sections that are being written
     spent: Account | None = None  # by all attempts of the run
-    caps: dict[str, float] = {}  # max_usd, max_tokens, max_calls, max_seconds; those that are set
+    caps: dict[str, float] = {}  # max_usd, max_tokens, max_calls, max_seconds; only the ones that are set
 
 
 async def read_live(store: ArtifactStore, run_key: str) -> Live | None:
-    """Return what a run does, or did when its process ended before its time; None when there is nothing to tell.
+    """Return the current activity of a run, or the last one if its process was killed; None if there is none.
 
     Raises:
         StoreError: the store fails.
@@ -144,7 +144,7 @@ async def read_live(store: ArtifactStore, run_key: str) -> Live | None:
 
 
 def live_path(run_key: str) -> str:
-    """Return where the file of a run is."""
+    """Return the path of a run's file."""
     return f"{RESULTS}/{run_key}/now.json"
 
 
@@ -152,9 +152,9 @@ def live_path(run_key: str) -> str:
 async def showing(store: ArtifactStore, run_key: str) -> AsyncIterator[None]:
     """Keep the file of a run while the block runs.
 
-    It is written at most once a second, and only when something has changed. Where a write is a request, a draft that
-    grows is no reason for one more often than every `REMOTE_DRAFT_SECONDS`. A failure of the store is passed over: the
-    next change is written again. A run that is finished has no such file; of one that stopped, it keeps what was spent.
+    It is written at most once a second, and only when something has changed. If a write is a request, a growing draft
+    causes one at most every `REMOTE_DRAFT_SECONDS`. Failures of the store are ignored: the next change is written
+    again. A finished run has no such file; for a stopped run, the file keeps the usage.
     """
     view = _View(ArtifactStore(store.address()), live_path(run_key))  # without patience: the next change comes soon
     writing = asyncio.create_task(view.keep())

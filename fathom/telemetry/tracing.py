@@ -1,7 +1,7 @@
-"""What is being done right now, as spans: for the ids in log lines and, where the environment asks, for traces.
+"""The current activity as spans: for the ids in log lines and, if the environment asks for it, for traces.
 
-A span is the run itself, a step, a call or a request. Its id is that of the event in the audit log, so that a line of
-the log, a span of a trace and an event of the audit can be found from each other. Without OTEL variables nothing of
+A span is the run itself, a step, a call or a request. It shares its id with the event in the audit log, so that a line
+of the log, a span of a trace and an event of the audit can be found from each other. Without OTEL variables nothing of
 OpenTelemetry is imported. Spans go to a provider of our own: with a global one, Prefect would send a span for each of
 its task runs too, and Prefect's spans hide ours from those inside (`use_span` around every task), so the parent of a
 span is kept here.
@@ -14,8 +14,8 @@ The spans of a run, named and described by OpenTelemetry's conventions for gener
           chat gpt-5-mini              one request to a model, each attempt its own
         execute_tool web_search        one call to a tool
 
-https://opentelemetry.io/docs/specs/semconv/gen-ai/ (in development). What those do not name is `fathom.*`. No span
-holds text of questions, prompts, pages or answers.
+https://opentelemetry.io/docs/specs/semconv/gen-ai/ (in development). Attributes that the conventions do not name are
+`fathom.*`. No span holds text of questions, prompts, pages or answers.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from opentelemetry.trace import Span as OTelSpan
     from opentelemetry.trace import Tracer
 
-FLUSH_SECONDS = 2.0  # at the end of the process; an endpoint that is down takes no more of it
+FLUSH_SECONDS = 2.0  # seconds at the end of the process; an endpoint that is down takes no longer
 _NOT_INSTALLED = (
     "Traces are configured (OTEL_...), but OpenTelemetry is not installed: pip install 'fathom-research[otel]'"
 )
@@ -48,7 +48,7 @@ Attribute = str | int | float | bool | list[str] | None
 
 
 class Span:
-    """One thing that a run does, while it does it. `ids`: of the run, the step and the call that it is part of."""
+    """One activity of a run, while it lasts. `ids`: of the run, the step and the call to which it belongs."""
 
     def __init__(self, id: str, ids: Mapping[str, str], otel: OTelSpan | None) -> None:
         self.id = id
@@ -56,12 +56,12 @@ class Span:
         self.otel = otel
 
     def note(self, attributes: Mapping[str, Attribute]) -> None:
-        """Add what is known; None is not."""
+        """Add attributes; None is skipped."""
         if self.otel:
             self.otel.set_attributes({name: value for name, value in attributes.items() if value is not None})
 
     def failed(self, kind: str, code: str = "") -> None:
-        """Say that it failed, by the name and the code of the error; messages may quote a page."""
+        """Mark it as failed, with the name and the code of the error; messages may quote a page."""
         if self.otel:
             from opentelemetry.trace import StatusCode
 
@@ -100,13 +100,13 @@ def span(
     root: bool = False,
     client: bool = False,
 ) -> Iterator[Span]:
-    """Do something as a part of what is being done.
+    """Open a span inside the current one.
 
     Args:
-        name: of the kind of work, the same in every run.
-        attributes: what is known of it from the start.
+        name: the kind of work, the same in every run.
+        attributes: attributes that are known from the start.
         id: 16 hex digits; a new one by default.
-        ids: those that it adds to the ids of what it is part of.
+        ids: ids that it adds to its parent's ids.
         root: it is a run. Outside a run nothing is traced: a replay does no work.
         client: it is a request to another service.
     """
@@ -223,11 +223,11 @@ _PROVIDERS = {
     "watsonx": "ibm.watsonx.ai",
     "xai": "x_ai",
 }
-"""What the conventions call providers that litellm calls otherwise."""
+"""The conventions' names of providers that litellm names differently."""
 
 
 def run_span(event: str, run_id: str, run_key: str) -> AbstractContextManager[Span]:
-    """Do a run, or continue it; `event` is the id of its first event."""
+    """Open the span of a run, or of its continuation; `event` is the id of its first event."""
     attributes = {
         "gen_ai.operation.name": "invoke_workflow",
         "gen_ai.workflow.name": "deep-research",
@@ -253,23 +253,23 @@ def describe_run(run: Span, ending: str, metrics: Metrics) -> None:
 
 
 def step_span(event: str, step_id: str) -> AbstractContextManager[Span]:
-    """Do a step of the plan."""
+    """Open the span of a step of the plan."""
     return span("step", {"fathom.step.id": step_id}, id=event, ids={"step_id": step_id})
 
 
 def role_span(role: str) -> AbstractContextManager[Span]:
-    """Let a role answer."""
+    """Open the span of a role's answer."""
     return _call(f"ask {role}", {"fathom.role": role})
 
 
 def tool_span(tool: str) -> AbstractContextManager[Span]:
-    """Call a tool."""
+    """Open the span of a tool call."""
     attributes = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": tool, "gen_ai.tool.type": "function"}
     return _call(f"execute_tool {tool}", attributes)
 
 
 def describe_tool(call: Span, result: ToolResult) -> None:
-    """Add what a tool returned to the span of its call; one that stored nothing has failed."""
+    """Add a tool's output to the span of its call; a call that stored nothing has failed."""
     codes = [failure.code for failure in result.failures]
     call.note(
         {
@@ -290,7 +290,7 @@ def _call(name: str, attributes: Mapping[str, str]) -> AbstractContextManager[Sp
 def request_span(
     provider: str, model: str, role: str, options: Mapping[str, Any], most: int
 ) -> AbstractContextManager[Span]:
-    """Send one request to a model, the provider's name in litellm; `options` are those of a chat completion."""
+    """Open the span of one request to a model, given by its litellm name; `options` are chat completion options."""
     attributes = {
         "gen_ai.operation.name": "chat",
         "gen_ai.provider.name": _PROVIDERS.get(provider, provider),
