@@ -19,7 +19,7 @@ _LEADING = re.compile(rf"(?:<(?:{_BLOCKS})(?:[\s_][^<>]*)?>\s*)+", re.IGNORECASE
 _ITEM_TAG = re.compile(r"(?:<[uo]l>\s*)?<(?:li|d[dt])\b", re.IGNORECASE)
 _TRAILING = re.compile(rf"(?:\s*</(?:{_BLOCKS})>)+\Z", re.IGNORECASE)
 _ROW_END = re.compile(r"</?tr\b|</table\b", re.IGNORECASE)
-_CLOSING_CHARS = 40  # of the closing tags at the end of a block
+_CLOSING_CHARS = 40  # characters of the closing tags at the end of a block
 _CELLS = frozenset(("td", "th"))
 _KINDS: dict[str, Literal["heading", "item", "table"]] = {
     "h": "heading", "li": "item", "dd": "item", "dt": "item", "tr": "table", "td": "table", "th": "table",
@@ -31,12 +31,12 @@ def has_blocks(line: str) -> bool:
     if "</" not in line or not (_TAG.match(line) or ends_before_tags(line, 0, len(line)) < len(line)):
         return False
     tags = list(_TAG.finditer(line))
-    about = any(line[tag.start() - 1 : tag.start()] == "`" for tag in tags)  # `<td>` is what it speaks of
+    about = any(line[tag.start() - 1 : tag.start()] == "`" for tag in tags)  # the text is about `<td>`
     return not about and any(tag[1] for tag in tags) and sum(not tag[1] for tag in tags) > 1
 
 
 def split_markup(line: str) -> Iterator[tuple[int, int]]:
-    """Yield the places of the blocks of a line; a row of a table is one if it is short."""
+    """Yield the places of the blocks of a line; a short table row counts as one block."""
     start = position = 0
     has_text = closed = in_row = False
     for tag in _TAG.finditer(line):
@@ -64,7 +64,7 @@ def split_markup(line: str) -> Iterator[tuple[int, int]]:
 
 
 def kind_of_markup(block: str) -> Literal["heading", "item", "table"] | None:
-    """Return the kind of a block by the tags that it begins with, the last of which says it; None for a paragraph."""
+    """Return the kind of a block by the last of its opening tags; None for a paragraph."""
     kind = None
     position = 0
     while tag := _TAG.match(block, position):
@@ -74,7 +74,7 @@ def kind_of_markup(block: str) -> Literal["heading", "item", "table"] | None:
 
 
 def ends_before_tags(text: str, start: int, end: int) -> int:
-    """Return where what is said ends: before the closing tags."""
+    """Return the end of the text, before the closing tags."""
     found = _TRAILING.search(text, max(start, end - _CLOSING_CHARS), end) if text[end - 1 : end] == ">" else None
     return found.start() if found else end
 
@@ -94,7 +94,7 @@ Kind = Literal["prose", "item", "heading", "table", "code", "rule"]
 
 WRAP_WIDTH = 160  # lines longer than this are paragraphs of their own, not the lines of a wrapped one
 HEADING_CHARS = 90
-PROSE_CHARS = 40  # of a line that may be one of a wrapped paragraph, at least
+PROSE_CHARS = 40  # least characters of a line of a wrapped paragraph
 PROSE_CELL_WORDS = 3  # before the first bar of a sentence, at least
 LONE_CELLS, LONE_CELL_WORDS = 3, 4  # of a row by itself: cells at least, words of each at most
 CODE_INDENT = 2  # of a line of code without a fence, at least
@@ -118,7 +118,7 @@ class _Line(NamedTuple):
 _FENCE = re.compile(r"([ \t]*(?:>[ \t]?)*)((?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?)(`{3,}(?=[^`]*\Z)|~{3,})(.*)")
 _ITEM = re.compile(r"(?:[-*+•‣▪◦–]|\(?\d{1,3}[.)]|\(?[a-z][.)]|\[\d{1,3}\]|\.\. \[\w+\])\s+\S")
 _HEADING = re.compile(r"#{1,6}\s+\S")
-# What numbers a heading or is one: "3.2", "Chapter 5:", "2024-12-06", "May 2024". After it, a number is something said.
+# Numbers and dates of headings: "3.2", "Chapter 5:", "2024-12-06", "May 2024". A number after them is content.
 _NUMBERING = re.compile(
     r"(?:(?:chapter|part|section|appendix|annex|article|volume|book|unit|lesson|module|phase|step|day|week|version|"
     r"table|figure|exercise|question|round|act|scene|jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec)[a-z]*\s+)?"
@@ -156,10 +156,12 @@ def is_signature(text: str) -> bool:
 
 
 def open_fence(fence: str, line: str, above: str = "") -> str:
-    """Return the fence that is open after a line of Markdown, empty if none is; `fence` is that before the line.
+    """Return the fence that is open after a line of Markdown, empty if none is; `fence` is the open fence before the
+    line.
 
-    A fence may stand in a list item or quotation, on the line of its marker too. It is given with what stands before,
-    an item's marker as spaces, so that it is the line that closes it. `above`: the line before, where the text may be
+    A fence may stand in a list item or quotation, also on the line of its marker. It is returned with the text before
+    it, an item's marker as spaces, so that it equals the line that closes it. `above`: the line before, where the text
+    may be
     reST: four or more tildes below a title that is no longer than they are underline it.
     """
     if "```" not in line and "~~~" not in line:
@@ -180,7 +182,7 @@ def open_fence(fence: str, line: str, above: str = "") -> str:
 def split_blocks(text: str) -> Iterator[Block]:
     """Yield the blocks of a text in order; together they hold every character that is not whitespace.
 
-    Each line of code is one; the line that opens a fence is an item where it begins one.
+    Each line of code is a block; the line that opens a fence is an item if it begins one.
     """
     run: list[_Line] = []
     fence = ""
@@ -273,10 +275,10 @@ def _single(text: str) -> Kind | None:
 
 
 def _rows_of_bars(run: list[_Line]) -> frozenset[int]:
-    """Return which lines are rows without outer bars: they have a line of dashes and bars, or make columns together.
+    """Return the lines that are rows without outer bars: they have a line of dashes and bars, or form columns together.
 
-    A bar alone makes no row: prose has it in a pipe of commands or a union of types. A line by itself is one if it
-    reads as nothing else.
+    A bar alone makes no row: prose has it in a pipe of commands or a union of types. A single line is a row if it
+    cannot be anything else.
     """
     if len(run) == 1:
         return frozenset((0,)) if _is_lone_row(run[0].text) else frozenset()
@@ -296,7 +298,7 @@ def _rows_of_bars(run: list[_Line]) -> frozenset[int]:
 
 
 def _columns_of_bars(run: list[_Line], first: int, last: int) -> Iterator[int]:
-    """Yield the lines next to each other that have as many cells, if they read as rows rather than as prose."""
+    """Yield groups of adjacent lines with equally many cells, if they read as rows rather than as prose."""
     cells = [len(_BAR.findall(_CODE_SPAN.sub("", run[n].text))) for n in range(first, last)]
     start = first
     for n in range(first + 1, last + 1):
@@ -343,7 +345,7 @@ def _is_prose(lines: list[_Line]) -> bool:
 
 
 def _is_row(run: list[_Line], number: int) -> bool:
-    """Whether a line is a row: it and the one before or after it have columns, of which a value may be wrapped."""
+    """Whether a line is a row: it and the line before or after it have columns, perhaps with a wrapped value."""
     if not _COLUMNS.match(run[number].text) or _ITEM.match(run[number].text):
         return False
     after = _row_end(run, number) + 1
@@ -394,7 +396,7 @@ def _reads_as_heading(text: str) -> bool:
 
 
 def _is_code(run: list[_Line], after_colon: bool) -> bool:
-    """Whether a run is code: indented lines most of which read as statements; a lone signature; a doctest."""
+    """Whether a run is code: indented lines that mostly read as statements; a lone signature; a doctest."""
     if run[0].text.startswith(">>>") or (len(run) == 1 and _SIGNATURE.match(run[0].text[:300])):
         return True
     if min(line.indent for line in run) < CODE_INDENT:

@@ -1,6 +1,6 @@
-"""Sentences that say little: those that lean on another one, and those that say nothing about the subject.
+"""Sentences with little content: dependent on another sentence, or without information about the subject.
 
-Each is a pattern a person can check. They know English only.
+Each kind is a pattern that a person can check. The patterns know only English.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from fathom.text.parsed import ParsedText
 from fathom.text.terms import STOP_WORDS, terms
 
-STUFFED_TERMS = 8  # of a sentence at least, to tell stuffed key words from a short line
-STUFFED_TIMES = 4  # that one term is repeated
-STUFFED_SHARE = 0.25  # of the sentence that it makes up
+STUFFED_TERMS = 8  # least terms of a sentence, to tell stuffed key words from a short line
+STUFFED_TIMES = 4  # times that one term is repeated
+STUFFED_SHARE = 0.25  # share of the sentence that it makes up
 
 _CALL = re.compile(
     r"\b(?:subscribe (?:to (?:our|the|my)|now|today|from|here|for)|sign up (?:to|for) (?:our|the|my) (?:\w+ )?"
@@ -46,7 +46,7 @@ def orders(parsed: ParsedText) -> set[int]:
 
 
 def asks_of_orders(asked: Sequence[str]) -> bool:
-    """Whether a question, given as its terms, is about such orders: then they are what it is about."""
+    """Whether a question, given as its terms, is about such orders, so that they are its subject."""
     return not _ORDERING.isdisjoint(asked)
 
 
@@ -76,7 +76,7 @@ _LEANING = re.compile(
     r"Außerdem|Zudem|Aber|Und|Oder|Hier|Dort)\b"
     r"|(?:这|它|他们|她|其|此|因此|但|而且|これ|それ|この|その|しかし|また)"
 )
-# These connect to the sentence before, and yet can be understood without it.
+# These words connect to the sentence before, but the sentence can be understood without it.
 _CONNECTING = re.compile(
     r"(?:However|But|Also|Hence|Therefore|Moreover|Furthermore|Similarly|Likewise|Conversely|Nevertheless|Consequently|"
     r"Accordingly|Finally|Second|Third|Next)\b"

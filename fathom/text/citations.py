@@ -1,4 +1,4 @@
-"""Citations in prose: `[S1a2b3c]` while the research runs, `[1]` in what a person reads.
+"""Citations in prose: `[S1a2b3c]` while the research runs, `[1]` in texts for people.
 
 A model sees and writes ids only. Ids that were never given are removed here, so no citation can point at anything
 that was not retrieved; and so are addresses, so no page can make a model lead a reader, or his browser, to a place.
@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable
 _ID = r"S[0-9a-f]{6,64}"
 _TARGET = r"\s*<?\s*(?:[a-z][a-z0-9+.-]*:|//|www\.)"
 _LEFT_OUT = "(address left out)"
-_LINKS = [  # in Markdown and HTML, each with what stays of it
+_LINKS = [  # in Markdown and HTML, each with the part that stays
     (r"!\[([^\]\n]{0,1000})\](?:\([^)\n]*(?:\)|$)|\[[^\]\n]*\])", r"\1"),
     (rf"\[([^\]\n]{{0,1000}})\]\({_TARGET}[^)\n]*(?:\)|$)", r"\1"),
     (rf"^[ ]{{0,3}}\[[^\]\n]{{1,1000}}\]:{_TARGET}.*$", ""),
@@ -26,7 +26,7 @@ _GROUP = re.compile(rf"\s*\[({_ID}(?:\s*[,;]\s*{_ID})*)\]")
 _CITED_BEHIND_ROW = re.compile(rf"(?<!\\)\|((?:\s*\[{_ID}\])+)\s*[.,;]?\s*\Z")
 _ROWS_CITED_BEHIND = re.compile(rf"^[ \t>]*(?:[-*+][ \t]+)?\|.*\|(?:[ \t]*\[{_ID}\])+[ \t]*[.,;]?[ \t]*$", re.MULTILINE)
 _ENDS_LINE = re.compile(rf"(?:\s*\[{_ID}(?:\s*[,;]\s*{_ID})*\])*[ \t]*[.,;]?[ \t]*(?:\n|\Z)")
-# What small models make of it: other brackets, and ids without an end, which have a digit, where words have none.
+# Variants that small models write: other brackets, and ids without an end, which have a digit, unlike words.
 _CODE = re.compile(r"(```.*?(?:```|\Z)|`[^`\n]*`)", re.DOTALL)
 _SHORT = r"S(?=[0-9a-f]*[0-9])(?=[0-9a-f]*[a-f])[0-9a-f]{2,5}"
 _MISWRITTEN = re.compile(
@@ -41,7 +41,7 @@ def cited_ids(text: str) -> list[str]:
 
 
 def split_at_citations(text: str) -> list[tuple[str, list[str]]]:
-    """Return the parts of a text, each with the ids that are cited behind it; none behind what follows the last."""
+    """Return the parts of a text, each with the ids cited behind it; the part after the last citation has none."""
     found: list[tuple[str, list[str]]] = []
     last = 0
     for group in _GROUP.finditer(text):
@@ -55,7 +55,7 @@ def split_at_citations(text: str) -> list[tuple[str, list[str]]]:
 def with_known_ids(text: str, known: Collection[str]) -> str:
     """Return the text without citations of ids that are not known; one pair of square brackets an id.
 
-    What is cited behind a row of a table, or alone on the line below it, is put into its last cell: only there is it
+    Citations behind a row of a table, or alone on the line below it, are moved into its last cell: only there are they
     shown.
     """
 
@@ -63,7 +63,7 @@ def with_known_ids(text: str, known: Collection[str]) -> str:
         kept = [i for i in dict.fromkeys(re.findall(_ID, group[1])) if i in known]
         before = group[0][: group[0].index("[")]
         if "\n" in before and not _ENDS_LINE.match(group.string, group.end()):
-            return before + "".join(f"[{i}]" for i in kept)  # it begins what is said on its line
+            return before + "".join(f"[{i}]" for i in kept)  # it begins the text of its line
         return (" " if group.start() and kept else "") + "".join(f"[{i}]" for i in kept)
 
     def mend(found: re.Match[str]) -> str:
@@ -77,7 +77,7 @@ def with_known_ids(text: str, known: Collection[str]) -> str:
 
 
 def in_last_cell(row: str, said: str) -> str:
-    """Return a row of a table with something more at the end of its last cell, citations behind its last bar first."""
+    """Return a row of a table with an addition at the end of its last cell, after any citations behind its last bar."""
     cited = _CITED_BEHIND_ROW.search(row)
     row, said = (row[: cited.start() + 1], f" {cited[1].strip()}{said}") if cited else (row.rstrip(), said)
     closed = len(row) > 1 and row.endswith("|") and not row.endswith("\\|")
@@ -92,7 +92,7 @@ def without_citations(text: str) -> str:
 def without_addresses(text: str) -> str:
     """Return the text without web addresses, images, links and HTML that loads or runs anything; link texts stay."""
     before = ""
-    while before != text:  # what is left after one removal may be an address again
+    while before != text:  # the rest after one removal may be an address again
         before = text
         for pattern, rest in _LINK_PATTERNS:
             text = pattern.sub(rest, text)
@@ -105,7 +105,8 @@ def number_citations(
     """Replace ids by numbers in order of first use.
 
     Returns:
-        The texts with `[1]`, `[2]`, ..., or what is `written` for an id and its number, and the ids in that order.
+        The texts with `[1]`, `[2]`, ..., or the result of `written` for an id and its number, and the ids in that
+        order.
     """
     order: dict[str, int] = {}
 

@@ -1,12 +1,12 @@
-"""A text parsed once: its sentences and their terms, and the units of evidence that it has.
+"""A text parsed once: its sentences, their terms, and its units of evidence.
 
 A page is narrowed, scored, compared with others and searched for claims. Each of these needs the same sentences and
 terms, and making them costs far more than using them. They are kept compactly, in six to nine bytes a character: a
 run may read millions.
 
-Units of evidence: what of a text can be found, quoted and checked by itself, and the lines that it needs around it. A
-sentence of a paragraph, a list item under its lead-in, a table row under its header, a code block under its lead-in,
-and a heading.
+A unit of evidence is a part of a text that can be found, quoted and checked by itself, with the lines that it needs
+around it: a sentence of a paragraph, a list item under its lead-in, a table row under its header, a code block under
+its lead-in, or a heading.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from fathom.text.blocks import Kind, open_fence
 from fathom.text.sentences import Sentence, split_sentences
 from fathom.text.terms import Language, terms
 
-KEPT_CHARS = 6_000_000  # of the texts parsed last
+KEPT_CHARS = 6_000_000  # characters of the cached texts, parsed last
 
 Split = Callable[[str], Sequence[Sentence]]
 
@@ -52,7 +52,7 @@ class ParsedText:
         return Sentence(self.text[start:end], start, end, self.kinds[number], self.paragraphs[number])
 
     def holding(self, start: int, end: int) -> range:
-        """Return the numbers of the sentences that a stretch of the text, as character offsets, stands in."""
+        """Return the numbers of the sentences that contain a stretch of the text, given as character offsets."""
         numbers = range(len(self))
         first = max(0, bisect_right(numbers, start, key=lambda number: self._places[2 * number]) - 1)
         last = max(first, bisect_left(numbers, end, key=lambda number: self._places[2 * number]) - 1)
@@ -63,7 +63,7 @@ class ParsedText:
         return self._terms[self._firsts[number] : self._firsts[number + 1]]
 
     def length(self, numbers: range) -> int:
-        """Return how many terms some sentences in a row have."""
+        """Return the number of terms of some consecutive sentences."""
         return self._firsts[numbers.stop] - self._firsts[numbers.start]
 
     @property
@@ -73,7 +73,7 @@ class ParsedText:
 
     @cached_property
     def occurrences(self) -> Mapping[str, Sequence[int]]:
-        """Where each term occurs: the numbers of its sentences, in order, each as often as it has the term."""
+        """The occurrences of each term: the numbers of its sentences, in order, each as often as it has the term."""
         found: dict[str, list[int]] = {}
         for number in range(len(self)):
             for term in self.terms(number):
@@ -120,7 +120,7 @@ class Unit(NamedTuple):
 
     kind: Kind
     own: range
-    lead: range  # what introduces it: a header row, "The options are:", the item that it is nested in
+    lead: range  # its introduction: a header row, "The options are:", the item that contains it
     headings: tuple[int, ...]  # the headings above it, the outermost first
     group: int  # the same for the units of one paragraph, list item, table or code block
 
@@ -131,7 +131,7 @@ def units_of(parsed: ParsedText, text: str) -> list[Unit]:
 
 
 def introduces(sentence: str) -> bool:
-    """Whether a sentence leaves what it announces or asks to what follows."""
+    """Whether a sentence announces or asks for the text that follows."""
     return bool(_INTRODUCING.search(sentence[:12] + sentence[12:][-100:]))
 
 
@@ -145,7 +145,7 @@ class _Reading:
         self._headings: list[tuple[int, int]] = []  # level and number of each heading above
         self._items: list[tuple[int, range]] = []  # indentation and first sentence of each item around
         self._before = NONE  # the sentence before, in the same section
-        self._list_lead = NONE  # what introduces the list
+        self._list_lead = NONE  # the introduction of the list
         self._group = 0
 
     def units(self) -> list[Unit]:
@@ -158,7 +158,7 @@ class _Reading:
         return self._units
 
     def _end(self, first: int) -> int:
-        """Return where the block, the table or the code that begins with a sentence ends."""
+        """Return the end of the block, the table or the code that begins with a sentence."""
         last = first + 1
         if fence := open_fence("", self._line(first)):
             while fence and last < len(self._sentences):
@@ -249,6 +249,6 @@ class _Reading:
         return start - self._text.rfind("\n", 0, start) - 1
 
     def _line(self, number: int) -> str:
-        """Return a sentence with what stands before it on its line."""
+        """Return a sentence with the text before it on its line."""
         sentence = self._sentences[number]
         return self._text[sentence.start - self._indent(number) : sentence.end]

@@ -1,4 +1,4 @@
-"""Plain text: what comes from elsewhere made fit to keep, and counts and lists as a reader sees them."""
+"""Plain text: cleaning texts from elsewhere, and wording counts and lists for readers."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 from fathom.text.citations import without_addresses
 
-# An embedded image is hundreds of thousands of characters that say nothing. Its payload may be wrapped over lines.
+# An embedded image is hundreds of thousands of meaningless characters. Its payload may be wrapped over lines.
 _DATA_URI = re.compile(
     r"\bdata:(?:[\w.+-]+/[\w.+-]+)?(?:;[\w.+-]+(?:=[\w.+-]+)?)*,[^\s\"'<>()\[\]]*(?:\s+[A-Za-z0-9+/=]{60,})*", re.I
 )
 _EMPTY_IMAGE = re.compile(r"!\[([^\[\]\n]*)\]\(\s*\)")
-# Control characters, lone surrogates (JSON can carry them, UTF-8 cannot), and what hides or reorders text:
+# Control characters, lone surrogates (JSON can carry them, UTF-8 cannot), and characters that hide or reorder text:
 # soft hyphens, zero-width spaces, bidirectional marks and overrides, byte-order marks, annotations, tags, selectors.
 _UNPRINTABLE = re.compile(
     r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ud800-\udfff"
@@ -41,7 +41,7 @@ def clean_line(text: str) -> str:
 
 
 def shortened(text: str, chars: int) -> str:
-    """Return a line whole if it has at most so many characters, else cut behind a word, with an ellipsis."""
+    """Return a line, cut behind a word and with an ellipsis if it is longer than a number of characters."""
     line = " ".join(text.split())
     if len(line) <= chars:
         return line
@@ -50,7 +50,7 @@ def shortened(text: str, chars: int) -> str:
 
 
 def clean_title(text: str) -> str:
-    """Return a page's title on one line, of 300 characters at most: it is shown to readers, so it leads nowhere."""
+    """Return a page's title on one line, at most 300 characters, without addresses, since readers see it."""
     return clean_line(without_addresses(clean_line(text)))[:300].rstrip()
 
 
@@ -66,7 +66,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def size(number: int) -> str:
-    """Return a number of bytes in the unit that a person would choose: `512 bytes`, `3.4 MB`."""
+    """Return a number of bytes in a readable unit: `512 bytes`, `3.4 MB`."""
     for unit, of in (("TB", 10**12), ("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
         if number >= of:
             return f"{number / of:,.1f} {unit}"

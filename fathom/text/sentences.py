@@ -3,8 +3,9 @@
 Rules and an abbreviation list rather than a trained model: they run anywhere, on any length of text, and when they
 are wrong one can see why.
 
-Fenced code in Markdown: where it stands, what is in it, and a text's sentences with each fence as one of them.
-`blocks.py` makes a sentence of every line of code. Who writes or checks a report needs the code as a whole.
+For fenced code in Markdown, this module finds its place and its content, and splits a text into sentences with each
+fence as one. `blocks.py` makes a sentence of every line of code, but writing and checking a report needs the code as a
+whole.
 """
 
 from __future__ import annotations
@@ -37,9 +38,9 @@ ABBREVIATIONS = frozenset(_ABBREVIATIONS.split())
 BEFORE_NUMBER = frozenset(("no", "p", "art", "nr", "abs", "kap", "bd", "c", "b", "d", "r", "fl"))
 """Not the end of a sentence before a number: "No. 5", "(c. 1434 - d. 1510)"."""
 ORDINAL_NOUNS = frozenset(_ORDINAL_NOUNS.split())
-"""What follows a German ordinal: "19. Jahrhundert"."""
+"""Words that follow a German ordinal: "19. Jahrhundert"."""
 STARTERS = frozenset(_STARTERS.split())
-"""Words that begin a sentence even behind an initial: "He lived in the U.S. The end"."""
+"""Words that begin a sentence even after an initial: "He lived in the U.S. The end"."""
 
 
 MAX_CHARS = 2_000  # a run without any sentence end (transcripts, dumps) is broken at a space before this
@@ -96,7 +97,7 @@ def split_sentences(text: str) -> list[Sentence]:
 
 
 def first_sentence(text: str) -> str:
-    """Return the first sentence of a text's prose or lists on one line; empty where it has none."""
+    """Return the first sentence of a text's prose or lists on one line; empty if it has none."""
     return next((each.clean for each in split_sentences(text) if each.kind in ("prose", "item")), "")
 
 
@@ -140,7 +141,7 @@ def _goes_on(word: str, next_word: str, next_char: str) -> bool:
 
 
 def _pieces(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yield a stretch of text; one that is too long in pieces, broken at a space, or anywhere if there is none."""
+    """Yield a stretch of text; if it is too long, in pieces, broken at a space, or anywhere without spaces."""
     while end - start > MAX_CHARS:
         limit = start + MAX_CHARS
         cut = max(text.rfind(" ", start + 1, limit), text.rfind("\n", start + 1, limit))
@@ -160,9 +161,9 @@ class Fence(NamedTuple):
 
     start: int
     end: int
-    info: str  # what stands behind the opening fence: the language
+    info: str  # the text behind the opening fence: the language
     code: str  # the lines between, without the indentation of the fence
-    closed: bool  # else it ends with the text
+    closed: bool  # False: it ends with the text
 
 
 def fences(text: str) -> Iterator[Fence]:
@@ -188,7 +189,7 @@ def fences(text: str) -> Iterator[Fence]:
 
 
 def fenced_code(text: str) -> str:
-    """Return the code of a text that is one fenced block; empty if it is none."""
+    """Return the code of a text that is one fenced block; empty for any other text."""
     fence = next(fences(text), None)
     return fence.code if fence and fence.start == 0 and fence.end == len(text.rstrip()) else ""
 

@@ -1,7 +1,7 @@
-"""Terms: what ranking compares, and the words that name no topic.
+"""Terms, the units that ranking compares, and the words that name no topic.
 
-Terms are lowercase, without accents, stemmed; CJK writing is pairs of characters. An identifier has the terms of its
-words and one for the whole.
+Terms are lowercase, without accents, and stemmed; CJK writing becomes pairs of characters. An identifier has the terms
+of its words and one for the whole.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ STOP_WORDS = ENGLISH | GERMAN | frozenset(_ASKING.split())
 """Lowercase, before stemming and before accents are folded."""
 
 
-KNOWN_WORDS = 50_000  # whose terms are remembered, in each language
+KNOWN_WORDS = 50_000  # words whose terms are remembered, in each language
 
 Language = Literal["english", "german"]
-"""Whose endings are taken off. Writing without endings, such as Chinese, is the same in both."""
+"""The languages whose endings are removed. Writing without endings, such as Chinese, is the same in both."""
 
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f"
 
@@ -74,7 +74,7 @@ _PHRASAL = re.compile(rf"\b({'|'.join(_VERBS)})(?:s|ed|ing|ting)? (up|down|back|
 # The `with` of "with statements" is a name; as a word of its own it would be a stop word.
 _CONSTRUCTS = ("statement", "clause", "loop", "keyword", "operator", "expression", "block")
 _CONSTRUCT = re.compile(rf"\b(and|as|for|from|if|in|is|not|or|while|with)[\"'”’`]?\s+({'|'.join(_CONSTRUCTS)})")
-# Pairs that the stemmer throws together although they name different things.
+# Pairs that the stemmer conflates although they name different things.
 _KEPT_APART = {
     "exception": "exception", "exceptions": "exception", "university": "university", "universities": "university",
     "news": "news", "policy": "policy", "policies": "policy", "organ": "organ", "organs": "organ",
@@ -92,7 +92,7 @@ def terms(text: str, language: Language = "english") -> list[str]:
 
 
 def query_terms(query: str, language: Language = "english") -> list[str]:
-    """Return the terms of a query that name its topic, each once, in order; of nothing but stop words, these."""
+    """Return the terms of a query that name its topic, each once, in order; if all are stop words, these."""
     known = _TERMS[language]
     topical = [term for word in _words(query) if word not in _STOP_FOLDED for term in known[word]]
     return list(dict.fromkeys([term for term in topical if not is_particle(term)] or terms(query, language)))
@@ -166,7 +166,7 @@ def _words(text: str) -> list[str]:
 
 
 def _spelled_out(identifier: re.Match[str]) -> str:
-    """Return an identifier as people say it, and whole: `MAX_USD`, `maxUsd` and `--max-usd` are "max usd maxusd"."""
+    """Return an identifier in words, and whole: `MAX_USD`, `maxUsd` and `--max-usd` are "max usd maxusd"."""
     name = identifier[0]
     if (name.isalpha() and (name.islower() or name.isupper())) or len(name) > _LONGEST_IDENTIFIER:
         return name
@@ -178,7 +178,7 @@ def _spelled_out(identifier: re.Match[str]) -> str:
 
 
 def _parts(name: str) -> list[str]:
-    """Return the words of an identifier; one that may be a name of something else is a single one."""
+    """Return the words of an identifier; an identifier that may be a name of something else is a single word."""
     parts: list[str] = []
     for piece in filter(None, re.split("[_-]", name)):
         humps = _HUMP.sub(" ", piece).split()
@@ -187,7 +187,7 @@ def _parts(name: str) -> list[str]:
 
 
 def _is_said_apart(humps: Sequence[str]) -> bool:
-    """Whether people say the parts of a word: of `maxUsd`, `isOpen`, `HTTPServer`; not of "siRNA" or "OpenMetrics"."""
+    """Whether people say the parts of a word apart: `maxUsd`, `isOpen`, `HTTPServer`; not "siRNA", "OpenMetrics"."""
     first = humps[0]
     if first[0].islower():
         known = len(first) > 2 or (len(first) > 1 and first in STOP_WORDS)
@@ -196,7 +196,7 @@ def _is_said_apart(humps: Sequence[str]) -> bool:
 
 
 def _fold(text: str) -> str:
-    """Lowercase and take accents off Latin letters; marks of other scripts have meaning and stay."""
+    """Lowercase a text and remove accents from Latin letters; marks of other scripts have meaning and stay."""
     text = unicodedata.normalize("NFKC", text).replace("’", "'").casefold()
     return _ACCENTED.sub(lambda m: unicodedata.normalize("NFKD", m[0])[0], text)
 

@@ -1,7 +1,7 @@
 """Tokens without a tokenizer: a linear estimate from byte statistics that are counted at memory speed.
 
-The estimate is what budgets and the reported context reduction are made of, so it must be the same on every machine
-and cost nothing beside the work it measures.
+Budgets and the reported context reduction use the estimate, so it must be the same on every machine and cost next to
+nothing.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ def _class(byte: int) -> str:  # noqa: PLR0911 - a table, written as a ladder
             return "0"
         return "n" if character == "\n" else " " if character.isspace() else "."
     if byte < 0xC0:
-        return "_"  # continuation bytes say nothing more
+        return "_"  # continuation bytes add no information
     if byte < 0xCA:
         return "l"  # Latin with accents
     if byte < 0xE0:

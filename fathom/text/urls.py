@@ -17,7 +17,7 @@ FRAGMENT_WORDS = 6
 LONGEST = 2_000  # characters of an address that browsers, Word and Typst take
 _IN_ADDRESSES = "!#$%&'()*+,-./:;=?@[]_~"  # the characters that RFC 3986 allows in an address
 ENDING = re.compile(r"\.\w{1,8}\Z")
-"""That of a file, at the end of its name or address."""
+"""The extension of a file, at the end of its name or address."""
 _URL = re.compile(r"https?://[^\s<>\"'`]+", re.IGNORECASE)
 _TRACKING = ("utm_", "fbclid", "gclid", "mc_cid", "mc_eid", "ref_src")
 
@@ -31,7 +31,7 @@ def canonical_url(url: str) -> str:
     try:
         parts = urlsplit(url.strip())
         port, host = parts.port, (parts.hostname or "").removeprefix("www.")
-    except ValueError:  # a port that is no number, an open bracket: keep what the vendor wrote
+    except ValueError:  # a port that is not a number, an open bracket: keep the vendor's spelling
         return url.strip()
     if parts.scheme not in ("http", "https") or not host:
         return url.strip()
@@ -97,14 +97,14 @@ def urls_in(text: str) -> list[str]:
 
 
 def domain_of(text: str) -> str:
-    """Return what a person wrote as a domain in the form hosts have: `*.Example.org`, `.gov` or a whole address."""
+    """Return a domain in the form of hosts, from a person's spelling: `*.Example.org`, `.gov` or a whole address."""
     bare = text.strip()
     host = host_of(bare if "://" in bare else f"https://{bare}")
     return host.removeprefix("*.").strip(".")
 
 
 def host_of(url: str) -> str:
-    """Return the host of a web address in lower case and ASCII, without `www.`; empty where there is none."""
+    """Return the host of a web address in lower case and ASCII, without `www.`; empty if there is none."""
     try:
         parts = urlsplit(url.strip())
         host = parts.hostname or ""
@@ -120,6 +120,6 @@ def host_of(url: str) -> str:
 
 
 def file_of(address: str) -> tuple[str, str]:
-    """Return the folder and the name of the file that an address or path leads to."""
+    """Return the folder and the name of the file to which an address or path leads."""
     folder, _, name = unquote(urlsplit(address).path).rstrip("/").rpartition("/")
     return folder, name

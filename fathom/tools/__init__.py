@@ -1,1 +1,1 @@
-"""What the researcher can call: one file for each tool, and a registry."""
+"""The tools of the researcher: one file for each tool, and a registry."""

@@ -1,4 +1,4 @@
-"""Searching what this run has already read and stored, and reading one of these raw outputs again."""
+"""Searching the raw outputs that this run has stored, and reading one of them again."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MAX_PASSAGES = 20
 AROUND = 400  # characters of context on each side of a match
 LONGEST_PASSAGE = 2_000
 MAX_MATCHES = 10_000  # in one text
-SEARCH_SECONDS = 5.0  # most processor time for one text; after as much wall-clock time no other text is begun
+SEARCH_SECONDS = 5.0  # maximum processor time for one text; after as much wall-clock time no other text is begun
 _OWN_OUTPUT = re.compile(r"__artifact_(grep|read)(__\d+)?\.\w+\Z")
 _RECURSION = re.compile(r"\(\?(?:R|[-+]?\d|&|P>)")  # its memory grows faster than any time limit helps
 _META = re.compile(r"[\\^$.|?*+()\[\]{}]")
@@ -89,7 +89,7 @@ class _Passage(NamedTuple):
     start: int
     end: int
     found: frozenset[str]  # what matched, lowercase
-    opening: str = ""  # what its first line needs of those before
+    opening: str = ""  # the earlier lines that its first line needs
     closing: str = ""
 
     @property
@@ -98,7 +98,7 @@ class _Passage(NamedTuple):
 
 
 def _repeats(pattern: str) -> int:
-    """Return how often a pattern repeats if all of its counted repeats are nested."""
+    """Return the number of repeats of a pattern if all of its counted repeats are nested."""
     counts = ([int(n) for n in re.findall(r"\d+", braces)] for braces in re.findall(r"\{[^{}]*\}", pattern))
     return math.prod(max(1, *numbers) for numbers in counts if numbers)
 
@@ -162,7 +162,7 @@ def _passages(expression: regex.Pattern[str], source: SourceText, deadline: floa
 
 
 class _Borders:
-    """Where a passage of a text may begin and end: where its blocks do, if these are near, else between words."""
+    """The places where a passage of a text may begin and end: at its blocks, if these are near, else between words."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -171,21 +171,21 @@ class _Borders:
         self._stops = [part.stop for part in self._parts]
 
     def start(self, match: int) -> int:
-        """Return where a passage around a match begins: at the first block near it, or at its own."""
+        """Return the start of a passage around a match: at the first block near it, or at its own block."""
         first = bisect_left(self._starts, match - AROUND)
         own = bisect_right(self._starts, match) - 1
         place = self._starts[min(first, own)] if own >= 0 else 0
         return place if match - place <= 2 * AROUND else _back(self._text, match - AROUND)
 
     def end(self, match: int) -> int:
-        """Return where a passage around the end of a match ends: with the last block near it, or with its own."""
+        """Return the end of a passage around a match: at the end of the last block near it, or of its own block."""
         last = bisect_right(self._stops, match + AROUND) - 1
         own = bisect_left(self._stops, match)
         place = self._stops[max(last, own)] if own < len(self._stops) else len(self._text)
         return place if place - match <= 2 * AROUND else _on(self._text, match + AROUND)
 
     def completed(self, passage: _Passage) -> _Passage:
-        """Return a passage with what its first and last lines need: a lead-in, a header, the fences."""
+        """Return a passage with the lines that its first and last lines need: a lead-in, a header, the fences."""
         first, after = bisect_left(self._starts, passage.start), bisect_left(self._starts, passage.end)
         begins = first < len(self._starts) and self._starts[first] == passage.start
         return passage._replace(

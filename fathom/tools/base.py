@@ -1,10 +1,9 @@
-"""What a tool and a search vendor are, and what a run offers them.
+"""The interfaces of tools and search vendors, and the context that a run offers them. The class of a tool or vendor
+declares all that the rest of Fathom must know about it.
 
-The class of a tool or vendor declares all that the rest of Fathom must know of it.
-
-The pages that could not be read in a run: none is asked for again and again. One that can never be read, because it
-is gone or is no text, is asked for by one call only; one that failed for a passing reason, such as a server that was
-busy, by two.
+Pages that could not be read in a run are not requested again and again. A page that can never be read, because it is
+gone or is not text, is requested by one call only; a page that failed for a temporary reason, such as a busy server, by
+two.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
     from fathom.tools.fetch.render import Renderer
     from fathom.tools.fetch.web import WebReader
 
-MOST_CALLS = 2  # that ask for a page which fails for a passing reason
+MOST_CALLS = 2  # calls that request a page which fails for a temporary reason
 
 
 class UnreadablePages:
@@ -59,13 +58,13 @@ class UnreadablePages:
             yield
 
     def why(self, url: str) -> FathomError | None:
-        """Return why a page is not asked for any more; None if it may be."""
+        """Return why a page is not requested any more; None if it may be requested."""
         errors = self._errors.get(canonical_url(url), [])
         given_up = errors and (not errors[-1].retryable or len(errors) >= MOST_CALLS)
         return errors[-1] if given_up else None
 
     def add(self, url: str, error: FathomError) -> None:
-        """Keep that a page could not be read, unless only the money for it was lacking."""
+        """Record that a page could not be read, unless only the money for it was lacking."""
         if isinstance(error, ToolError):
             self._errors.setdefault(canonical_url(url), []).append(error)
 
@@ -76,12 +75,12 @@ SEARCHES_SECONDS, PAGES_SECONDS = 15 * 60, 60 * 60
 class Configurable(ABC):
     """Something that a run can use once its environment variables are set."""
 
-    name: str  # of a tool snake_case, because it is part of artifact names
+    name: str  # snake_case for tools, because it is part of artifact names
     # All of them must be set. One that ends in `_URL` holds a web address; one that holds a secret ends in `_KEY`,
     # `_TOKEN`, `_SECRET` or `_PASSWORD`, by which it is kept out of all output.
     variables: tuple[str, ...] = ()
     optional: tuple[str, ...] = ()  # further variables that it reads, such as another address of the service
-    setup: str = ""  # how a user gets the values, for `fathom doctor`
+    setup: str = ""  # instructions for getting the values, for `fathom doctor`
 
     @classmethod
     def is_configured(cls, environment: Environment) -> bool:
@@ -92,7 +91,7 @@ class Configurable(ABC):
     def open(cls, run: RunContext) -> Self:
         """Make one for a run; nothing is read and no connection made before the first call.
 
-        A tool is also opened where its variables are not set: a replay, or a run that is resumed elsewhere, asks it for
+        A tool is also opened if its variables are not set: a replay, or a run that is resumed elsewhere, asks it for
         its follow-ups.
         """
         return cls()
@@ -115,7 +114,7 @@ class Tool(Configurable):
 
     @classmethod
     def is_useful(cls, settings: ResearchSettings, query: str, configured: Collection[type[Tool]]) -> bool:
-        """Return whether a run that does not choose its tools has a use for it beside those that are configured."""
+        """Return whether a run that does not choose its tools can use it besides the configured tools."""
         return True
 
     @abstractmethod
@@ -127,7 +126,7 @@ class Tool(Configurable):
         """
 
     def follow_up(self, results: Sequence[ToolResult]) -> ToolCall | None:
-        """Return a call that the results of one decision make necessary, such as reading pages a search left out."""
+        """Return a call that the results of one decision require, such as reading pages that a search left out."""
         return None
 
     async def survey(self, query: str, limit: int) -> Survey:
@@ -135,7 +134,7 @@ class Tool(Configurable):
         return Survey()
 
     async def holdings(self, words: Sequence[str]) -> Holdings | None:
-        """Return what there is to find, and which words are nowhere in it; None of a tool that does not search."""
+        """Return the tool's holdings, and the words that occur nowhere in them; None if the tool does not search."""
         return Holdings(tool=self.name, where=["the web" if self.network else self.name]) if self.searches else None
 
 
@@ -143,7 +142,7 @@ class SearchVendor(Configurable):
     """Finds pages through the service at an address."""
 
     address: str
-    usd: ClassVar[Decimal | None] = None  # the most that a search costs in US dollars; None: not known
+    usd: ClassVar[Decimal | None] = None  # maximum price of a search in US dollars; None: not known
     only_named: ClassVar[bool] = False  # asked only where `search` names it: its key is most often set for models
 
     @classmethod
@@ -153,7 +152,7 @@ class SearchVendor(Configurable):
 
     @classmethod
     def price(cls, results: int) -> Decimal | None:
-        """Return the most that a search for so many pages costs in US dollars; None if it is not known."""
+        """Return the maximum price of a search for a number of pages in US dollars; None if it is not known."""
         return cls.usd
 
     @abstractmethod
@@ -172,7 +171,7 @@ class PageReader(Protocol):
     name: str
 
     async def read(self, urls: Sequence[str]) -> tuple[list[WebPage], Mapping[str, FathomError]]:
-        """Return the pages that could be read and, by URL, why others could not; trying again is up to it.
+        """Return the pages that could be read and, by URL, the reasons for the others; retries are up to the reader.
 
         Raises:
             ToolError: it failed for good, for all of them.
@@ -212,7 +211,7 @@ class RunContext:
     query: str  # the run's question
     configured_vendors: Sequence[type[SearchVendor]]  # in the order in which they are asked
     fetchable: Sequence[str]  # names of the tools whose results may be fetched
-    search_budget: SearchBudget = field(default_factory=SearchBudget)  # that pays for searches and pages
+    search_budget: SearchBudget = field(default_factory=SearchBudget)  # the ledger that pays for searches and pages
     earlier: EarlierRun | None = None  # the run that it follows up on
     corpora: UploadedCorpora | None = None  # in the editions that it reads
     unreadable: UnreadablePages = field(default_factory=UnreadablePages)

@@ -1,7 +1,7 @@
-"""What an earlier run has read: the first corpus of a run that follows up on it.
+"""The texts that an earlier run has read: the first corpus of a run that follows up on it.
 
-Its texts keep their source, so a follow-up cites the page or document itself; and as it stores what it takes over with
-its own raw outputs, it can be checked when the earlier run is gone. That holds for the run before that one, too.
+The texts keep their source, so a follow-up cites the page or document itself. The follow-up stores them with its own
+raw outputs, so it can be checked even if the earlier run is gone. The same holds for runs before that one.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _NOTES = TypeAdapter(list[Note])
 
 
 class _Files(NamedTuple):
-    """What is read of a run: its record, its notes, and its raw outputs by name."""
+    """The files that are read of a run: its record, its notes, and its raw outputs by name."""
 
     record: Provenance
     notes: list[Note]
@@ -33,7 +33,7 @@ class _Files(NamedTuple):
 
 
 class EarlierRun:
-    """The texts and the notes of a finished run. As a reader of pages, it gives those that the run has read in full."""
+    """The texts and the notes of a finished run. As a reader of pages, it returns pages that the run read in full."""
 
     name = "earlier_run"
 
@@ -45,7 +45,7 @@ class EarlierRun:
         self._reading = asyncio.Lock()
 
     async def texts(self) -> list[StoredText]:
-        """Return its texts, each once; of a source that was read in full, that text only.
+        """Return its texts, each once; for a source that was read in full, only the full text.
 
         Raises:
             ToolRejected: its files are gone or damaged.
@@ -73,7 +73,7 @@ class EarlierRun:
                         useless=made.useless,
                     )
                     calls.setdefault(made.step_id, []).append(call)
-        except (ToolRejected, StoreError):  # what it noted is then noted again
+        except (ToolRejected, StoreError):  # its notes are then made again
             return [], {}, []
         return record.plan.steps, calls, notes
 
@@ -94,7 +94,7 @@ class EarlierRun:
             return self._files
 
     async def read(self, urls: Sequence[str]) -> tuple[list[WebPage], dict[str, ToolError]]:
-        """Return those of some pages that it has read in full; the others did not fail here."""
+        """Return the pages, of some, that the run has read in full; missing pages are no failures."""
         try:
             texts = await self.texts()
         except ToolRejected:  # the web has them

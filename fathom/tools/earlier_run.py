@@ -1,4 +1,4 @@
-"""The tool that searches what an earlier run has read: the first corpus of a run that follows up on it."""
+"""The tool that searches the texts of an earlier run: the first corpus of a run that follows up on it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NEAR = 0.4  # of the score of the closest text, which another must have: a model
 
 
 class EarlierRunTool(Tool):
-    """Searches what the run that this one follows up on has read."""
+    """Searches the texts that the earlier run of a follow-up has read."""
 
     name = "earlier_run"
     description = (
@@ -37,11 +37,11 @@ class EarlierRunTool(Tool):
 
     @classmethod
     def open(cls, run: RunContext) -> Self:
-        """Search the texts of the run's earlier one."""
+        """Search the texts of the earlier run."""
         return cls(run.earlier, run.settings.max_results, run.settings.sources)
 
     async def run(self, tool_input: str) -> ToolOutput:
-        """Return the texts that are closest to the query, as the earlier run read them."""
+        """Return the texts closest to the query, as the earlier run read them."""
         if not self._earlier:
             raise ToolRejected("This run follows up on no other.", next_step="fathom ask RUN QUESTION")
         texts = [text for text in await self._earlier.texts() if admitted(text.source, self._rules)]

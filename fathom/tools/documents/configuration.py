@@ -16,20 +16,20 @@ from fathom.tools.documents.normal import fence, item, table
 
 ENDINGS = frozenset({".yaml", ".yml", ".json", ".toml", ".csv", ".tsv"})
 MAX_DEPTH = 100
-MAX_GROWTH = 20  # times its own length that a file's lines may have: aliases can make a short YAML into billions
+MAX_GROWTH = 20  # maximum expansion of a file's lines: aliases can turn a short YAML file into billions of characters
 MAX_NODES = 2_000_000  # values, lists and mappings of one file, each counted where it appears
 LISTED = 200  # characters of a list of plain values that stand on one line
 
 
 class _Unfit(ValueError):
-    """A file that is not of its kind, or grows beyond the limits."""
+    """A file that is not in its format, or exceeds the limits."""
 
 
 _ERRORS = (ValueError, RecursionError, csv.Error)  # the errors of TOML and JSON are ValueErrors
 
 
 def read_configuration(ending: str, text: str) -> str:
-    """Return the content of a file in the normal form; one that cannot be parsed stays as it is."""
+    """Return the content of a file in the normal form; a file that cannot be parsed stays as it is."""
     try:
         if ending in (".csv", ".tsv"):
             return _table(text, "\t" if ending == ".tsv" else "")
@@ -39,7 +39,7 @@ def read_configuration(ending: str, text: str) -> str:
 
 
 def read_values(ending: str, text: str) -> dict[str, str] | None:
-    """Return the texts and lists of texts of a mapping by name; None if the text cannot be parsed or is no mapping."""
+    """Return the texts and lists of texts of a mapping by name; None if the text is no mapping or cannot be parsed."""
     try:
         documents = _documents(ending, text)
     except _ERRORS:
@@ -56,7 +56,7 @@ def read_values(ending: str, text: str) -> dict[str, str] | None:
 
 
 def _documents(ending: str, text: str) -> list[Any]:
-    """Return what a text in JSON, TOML or YAML holds.
+    """Return the content of a text in JSON, TOML or YAML.
 
     Raises:
         one of `_ERRORS`: it is not of its kind.
@@ -71,7 +71,7 @@ def _documents(ending: str, text: str) -> list[Any]:
 def _yaml_documents(text: str) -> Iterator[Any]:
     """Yield each document as mappings, lists and the text of values; nothing is constructed from tags.
 
-    This reads events, because what builds a tree in C (`CSafeLoader`) ends the process on deep nesting.
+    The function reads events, because building a tree in C (`CSafeLoader`) ends the process on deep nesting.
     """
     import yaml
 
@@ -107,7 +107,7 @@ def _fill(node: Any, held: list[Any]) -> None:
         node.extend(held)
         return
     for key, value in zip(held[::2], held[1::2], strict=True):
-        if key == "<<":  # merges other mappings, whose keys count where there is no own one
+        if key == "<<":  # merges other mappings, whose keys apply unless the mapping has its own
             merged = value if isinstance(value, list) else [value]
             for other in merged:
                 node |= (
@@ -147,7 +147,7 @@ def _lines(documents: list[Any], limit: int) -> str:
 
 
 def _children(path: str, value: Any) -> list[tuple[str, Any]] | None:
-    """Return what a value holds, with the paths; None if it stands on one line."""
+    """Return the children of a value, with their paths; None if it stands on one line."""
     if isinstance(value, Mapping) and value:
         return [(f"{path}.{key}" if path else str(key), one) for key, one in value.items()]
     if isinstance(value, list) and value:
@@ -178,7 +178,7 @@ def _text(value: Any) -> str:
 
 
 def _table(text: str, delimiter: str) -> str:
-    """Return a table; of the delimiters, that which the first line has most of."""
+    """Return a table; the delimiter is the one that the first line has most often."""
     first = text.lstrip().split("\n", 1)[0]
     delimiter = delimiter or max(",;\t|", key=first.count)
     if delimiter not in first:

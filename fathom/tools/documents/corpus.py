@@ -4,9 +4,9 @@ The index of a folder is kept in the cache. Opening the folder updates it: only 
 again. The update is made on a copy that then replaces the index: runs that search the index are not disturbed, and an
 interrupted update leaves nothing half done.
 
-Uploaded corpora as a run reads them: the editions that were fixed when it began, copied to this machine's cache. The
-copies are named by their bytes, so that no name that somebody gave a file becomes a path, and an edition that shares
-files with another shares the copies. Sources are cited as `corpus:{corpus}/{file}`, wherever they are read.
+A run reads uploaded corpora in the editions that were fixed when it began, copied to this machine's cache. The copies
+are named by their bytes, so that no user's file name becomes a path, and editions that share files share the copies.
+Sources are cited as `corpus:{corpus}/{file}`, wherever they are read.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from fathom.tools.documents.worker import Unfinished
 
 KEPT_INDEXES = 8
 UPLOADED = "corpus:"
-FORMAT = "9"  # changes when readers, layout or index treat the same files differently
+FORMAT = "9"  # increases when readers, layout or index treat the same files differently
 _opening = threading.Lock()
 
 
@@ -82,7 +82,7 @@ def open_corpus(paths: Sequence[str], cache: Path, uploaded: Sequence[File] = ()
 
 @functools.lru_cache(maxsize=4)
 def _opened(files: tuple[File, ...], paths: tuple[str, ...], cache: Path) -> Index:
-    """Open an index; a changed folder has other sizes or times and so is not found in the cache of this function."""
+    """Open an index; a changed folder has other sizes or times and so misses the cache of this function."""
     if not paths:
         return Index.build(python_reference())
     index = _cached(files, paths, cache / "documents")
@@ -105,7 +105,7 @@ def _cached(files: tuple[File, ...], paths: tuple[str, ...], folder: Path) -> In
             _update(place, files, paths)
             _prune(folder)
         return Index(str(place))
-    except (OSError, sqlite3.DatabaseError):  # no place to keep it: every process builds it again
+    except (OSError, sqlite3.DatabaseError):  # nowhere to store it: every process builds it again
         index = Index.create(":memory:")
         _synchronize(index, files, paths)
         return index
@@ -188,9 +188,9 @@ _AT_ONCE = 4  # files that are copied, and so in memory
 
 
 class CorpusReading(Model):
-    """What can be read of an edition: how many documents and words; and what cannot, by the names of the files."""
+    """The readable documents and words of an edition, and the unreadable files by name."""
 
-    reader: str = ""  # the version of what read it
+    reader: str = ""  # version of the reader
     documents: int = 0
     words: int = 0
     unread: list[UnreadFile] = []
@@ -212,7 +212,7 @@ class UploadedCorpora:
 
     @property
     def digests(self) -> dict[str, JsonValue]:
-        """The digest of each, on which what is found in it depends."""
+        """The digest of each, on which search results depend."""
         return {used.name: used.digest for used in self._used}
 
     async def files(self, cache: Path) -> list[File]:
@@ -243,7 +243,7 @@ class UploadedCorpora:
         ending = PurePath(title).suffix.lower()
         own = f"{file.sha256}{ending if ending in ENDINGS else ''}"
         path = folder / own
-        # A file in its place is whole. Another size, or a time that is no time of the copy, would be another file.
+        # A file in its place is complete. Another size, or another time than the copy's, would be another file.
         if not (path.is_file() and path.stat().st_size == file.bytes):
             data = await self._corpora.load(name, file)
             try:
@@ -259,7 +259,7 @@ class UploadedCorpora:
 
 
 def urls_of(corpus: str, names: Sequence[str]) -> list[str]:
-    """Return the addresses under which the files of a corpus are cited, each another one."""
+    """Return the addresses under which the files of a corpus are cited, all distinct."""
     taken: set[str] = set()
     return [UPLOADED + unused(f"{corpus}/{portable(name)}", taken) for name in names]
 

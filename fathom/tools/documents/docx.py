@@ -1,4 +1,4 @@
-"""Reading a Word document: its styles and numbering say what is a heading, an item, code or a table."""
+"""Reading a Word document: its styles and numbering identify headings, items, code and tables."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _LIST = re.compile(r"list (bullet|number|continue)(?: (\d))?\Z", re.I)
 _CODE = re.compile(r"source code|html preformatted|preformatted text|code(?: block)?|macro(?: text)?|verbatim.*", re.I)
 _MONOSPACE = re.compile(r"courier|mono|consol|menlo|monaco|lucida console", re.I)
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
-_FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"  # repeats what stands before it
+_FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"  # repeats the text before it
 _HIDDEN = frozenset((f"{_W}txbxContent", f"{_W}del", _FALLBACK))
-_TEMPLATE_DATE = "2013-12-23"  # of the empty document that python-docx begins with
+_TEMPLATE_DATE = "2013-12-23"  # default values of python-docx's empty document
 
 
 def read_docx(data: bytes) -> tuple[str, list[DocumentSection], str]:
@@ -125,7 +125,7 @@ class _Reader:
     def _format_of(self, number: str, level: int) -> str:
         try:
             numbering = self._document.part.numbering_part.element
-        except NotImplementedError:  # python-docx has none to offer where the document has none
+        except NotImplementedError:  # python-docx offers none if the document has none
             return "none"
         for abstract in numbering.xpath(f"w:num[@w:numId='{number}']/w:abstractNumId/@w:val"):
             path = f"w:abstractNum[@w:abstractNumId='{int(abstract)}']/w:lvl[@w:ilvl='{level}']/w:numFmt/@w:val"

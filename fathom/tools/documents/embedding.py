@@ -24,7 +24,7 @@ from fathom.errors import InvalidInput
 from fathom.tools.documents.index import Hit, Index, Match
 
 FUSION = 60  # the paper's constant: the higher, the less the first ranks count
-DEPTH = 100  # documents of each ranking that are joined
+DEPTH = 100  # documents per ranking that are joined
 BATCH = 256  # passages encoded and kept at a time, so that an interrupted run loses little
 
 

@@ -1,4 +1,4 @@
-"""Which files a corpus has, and the names under which they are cited."""
+"""The files of a corpus, and the names under which they are cited."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ class File(NamedTuple):
 def find_files(paths: Sequence[str]) -> Iterator[File]:
     """Yield the files below the paths in a fixed order, each once.
 
-    In folders, files with other endings and hidden files and folders are passed over.
+    In folders, files with other extensions and hidden files and folders are skipped.
 
     Raises:
-        InvalidInput: a path does not exist, or is a file with another ending.
+        InvalidInput: a path does not exist, or is a file with another extension.
     """
     seen: set[Path] = set()
     names: set[str] = set()
@@ -81,7 +81,7 @@ def portable(name: str) -> str:
 
 
 def unused(name: str, names: set[str]) -> str:
-    """Return a name that is not among some, and add it to them: the second `docs` is `docs~2`."""
+    """Return a name that is not in a set of names, and add it to the set: the second `docs` is `docs~2`."""
     unused = next(n for n in [name, *(f"{name}~{i}" for i in range(2, 10_000))] if n not in names)
     names.add(unused)
     return unused

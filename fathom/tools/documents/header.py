@@ -1,8 +1,8 @@
-"""What a document says of itself: the fields of its header, from these its title, and its date.
+"""A document's metadata from its text: the fields of its header, its title, and its date.
 
-A header is a block of `Name: value` lines at the top, as in mail (RFC 822), a field list below the title, front
-matter, the two columns at the top of an RFC, or sections that hold one line only, such as "Status". A title must tell
-the document from others: "Abstract" and a mere number or date tell nothing.
+A header is a block of `Name: value` lines at the top, as in mail (RFC 822), a field list below the title, front matter,
+the two columns at the top of an RFC, or sections that hold one line only, such as "Status". A title must distinguish
+the document from others, unlike "Abstract" or a mere number or date.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from fathom.tools.documents.normal import DocumentSection, definition
 MAX_FIELDS = 12
 MAX_LINES = 80  # of a header
 NAME_CHARS, VALUE_CHARS = 40, 80
-OPENING_CHARS = 3_000  # in which a text without headings may have its title on a line of its own
+OPENING_CHARS = 3_000  # lines in which a text without headings may have its title on a separate line
 SHORT = 60  # characters of a section that is nothing but a field
-DIGITS = 6  # of a document's number, at most
+DIGITS = 6  # maximum characters of a document's number
 
 _NAME = r"[^\W\d_][\w-]*(?: [\w-]+){0,3}"
 _LINE = re.compile(rf"({_NAME}):(?:[ \t]+(\S.*))?\Z")
@@ -42,7 +42,7 @@ _NUMBERS = frozenset({"id", "identifier", "number", "no", "key", "nummer", "kenn
 _CODE = re.compile(r"[^\W\d_]+[-_ ]?\d[\w.-]*\Z")
 _NUMBERING = re.compile(r"\A(?:\d+(?:\.\d+)*|[IVXLC]+)[.)]?\s+")
 _BETWEEN = re.compile(r"(?<=[^\W_])(?:_+|(?<=[^\W\d_])-(?=[^\W\d_])|(?<=\d)-(?=[^\W\d_]))(?=[^\W_])")
-# What sections of any document may be called, so that it names none.
+# Section names that any document may have, so that they identify none.
 _GENERIC = frozenset({
     "abstract", "about", "about this document", "agenda", "appendix", "attendees", "background", "chapter", "contents",
     "decision", "decisions", "description", "discussion", "document", "executive summary", "foreword", "general",
@@ -56,9 +56,9 @@ _GENERIC = frozenset({
 
 
 def split_header(text: str) -> tuple[dict[str, str], str]:
-    """Return the fields of the header that a text begins with, and the rest of it; no fields if it has no header.
+    """Return the fields of the header at the start of a text, and the rest of the text; no fields if it has no header.
 
-    A value that goes on over lines is indented on these.
+    Further lines of a value are indented.
     """
     fields: dict[str, str] = {}
     name, lines = "", text.split("\n")
@@ -85,7 +85,7 @@ def written(fields: Mapping[str, str]) -> str:
 
 
 def matter_fields(ending: str, text: str) -> dict[str, str]:
-    """Return the fields of front matter in the format of an ending; those on lines of their own if it has errors."""
+    """Return the fields of front matter in the format of an extension; with errors, only fields on separate lines."""
     values = read_values(ending, text)
     if values is None:
         found = (_MATTER_LINE.match(line.rstrip()) for line in text.split("\n"))
@@ -110,9 +110,9 @@ def stated_fields(sections: Sequence[DocumentSection]) -> dict[str, str]:
 
 
 def title_of(stated: str, fields: Mapping[str, str], sections: Sequence[DocumentSection], name: str) -> str:
-    """Return the title of a document with the number that it goes by; empty if only the file's name names it.
+    """Return the title of a document with its number; empty if only the file's name identifies it.
 
-    `stated` is what its format has as a title: that of a page, a PDF or front matter.
+    `stated` is the title in its format: of a page, a PDF or front matter.
     """
     headed = [section.heading for section in sections if section.level == 1][:1]
     opening = _opening(sections[0].text) if sections and not sections[0].heading else ""
@@ -127,10 +127,10 @@ def title_of(stated: str, fields: Mapping[str, str], sections: Sequence[Document
 
 
 def own_number(fields: Mapping[str, str], name: str) -> str:
-    """Return the number or code that a document goes by, such as "PEP 572"; empty if none of its fields is one.
+    """Return the number or code of a document, such as "PEP 572"; empty if none of its fields is one.
 
-    It is a field whose value is a number and whose name is in capitals, or that which the file's name has too; or a
-    code in a field that says so: `ID: ADR-0012`, `CVE: CVE-2024-1234`.
+    It is a field whose value is a number and whose name is in capitals or part of the file's name; or a code in a field
+    for it: `ID: ADR-0012`, `CVE: CVE-2024-1234`.
     """
     of_file = {one.name for one in identifiers_of_file(name)}
     capitals = ""
@@ -150,9 +150,9 @@ def own_number(fields: Mapping[str, str], name: str) -> str:
 
 
 def shown_fields(fields: Mapping[str, str], title: str) -> dict[str, str]:
-    """Return the fields that go with a document wherever it is shown: at most twelve short ones, in their order.
+    """Return the fields that are shown with a document: at most twelve short ones, in their order.
 
-    What the title says already, addresses and values that say nothing are left out, and long values are shortened.
+    Fields that repeat the title, addresses and empty phrases are left out, and long values are shortened.
     """
     said = {one.name for one in identifiers_of(title)}
     shown: dict[str, str] = {}
@@ -172,7 +172,7 @@ def _initials(name: str) -> str:
 
 
 def tells(title: str) -> bool:
-    """Whether a title tells a document from others: it is no name of a section, and no mere number or date."""
+    """Whether a title distinguishes a document: it is not the name of a section, nor a mere number or date."""
     for found in reversed(find_dates(title)):
         title = f"{title[: found.start]} {title[found.end :]}"
     words = re.sub(r"[\W\d_]+", " ", _NUMBERING.sub("", title)).strip().lower()
@@ -180,13 +180,13 @@ def tells(title: str) -> bool:
 
 
 def readable(name: str) -> str:
-    """Return the name of a file as a title: without its ending, and with spaces between its words."""
+    """Return the name of a file as a title: without its extension, and with spaces between its words."""
     path = PurePath(name)
     return clean_line(_BETWEEN.sub(" ", path.stem)) or name
 
 
 def _block(text: str) -> dict[str, str]:
-    """Return the fields of the lines that a text begins with."""
+    """Return the fields of the first lines of a text."""
     lines = text.split("\n")[:MAX_LINES]
     in_columns = [line for line in _first_block(lines) if _COLUMNS.search(line)]
     if len(in_columns) > 1:
@@ -234,7 +234,7 @@ def _is_value(text: str) -> bool:
 
 
 def _opening(text: str) -> str:
-    """Return the title that a text has on a line of its own before anything else is said; empty if it has none."""
+    """Return the title on a separate line before all other text; empty if there is none."""
     head = text[:OPENING_CHARS]
     lines = head.split("\n")
     first = _first_block(lines)
@@ -318,7 +318,7 @@ def _line_date(sections: Sequence[DocumentSection]) -> str:
 
 
 def _first_date(text: str) -> str:
-    """Return the date that a text begins with, if it has a month."""
+    """Return the date at the start of a text, if it has a month."""
     found = find_dates(text)
     return iso(found[0].date) if found and found[0].start < 16 else ""
 

@@ -1,6 +1,6 @@
-"""Reading a page: its main part is written in the normal form; of a page of mere prose, trafilatura finds that part.
+"""Reading a page: its main part is written in the normal form; for pages of pure prose, trafilatura finds that part.
 
-trafilatura knows what belongs to an article where the page does not say so, but drops tables, definitions and code.
+trafilatura recognises an article that the page does not mark, but drops tables, definitions and code.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from fathom.tools.documents.normal import (
 
 _MAIN = ("descendant::main|descendant::*[@role='main']", "descendant::article")
 _STRUCTURE = "descendant::pre|descendant::dl|descendant::table[descendant::td]|descendant::code"
-SHARE = 0.5  # of the text around it that a part must hold to be the main one
+SHARE = 0.5  # share of the text around it that a part must hold to be the main one
 MENU_LINKS = 3
-MENU_SHARE = 0.9  # of a list's text that is in links
+MENU_SHARE = 0.9  # share of a list's text that is in links
 LONG = 2_000_000  # bytes of a page that trafilatura can read; of 10 MB of links it makes more than a gigabyte
-SHORT = 1_000  # letters of a page on which there is no article to look for
+SHORT = 1_000  # letters of a page that is too short for an article
 _SITE = re.compile(r"\s+[|\u2013\u2014\u00b7»-]\s+")
 
 
@@ -60,7 +60,7 @@ def fragment_blocks(markup: str) -> list[str]:
 def _parse(data: bytes) -> Any:
     from lxml import etree
 
-    encoding = None  # that which the page names
+    encoding = None  # the encoding that the page names
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         data, encoding = data.decode("utf-16", "replace").encode("utf-8", "replace"), "utf-8"
     else:
@@ -86,7 +86,7 @@ def _sections(main: Any) -> list[DocumentSection]:
 
 
 def _main_part(root: Any) -> tuple[Any, bool]:
-    """Return the part of a page that is its content, and whether the page says so."""
+    """Return the main part of a page, and whether the page marks it."""
     bodies = root.xpath("//body")
     part, marked = bodies[0] if bodies else root, False
     for path in _MAIN:
@@ -131,7 +131,7 @@ def _article(data: bytes) -> list[DocumentSection]:
 
 
 def _title(root: Any, headings: Sequence[str]) -> str:
-    """Return the title of a page; without the name of its site, if the first heading tells it apart."""
+    """Return the title of a page, without the name of its site if the first heading shows which part that is."""
     named = [clean_line(text) for text in root.xpath("//meta[@property='og:title']/@content") if text.strip()]
     titles = [clean_line("".join(title.itertext())) for title in root.xpath("//head/title|//body/title")[:1]]
     title = next(filter(None, (*named, *titles)), "")
@@ -161,7 +161,7 @@ _SKIPPED_CLASSES = re.compile(
 )
 _REMARK = re.compile(r"note|warn|tip|caution|admonition|callout|topic|info|danger", re.I)  # classes of an `aside`
 _PERMALINK = re.compile(r"[\s¶#§🔗]*\Z")
-_OFFER = re.compile(  # to do something with the page
+_OFFER = re.compile(  # controls of the page
     r"\s*(?:edit|view|improve|suggest|report|copy)\b.{0,20}\b(?:page|source|github|gitlab|edits?|issue|history)\W*\Z",
     re.I,
 )
@@ -173,7 +173,7 @@ _NO_LANGUAGE = frozenset({
 
 
 def is_skipped(element: Any) -> bool:
-    """Return whether an element holds no part of the content: navigation, controls, what is hidden."""
+    """Return whether an element holds no content: navigation, controls, hidden elements."""
     get, tag = element.get, element.tag
     if tag in _SKIPPED or get("hidden") is not None or get("role") in _SKIPPED_ROLES or get("aria-hidden") == "true":
         return True
@@ -190,7 +190,7 @@ def is_skipped(element: Any) -> bool:
 
 
 def shown(element: Any) -> Iterator[str]:
-    """Yield the pieces of an element's text without those that are skipped; any depth will do."""
+    """Yield the pieces of an element's text without skipped elements, at any depth."""
     from lxml import etree
 
     steps = etree.iterwalk(element, events=("start", "end"))
@@ -207,7 +207,7 @@ def shown(element: Any) -> Iterator[str]:
 
 
 class Walk:
-    """A way through a tree that writes blocks. Headings begin sections of the outline; without one they are bold."""
+    """A walk through a tree that writes blocks. Headings begin sections of the outline; without one they are bold."""
 
     def __init__(self, outline: Outline | None = None, depth: int = 0) -> None:
         self._outline = outline
@@ -217,7 +217,7 @@ class Walk:
         self._lead = ""  # of the block that comes next
 
     def blocks(self, element: Any) -> list[str]:
-        """Return the blocks of an element's content; with an outline, those below the last heading."""
+        """Return the blocks of an element's content; with an outline, the blocks below the last heading."""
         self._children(element)
         self._end()
         return self._found

@@ -4,8 +4,8 @@ It stores terms, not words, so that a search compares the same things as a ranki
 one text, in which passages of at most about 400 words are marked by their offsets; a search always returns slices of
 that text.
 
-The form of a document in the index: one text with its passages, and the terms by which each passage is found. The
-slow work is done here, in pure functions, so that another process can do it.
+A document in the index is one text with its passages, and the terms by which each passage is found. The slow work of
+laying it out is done in pure functions, so that another process can do it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ HITS = 300  # passages of one query
 MAX_QUERY_TERMS = 64
 VOCABULARY_CHARS = 5_000_000  # read in half a second
 BEGINNINGS, BEGINNING_CHARS = 20, 2_000
-_LONG_WORD = re.compile(r"[^\W\d_]{5,}")  # shorter ones are not taken for misspelt
+_LONG_WORD = re.compile(r"[^\W\d_]{5,}")  # shorter words are not taken for misspelt
 _SCHEMA = """
 CREATE TABLE documents (
     id INTEGER PRIMARY KEY, url TEXT UNIQUE, digest TEXT, position INTEGER, title TEXT, text TEXT, words INTEGER,
@@ -75,7 +75,7 @@ class Hit(NamedTuple):
 
 
 class Match(NamedTuple):
-    """A document that matches, with its passages that do, the best first."""
+    """A document that matches, with its matching passages, the best first."""
 
     document: int
     hits: list[Hit]
@@ -91,7 +91,7 @@ class IndexedPassage(NamedTuple):
     start: int
     stop: int
     words: int
-    opening: str  # said again where it is shown without the passage before; empty where it needs nothing of that
+    opening: str  # repeated if it is shown without the passage before; empty if not needed
     closing: str  # added where it is shown without the passage after
 
 
@@ -102,7 +102,7 @@ class StoredDocument(NamedTuple):
     title: str
     text: str
     words: int
-    date: str  # that it states: YYYY-MM-DD, YYYY-MM, or empty
+    date: str  # date that it states: YYYY-MM-DD, YYYY-MM, or empty
     fields: dict[str, str]  # of its header
 
 
@@ -140,7 +140,7 @@ class Index:
         return index
 
     def add(self, url: str, digest: str, document: LaidOut) -> None:
-        """Add a document; `digest` is that of the bytes it was read from."""
+        """Add a document; `digest` is the digest of its file's bytes."""
         run = self._database.execute
         words = sum(span.words for span in document.spans)
         values = (url, digest, document.title, document.text, words, document.date, json.dumps(document.fields))
@@ -162,7 +162,7 @@ class Index:
         self._database.execute("DELETE FROM skipped WHERE digest = ''")
 
     def keep(self, wanted: Collection[tuple[str, str]]) -> set[str]:
-        """Remove all but the wanted files, each a URL and a digest, and return the URLs of those that are left."""
+        """Remove all but the wanted files, each a URL and a digest, and return the URLs of the remaining files."""
         run = self._database.execute
         kept: set[str] = set()
         for table, key in (("documents", "id"), ("skipped", "rowid")):
@@ -201,7 +201,7 @@ class Index:
         self._database.close()
 
     def search(self, query: str, limit: int) -> list[Match]:
-        """Return the documents closest to a query: first those that it names, then by their best passage."""
+        """Return the documents closest to a query: first the documents that it names, then by their best passage."""
         named = query_terms(query)
         asked = list(dict.fromkeys([*named, *(other for term in named for other in related_terms(term))]))[
             :MAX_QUERY_TERMS
@@ -218,7 +218,7 @@ class Index:
         return sorted(matches, key=lambda match: -match.named)[:limit]
 
     def _named(self, query: str) -> dict[int, int]:
-        """Return the documents that a query names by an identifier, with how surely it does."""
+        """Return the documents that a query names by an identifier, with the certainty of the match."""
         names = json.dumps([one.name for one in identifiers_of(query)])
         rows = self._rows(_IDENTIFIERS, (names,))
         return naming(query, ((row[0], Borne(Identifier(row[1], bool(row[2])), row[3])) for row in rows))
@@ -263,7 +263,7 @@ class Index:
         return counts
 
     def beginnings(self) -> str:
-        """Return the beginnings of some documents, which tell their language."""
+        """Return the beginnings of some documents, from which their language is detected."""
         columns = "SELECT substr(text, 1, ?) FROM documents ORDER BY position LIMIT ?"
         return "\n".join(text for (text,) in self._rows(columns, (BEGINNING_CHARS, BEGINNINGS)))
 
@@ -279,7 +279,7 @@ class Index:
 
 PASSAGE_WORDS = 400  # an abstract or a short page is one passage
 PASSAGE_CHARS = 4_000  # for texts in which nothing looks like a word
-HEAD_CHARS = 300  # up to which a beginning, such as a heading or a lead-in, is no passage without what follows
+HEAD_CHARS = 300  # words up to which a beginning, such as a heading or a lead-in, is joined with the text that follows
 
 
 class StoredSpan(NamedTuple):
@@ -290,22 +290,22 @@ class StoredSpan(NamedTuple):
     start: int
     stop: int
     words: int
-    opening: str  # said again where it is shown without the passage before: a heading, a lead-in, a fence
-    closing: str  # added where it is shown without the passage after: the end of a fence
+    opening: str  # repeated if it is shown without the passage before: a heading, a lead-in, a fence
+    closing: str  # added if it is shown without the passage after: the end of a fence
     heading_terms: str
     text_terms: str
 
 
 class LaidOut(NamedTuple):
-    """A document as the index takes it."""
+    """A document in the form of the index."""
 
     title: str
     title_terms: str
     text: str
     spans: list[StoredSpan]
-    date: str = ""  # when the document was written or changed, as it says
-    fields: dict[str, str] = {}  # what the document's header says of it
-    unread: str = ""  # what part of the file is missing
+    date: str = ""  # when the document was written or changed, as it states
+    fields: dict[str, str] = {}  # fields of the document's header
+    unread: str = ""  # the missing part of the file
 
 
 def lay_out(document: ReadDocument) -> LaidOut:
@@ -341,7 +341,7 @@ def _joined_terms(text: str) -> str:
 
 
 class _Stretch(NamedTuple):
-    """Characters of a text with their words, and what is said again or added where a passage begins or ends there."""
+    """A stretch of a text with its words, and the lines repeated or added if a passage begins or ends there."""
 
     start: int
     stop: int
@@ -351,7 +351,7 @@ class _Stretch(NamedTuple):
 
 
 def _passage_spans(text: str) -> Iterator[_Stretch]:
-    """Yield passages of what stands together, up to 400 words; of what is longer, as much as fits."""
+    """Yield passages of text that belongs together, up to 400 words; longer text is split where it fits."""
     passage: _Stretch | None = None
     for more in _stretches(text, parts_of(text), ("group", "unit", "start")):
         if passage is None:
@@ -371,7 +371,7 @@ def _passage_spans(text: str) -> Iterator[_Stretch]:
 def _stretches(
     text: str, parts: Sequence[ChunkPart], levels: Sequence[Literal["group", "unit", "start"]]
 ) -> Iterator[_Stretch]:
-    """Yield what stands together; where it is too long for a passage, its units, then blocks, then sentences."""
+    """Yield text that belongs together; if it is too long for a passage, its units, then blocks, then sentences."""
     for _, together in groupby(parts, key=lambda part: getattr(part, levels[0])):
         held = list(together)
         start, stop, first = held[0].start, held[-1].stop, held[0]

@@ -1,7 +1,7 @@
-"""Reading Markdown: it is the normal form already but for front matter, tables in HTML and other dialects.
+"""Reading Markdown: it is the normal form already, except for front matter, tables in HTML and other dialects.
 
-What Markdown holds of other languages: directives, template tags and attributes become what they hold. Those of MyST,
-Docusaurus, Pandoc, MkDocs, kramdown, and the tags of Jinja, Nunjucks and Liquid. Code stays as it is.
+Directives, template tags and attributes of other languages are replaced by their content: MyST, Docusaurus, Pandoc,
+MkDocs, kramdown, and the tags of Jinja, Nunjucks and Liquid. Code stays as it is.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _FRONT_MATTER = re.compile(r"(---|\+\+\+)[ \t]*\n(.*?\n)\1[ \t]*(?:\n|\Z)", re.S
 _ATX = re.compile(r"#{1,6} \S")
 _LIST = re.compile(r"(?:[-*] |\d+\. )\S")
 _INDENTED = re.compile(r"(?: {4}| {0,3}\t)\s*[^\s<]")
-# What holds the indented lines below it: an item, a note, a definition, a tab or an admonition.
+# Lines that contain the indented lines below them: an item, a note, a definition, a tab or an admonition.
 _HOLDER = re.compile(r"\s*(?:(?:[-*+]|\d{1,9}[.)]|:)\s|\[\^[^\]]+\]:|!!!|\?\?\?|===)")
 _RULE = re.compile(r"\|?\s*:?-+:?\s*\|[\s:|-]*\Z")
 _TABLE = re.compile(r"(?:\A|(?<=\n)) {0,3}<table\b.*?</table>[ \t]*(?=\n|\Z)", re.S | re.I)
@@ -33,7 +33,7 @@ _SAYS_NOTHING = re.compile(r"(?:click )?here|(?:this )?(?:link|page|site|documen
 
 
 def read_markdown(text: str) -> tuple[str, list[DocumentSection], str, dict[str, str]]:
-    """Return a document's title, its sections, the date in its front matter, and the fields of that."""
+    """Return a document's title, its sections, and the date and fields of its front matter."""
     matter = _FRONT_MATTER.match(text)
     head, body = (matter[2], text[matter.end() :]) if matter else ("", text)
     fields = matter_fields(".toml" if matter[1] == "+++" else ".yaml", head) if matter else {}
@@ -55,7 +55,7 @@ def is_markdown(text: str) -> bool:
 
 
 def _parts(text: str) -> Iterator[str]:
-    """Yield code in fences, what directives in fences hold, and what is between; indented code in fences, too."""
+    """Yield fenced code, the content of fenced directives, and the text between; indented code is put in fences."""
     fence, lines = "", list[str]()
     indented = held = False  # whether the lines are code; whether an indented line belongs to an item or the like
     after_blank = True
@@ -119,7 +119,7 @@ def _with_outer_bars(lines: list[str]) -> list[str]:
 
 
 def _linked(match: re.Match[str]) -> str:
-    """Return a link's text, and its address where the text does not say what it leads to."""
+    """Return a link's text, and its address if the text does not describe its target."""
     if match["ticks"]:
         return match[0]
     text, address = match["text"], match["address"] or ""
@@ -175,9 +175,9 @@ def without_dialects(text: str) -> str:
 
 
 def held_by(lines: Sequence[str]) -> str | None:
-    """Return what a fence holds that is a directive of MyST; None if it is code.
+    """Return the content of a fence that is a directive of MyST; None if the fence is code.
 
-    Code in it is in a fence again; all else is Markdown.
+    Code in it is fenced again; the rest is Markdown.
     """
     opened = _DIRECTIVE.match(lines[0])
     if not opened:
@@ -195,7 +195,7 @@ def held_by(lines: Sequence[str]) -> str | None:
 
 
 def _said_by(tag: str) -> str:
-    """Return the words that a tag quotes; the names of files and addresses are none."""
+    """Return the words that a tag quotes, except the names of files and addresses."""
     quoted = (one or other for one, other in _QUOTED.findall(tag))
     return " ".join(text for text in quoted if text and not _FILE.match(text))
 

@@ -30,12 +30,12 @@ class DocumentSection:
 
 @dataclass(frozen=True)
 class ReadDocument:
-    """A document's title, empty where it names none, and its sections in reading order."""
+    """A document's title, empty if it has none, and its sections in reading order."""
 
     title: str
     sections: list[DocumentSection]
-    date: str = ""  # when it was written or changed: YYYY-MM-DD, YYYY-MM, or empty if it does not say
-    fields: dict[str, str] = field(default_factory=dict)  # what its header says of it, in order: Status, Author
+    date: str = ""  # when it was written or changed: YYYY-MM-DD, YYYY-MM, or empty if not stated
+    fields: dict[str, str] = field(default_factory=dict)  # fields of its header, in order: Status, Author
 
 
 _Heading = tuple[int, int, str, int]  # its line, level, text, and the lines it takes
@@ -109,12 +109,12 @@ MAX_SPANNED = 10_000  # cells that the spans of one table may add: a short page 
 
 
 class SpanningCell(NamedTuple):
-    """A cell that reaches over columns and rows; its text is in each of the rows, and in the first of the columns."""
+    """A cell that spans columns and rows; its text is in each of the rows, and in the first of the columns."""
 
     text: str
     across: int = 1
     down: int = 1
-    everywhere: bool = False  # its text is in all of the columns, as that of a header should be
+    everywhere: bool = False  # its text is in all of the columns, as for a header
 
 
 def cell(text: str) -> str:
@@ -135,7 +135,7 @@ def table(rows: Sequence[Sequence[str]], caption: str = "") -> str:
 
 
 def spread(rows: Iterable[Sequence[SpanningCell]]) -> list[list[str]]:
-    """Return the texts of cells in the columns and rows that they reach over."""
+    """Return the texts of cells in the columns and rows that they span."""
     spread_rows: list[list[str]] = []
     above: dict[int, tuple[int, str]] = {}  # column: how many more rows a cell reaches down, and its text
     spare = MAX_SPANNED
@@ -165,7 +165,7 @@ def spread(rows: Iterable[Sequence[SpanningCell]]) -> list[list[str]]:
 
 
 def with_one_header(rows: Sequence[Sequence[str]], heads: int) -> list[Sequence[str]]:
-    """Return rows of which the first `heads` have become one: each column has their words, those that repeat once."""
+    """Return rows with the first `heads` rows merged into one: each column has their words, repeated words once."""
     if heads < 2:
         return list(rows)
     width = max(map(len, rows[:heads]))
@@ -190,7 +190,7 @@ def inline_code(text: str) -> str:
 
 
 def item(marker: str, blocks: Sequence[str]) -> str:
-    """Return a list item: the first block stands behind the marker, the others are indented below it."""
+    """Return a list item: the first block behind the marker, the others indented below it."""
     indent = " " * (len(marker) + 1)
     text = ""
     for block in filter(None, blocks):
@@ -215,14 +215,14 @@ def is_structure(block: str) -> bool:
 
 
 def led(lead: str, blocks: Sequence[str]) -> list[str]:
-    """Return blocks of which the first begins with a lead-in such as "Note:"."""
+    """Return blocks with a lead-in such as "Note:" at the start of the first."""
     if blocks and not is_structure(blocks[0]):
         return [f"{lead}: {blocks[0]}", *blocks[1:]]
     return [f"{lead}:" if blocks else f"{lead}.", *blocks]
 
 
 def indented(blocks: Iterable[str]) -> str:
-    """Return blocks as they stand below an item."""
+    """Return blocks indented below an item."""
     return "\n".join("  " + line if line else "" for line in joined(blocks).split("\n"))
 
 
@@ -252,6 +252,6 @@ class Outline:
         return self._parts[-1][:2]
 
     def sections(self) -> list[DocumentSection]:
-        """Return what was read."""
+        """Return the sections that were read."""
         parts = [(clean_text(joined(blocks)), heading, level) for heading, level, blocks in self._parts]
         return [DocumentSection(text, heading, level) for text, heading, level in parts if text or heading]

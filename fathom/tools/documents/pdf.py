@@ -1,11 +1,11 @@
 """Reading a PDF: its pages become sections, and lines of text become headings, paragraphs, items, code and tables.
 
-A PDF holds places of letters. The size of the font tells headings, its name code, and the length of a line whether
-the paragraph goes on.
+A PDF holds only the positions of letters. The size of the font shows headings, its name code, and the length of a line
+whether the paragraph continues.
 
-Tables in a PDF: cells of one row begin at the same height, those of one column at the same distance from the edge. A
-PDF draws no tables. Of two rows or more with the same columns, one below the other, a table is made; two columns of
-prose are read one after the other, and so are one row.
+A PDF has no tables either: cells of one row begin at the same height, cells of one column at the same distance from the
+edge. Two or more rows with the same columns, one below the other, become a table; two columns of prose are read one
+after the other, and so is a single row.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 from fathom.text.plain import clean_line, clean_text
 from fathom.tools.documents.normal import MAX_HEADING_CHARS, DocumentSection, fence, item, joined, table
 
-LARGER = 1.15  # times the size of the body, from which a line is a heading
+LARGER = 1.15  # multiple of the body's size from which a line is a heading
 SMALLER = 0.8  # times the size of the line, up to which something is the mark of a note and no cell
 LETTER = 0.6  # of the size of the font: about the width of a letter
 FULL = 0.8  # of the width of the page's lines; a line of that width may be wrapped
@@ -70,7 +70,7 @@ def read_pdf(data: bytes) -> tuple[str, list[DocumentSection], str]:
 
 
 def _date(reader: Any) -> str:
-    """Return when it was last changed; a date that cannot be read is none."""
+    """Return the date of the last change; none if it cannot be read."""
     stated = str((reader.metadata or {}).get("/ModDate") or (reader.metadata or {}).get("/CreationDate") or "")
     found = re.match(r"(?:D:)?(\d{4})(\d\d)(\d\d)", stated)
     return "-".join(found.groups()) if found else ""
@@ -129,7 +129,7 @@ def _line(pieces: Sequence[_Piece]) -> PrintedLine:
 
 
 def _levels(lines: Sequence[PrintedLine]) -> dict[float, int]:
-    """Return the level of each size in which headings are written."""
+    """Return the level of each font size of headings."""
     letters = Counter[float]()
     for line in lines:
         letters[line.size] += len(line.text)
@@ -141,7 +141,7 @@ def _levels(lines: Sequence[PrintedLine]) -> dict[float, int]:
 def _with_header(
     blocks: list[list[PrintedLine] | PrintedTable], above: PrintedTable | None
 ) -> list[list[PrintedLine] | PrintedTable]:
-    """Return the blocks of a page; a table that goes on from the page before has its header again."""
+    """Return the blocks of a page; a table that continues from the page before gets its header again."""
     first = blocks[0] if blocks else []
     if above and isinstance(first, PrintedTable) and same_columns(above, first) and above.rows[0] != first.rows[0]:
         return [first._replace(rows=[above.rows[0], *first.rows]), *blocks[1:]]
@@ -151,7 +151,7 @@ def _with_header(
 def _page_sections(
     page: Sequence[list[PrintedLine] | PrintedTable], number: int, levels: dict[float, int], words: frozenset[str]
 ) -> list[DocumentSection]:
-    """Return the sections of a page; the first goes on with the one of the page before."""
+    """Return the sections of a page; the first continues the last section of the page before."""
     sections: list[DocumentSection] = []
     heading, level = "", 0
     blocks: list[str] = []
@@ -243,12 +243,12 @@ class PrintedLine(NamedTuple):
 
     @property
     def x(self) -> float:
-        """Where the line begins."""
+        """The start of the line, in points from the left edge."""
         return self.parts[0][0]
 
 
 class PrintedTable(NamedTuple):
-    """A table: of each cell, its lines."""
+    """A table: the lines of each cell."""
 
     columns: tuple[float, ...]
     rows: list[list[list[str]]]
@@ -262,7 +262,7 @@ class _Row(NamedTuple):
 
 
 def split_tables(lines: Sequence[PrintedLine]) -> list[list[PrintedLine] | PrintedTable]:
-    """Return the lines with those of a table as a table."""
+    """Return the lines, with the lines of a table replaced by the table."""
     found: list[list[PrintedLine] | PrintedTable] = []
     between: list[PrintedLine] = []
     first = 0
@@ -279,14 +279,14 @@ def split_tables(lines: Sequence[PrintedLine]) -> list[list[PrintedLine] | Print
 
 
 def same_columns(a: PrintedTable, b: PrintedTable) -> bool:
-    """Whether two tables may be one that goes on on the next page."""
+    """Whether two tables may be one table that continues on the next page."""
     return len(a.columns) == len(b.columns) and all(
         abs(x - y) <= EDGE for x, y in zip(a.columns, b.columns, strict=True)
     )
 
 
 def _rows(lines: Sequence[PrintedLine], first: int) -> list[_Row]:
-    """Return the rows that begin with a line, each below the one before and in the columns of the first."""
+    """Return the rows from a line on, each below the one before and in the columns of the first."""
     rows: list[_Row] = []
     while row := _row(lines, rows[-1].stop if rows else first):
         if rows:

@@ -1,4 +1,4 @@
-"""Reading files in this process where that is quick and safe, otherwise in others that can be stopped."""
+"""Reading files in this process if that is quick and safe, otherwise in other processes that can be stopped."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from fathom.tools.documents.index import LaidOut
 from fathom.tools.documents.readers import UnreadableFile, is_quick
 from fathom.tools.documents.worker import Unfinished, decode_answer, encode_request, read_file
 
-SECONDS = 60.0  # for one file, and one more for each megabyte
+SECONDS = 60.0  # seconds for one file, and one more for each megabyte
 PLAIN_BYTES = 2_000_000  # of plain text are read sooner than a process starts
 FOREIGN = 10  # how much longer other formats take than plain text
 MAX_WORKERS = 8
@@ -29,7 +29,7 @@ Read = tuple[File, "LaidOut | UnreadableFile"]
 
 
 def read_apart(path: Path, data: bytes, seconds: float) -> LaidOut:
-    """Read a document's bytes in a process of their own; only the ending of the path counts.
+    """Read a document's bytes in a separate process; only the extension of the path matters.
 
     Raises:
         Unreadable: they hold no readable text, or reading takes more seconds, or more memory than a reader may use.
@@ -116,7 +116,7 @@ def _stop(process: subprocess.Popen[str]) -> None:
 
 
 def _ask(process: subprocess.Popen[str], request: str, seconds: float) -> LaidOut:
-    """Have a process read a file, or bytes; it is stopped when it takes too long."""
+    """Let a process read a file or bytes; it is stopped when it takes too long."""
     assert process.stdin and process.stdout
     late = threading.Event()
 

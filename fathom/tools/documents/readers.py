@@ -1,7 +1,7 @@
 """Reading a file: whatever its format, it becomes a title and sections of Markdown in one normal form.
 
-Where bytes and ending disagree, the bytes decide: a PDF named `.txt` is read as a PDF. docs/documents.md describes the
-form; each format has a module of its own, and the failures of all of them are told here.
+If bytes and extension disagree, the bytes decide: a PDF named `.txt` is read as a PDF. docs/documents.md describes the
+form; each format has its own module, and this one words the failures of all.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _HTML_START = re.compile(
     rb"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)?<(?:!doctype\s+html|html|head|body)\b", re.I | re.S
 )
 _ZIP = b"PK\x03\x04"
-_OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # what Office wraps around encrypted files, and its formats before 2007
+_OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # Office's wrapper of encrypted files, and its formats before 2007
 # What parsers raise for a damaged file; lxml's error is a SyntaxError.
 _PARSER_ERRORS = (
     ArithmeticError, AssertionError, AttributeError, LookupError, OSError, RuntimeError, SyntaxError, TypeError,
@@ -59,7 +59,7 @@ class _Content(NamedTuple):
     sections: list[DocumentSection]
     stated: str = ""  # date that the author states
     metadata: str = ""  # date that a program wrote
-    fields: dict[str, str] = {}  # of the header that the reader took off the text, or of its front matter
+    fields: dict[str, str] = {}  # fields of the header that the reader took off the text, or of its front matter
 
 
 class UnreadableFile(Exception):
@@ -84,7 +84,7 @@ def read_document(name: str, data: bytes) -> ReadDocument:
 
 
 def refusal(name: str, head: bytes) -> str:
-    """Return why nobody need try to read a file, by its name and first bytes; empty if it may be readable."""
+    """Return why a file cannot be read, judging by its name and first bytes; empty if it may be readable."""
     ending = PurePath(name).suffix.lower()
     if not head.strip():
         return "it is empty"

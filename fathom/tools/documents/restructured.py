@@ -1,7 +1,7 @@
 """Reading reST: docutils parses it, and its tree is written in the normal form.
 
-The directives and roles of reST for docutils: those of Sphinx by their meaning, all others so that no text is lost.
-docutils keeps them in tables that all documents share, so nothing here depends on a document but the names in it.
+The module registers the directives and roles of reST with docutils: Sphinx's by their meaning, all others so that no
+text is lost. docutils keeps them in tables that all documents share, so only the names of a document matter here.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from fathom.tools.documents.normal import (
     with_one_header,
 )
 
-MAX_CHARS = 1_000_000  # of a text that is parsed: docutils takes about 4 s for them
+MAX_CHARS = 1_000_000  # maximum bytes of a text that is parsed: docutils takes about 4 s for them
 MAX_LINE = 10_000  # characters; docutils gives up on texts with longer lines
-_SEVERE = 4  # level of docutils' message where a heading does not fit, and its text would be left out
+_SEVERE = 4  # level of docutils' message for a misplaced heading, whose text would be left out
 _SETTINGS = {
     "_disable_config": True,
     "docinfo_xform": False,
@@ -68,7 +68,7 @@ def rest_sections(text: str) -> list[DocumentSection]:
         tree = publish_doctree(text, settings_overrides={**_SETTINGS, "warning_stream": io.StringIO()})
         severe = [message for message in _messages(tree) if message["level"] >= _SEVERE]
         sections = [] if severe else _Writer().sections(tree)
-    # What a parser may raise on a text that it does not foresee.
+    # Errors that a parser may raise on an unforeseen text.
     except (SystemMessage, ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError, TypeError,
             ValueError):  # fmt: skip
         sections = []
@@ -85,7 +85,7 @@ def is_rest(text: str) -> bool:
 def _without_markup(text: str) -> str:
     """Return a text without the lines that are nothing but markup: labels, and directives with their options."""
     lines: list[str] = []
-    options = False  # whether the line before is of a directive, and not of what it holds
+    options = False  # whether the line before belongs to a directive itself, not to its content
     for line in text.split("\n"):
         if found := _MARKUP.match(line):
             lines.append(_said(found["name"] or "", found["argument"] or ""))
@@ -96,7 +96,7 @@ def _without_markup(text: str) -> str:
 
 
 def _said(name: str, argument: str) -> str:
-    """Return what the first line of a directive says."""
+    """Return the text of the first line of a directive."""
 
     base = name.rpartition(":")[2].lower()
     if base in CODE or name.lower() in SILENT:
@@ -120,7 +120,7 @@ class _Writer:
         return self._outline.sections()
 
     def _walk(self, parent: Any, level: int) -> None:
-        """Write the children of a document, a section or an object; these begin sections, all else are blocks."""
+        """Write the children of a document, a section or an object; sections and objects begin sections."""
         place = self._outline.place
         for node in parent.children:
             kind = node.tagname
@@ -270,7 +270,7 @@ SILENT = frozenset({
     "automodule", "tabularcolumns", "testsetup", "testcleanup", "header", "footer", "default-domain",
     "sectionauthor", "codeauthor",
 })  # fmt: skip
-"""`role` and `default-role` would also change documents that are read later, and `date` is that of today."""
+"""`role` and `default-role` would also change documents that are read later, and `date` gives today's date."""
 _WITHOUT_ARGUMENT = frozenset({
     "only", "ifconfig", "rst-class", "cssclass", "container", "tabs", "tab-set", "raw-html",
 })  # fmt: skip
@@ -285,7 +285,7 @@ _OBJECT_ROLES = frozenset({
 
 
 class described(nodes.General, nodes.Element):  # type: ignore[misc]  # docutils has no types
-    """An object or setting, `name`, with what is said about it; docutils takes the class's name for the node's."""
+    """An object or setting, `name`, with its description; docutils uses the class's name as the node's."""
 
 
 class remark(nodes.General, nodes.Element):  # type: ignore[misc]  # the same
@@ -325,7 +325,7 @@ class _Directive(Directive):  # type: ignore[misc]  # the same
         elif name in _NOTES:
             found = [remark("", *self._parsed(argument), *self._content(), lead=_NOTES[name])]
         elif name.startswith("auto") and not self.content:
-            found = []  # what it names stands in a program
+            found = []  # its content is in another file
         elif name.startswith("auto") or (name in _OBJECTS and not is_style):
             found = [described("", *self._settings(), *self._content(), name=" ".join(argument.split()))]
         elif name in _WITHOUT_ARGUMENT or is_style:
@@ -371,7 +371,7 @@ def _role(name: str, rawtext: str, text: str, *_: Any, **__: Any) -> tuple[list[
 
 
 def register(source: str) -> None:
-    """Make docutils accept every directive and role in a text."""
+    """Register every directive and role in a text, so that docutils accepts it."""
     known = directives._directive_registry  # the public look-up would import what it finds
     for name in {match[1].lower() for match in _DIRECTIVE.finditer(source)}:
         base = name.rpartition(":")[2]

@@ -1,8 +1,8 @@
-"""Searching the local documents, and how much of each found one is returned.
+"""Searching the local documents, and choosing the part of each that is returned.
 
-How much of each found document is returned: whole if it is of ordinary length, or its best passages. Passages end
-where what stands together ends (`fathom.retrieval.chunking`); where that was too long for one passage, the others of
-it come along as far as there is room, and else what they need is said again.
+A document of ordinary length is returned whole, a longer one as its best passages. Passages end at the end of text that
+belongs together (`fathom.retrieval.chunking`); if such text was too long for one passage, its other passages are added
+as far as there is room, or else the lines that the passage needs are repeated.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from fathom.tools.documents.files import File
 from fathom.tools.documents.index import Index, StoredDocument
 from fathom.tools.documents.index import IndexedPassage as StoredPassage
 
-WHOLE = 1.5  # weight of a document's score in the index beside that of its best excerpt
+WHOLE = 1.5  # weight of a document's score in the index relative to the score of its best excerpt
 CANDIDATES = 4  # documents of the index that are ranked by their best excerpt, for each that is returned
 HEADINGS = 3
 EMBEDDED = "the Python language reference"
@@ -78,7 +78,7 @@ class DocumentsTool(Tool):
         )
 
     async def run(self, tool_input: str) -> ToolOutput:
-        """Return the best documents: those of ordinary length whole, longer ones as their best passages."""
+        """Return the best documents: whole if they are of ordinary length, else as their best passages."""
         return await asyncio.to_thread(self._search, await self._uploaded(), tool_input)
 
     async def survey(self, query: str, limit: int) -> Survey:
@@ -86,7 +86,7 @@ class DocumentsTool(Tool):
         return await asyncio.to_thread(self._survey, await self._uploaded(), query, limit)
 
     async def holdings(self, words: Sequence[str]) -> Holdings:
-        """Return where the documents are and how many, their language, and the words that none of them has."""
+        """Return the places and number of the documents, their language, and the words that none of them has."""
         return await asyncio.to_thread(self._holdings, await self._uploaded(), words)
 
     async def _uploaded(self) -> Sequence[File]:
@@ -180,9 +180,9 @@ def _source_text(
     )
 
 
-WHOLE_TOKENS = 6_000  # up to which a document is of ordinary length; of a longer one this much is returned
-OUTPUT_TOKENS = 24_000  # of all documents that one search returns
-LEAST_TOKENS = 1_500  # for each document, if so many fit in an output
+WHOLE_TOKENS = 6_000  # tokens up to which a document is of ordinary length; of a longer one this much is returned
+OUTPUT_TOKENS = 24_000  # tokens of all documents that one search returns
+LEAST_TOKENS = 1_500  # tokens for each document, if so many fit in an output
 
 
 def rooms(texts: Sequence[str]) -> list[int | None]:
@@ -221,7 +221,7 @@ def excerpt(text: str, passages: Sequence[StoredPassage], best: Sequence[int], m
 
 
 def _together(passages: Sequence[StoredPassage], costs: Sequence[int], max_tokens: int) -> list[range]:
-    """Return for each passage those that stand together with it; it alone, if they have more than `max_tokens`."""
+    """Return for each passage the passages that belong together with it; it alone, if they exceed `max_tokens`."""
     found: list[range] = []
     while (start := len(found)) < len(passages):
         stop = start + 1
@@ -250,7 +250,7 @@ def _line(text: str, passage: StoredPassage) -> str:
 
 
 def _stretches(text: str, passages: Sequence[StoredPassage], chosen: Sequence[int]) -> Iterator[str]:
-    """Yield the runs of chosen passages, each below its headings and with what it needs of those left out."""
+    """Yield the runs of chosen passages, each below its headings and with the lines it needs from omitted passages."""
     sentences = parse(text).sentences
     starts = [sentence.start for sentence in sentences]
     above = headings_above(sentences)

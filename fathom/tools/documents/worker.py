@@ -1,7 +1,7 @@
 """A process that reads documents: for each line of standard input it writes a line with the document or a reason.
 
 A separate process can be stopped when a damaged or hostile file makes a parser run for ever, and its memory can be
-limited. Once a document has used that up, the process ends: what parsers leave behind then must not reach another file.
+limited. Once a document has used that memory up, the process ends: leftovers of parsers must not reach another file.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from fathom.tools.documents.readers import UnreadableFile, is_plain, read_docume
 
 MEGABYTE = 1_000_000
 MAX_BYTES = 100 * MEGABYTE  # of a file that is not plain text
-PLAIN_BYTES = 20 * MEGABYTE  # of plain text; of a longer file this much is read
+PLAIN_BYTES = 20 * MEGABYTE  # bytes of plain text that are read; the rest of a longer file is skipped
 MEMORY = 576 << 20
 """Bytes of data (`RLIMIT_DATA`) that the process may hold. Interpreter and parsers take 45 MB; beside that, a PDF of
 76 MB took 227 MB, a docx of 13 MB with 22 MB of text 191 MB, a page of 10 MB that is
@@ -28,13 +28,13 @@ one table at most 416 MB and 20 MB of plain text 94 MB."""
 
 
 class Unfinished(UnreadableFile):
-    """A file that could not be read within the limits of time and memory; another time it may be."""
+    """A file that could not be read within the limits of time and memory, but perhaps later."""
 
 
 def read_file(path: Path, name: str = "") -> LaidOut:
     """Read a file and lay it out. Of plain text, the first 20 MB are read.
 
-    Its name, by default that of the path, is made its title if it has no other.
+    Its name (by default the path's name) becomes its title if it has no other.
 
     Raises:
         Unreadable: it holds no readable text, or is larger than 100 MB.
@@ -60,7 +60,7 @@ def read_file(path: Path, name: str = "") -> LaidOut:
 
 
 def encode_request(path: Path, data: bytes | None, name: str = "") -> str:
-    """Return the line that requests a file, which may have another name, or bytes whose format the ending tells."""
+    """Return the line that requests a file, perhaps under another name, or bytes whose format the extension shows."""
     return json.dumps([str(path), None if data is None else base64.b64encode(data).decode(), name]) + "\n"
 
 
@@ -93,7 +93,7 @@ def _answer(line: str) -> str:
 
 def main() -> None:
     """Answer until the input or the memory ends."""
-    if sys.platform == "linux":  # elsewhere the system does not hold to it
+    if sys.platform == "linux":  # other systems do not enforce it
         import resource
 
         resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))

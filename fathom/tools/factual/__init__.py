@@ -1,1 +1,1 @@
-"""Services of facts: encyclopedias, code, questions and answers, filings. One file for each."""
+"""Factual services: encyclopedias, code, questions and answers, filings. One file for each."""

@@ -1,4 +1,4 @@
-"""GitHub: repositories, issues and releases, each asked for by the first word of the input.
+"""GitHub: repositories, issues and releases; the first word of the input chooses the kind.
 
 Ten searches a minute, thirty with a token, which needs no permission.
 """
@@ -17,8 +17,8 @@ from fathom.tools.pages import WebPage
 
 _KIND = re.compile(r"\s*(repositories|issues|releases)\s*:\s*", re.IGNORECASE)
 _REPOSITORY = re.compile(r"\s*\w[\w.-]*/\w[\w.-]*\s*")
-MOST_WORDS = 6  # all of which a result has
-LONGEST = 240  # characters of a query, of 256 that GitHub takes
+MOST_WORDS = 6  # a result has all of them
+LONGEST = 240  # characters of a query; GitHub accepts 256
 
 
 class GitHubTool(LookupTool):
@@ -44,7 +44,7 @@ class GitHubTool(LookupTool):
         return {**version, "Authorization": f"Bearer {self.key}"} if self.key else version
 
     async def find(self, query: str, limit: int) -> list[WebPage]:
-        """Return what was found; the repositories for words without a kind."""
+        """Return the results; repositories if the words have no kind."""
         kind = _KIND.match(query)
         words = query[kind.end() :] if kind else query
         if kind and kind[1].lower() == "issues":
@@ -82,7 +82,7 @@ class Repository(BaseModel):
     pushed_at: str = ""
 
     def page(self) -> WebPage:
-        """Return the page: what is known of it, a line for each fact."""
+        """Return the page: one line for each known fact."""
         facts = {
             "description": self.description,
             "language": self.language,
@@ -149,13 +149,13 @@ class Release(BaseModel):
 
 
 class Repositories(BaseModel):
-    """What a search for repositories finds."""
+    """The results of a search for repositories."""
 
     items: Records[Repository]
 
 
 class Issues(BaseModel):
-    """What a search for issues finds."""
+    """The results of a search for issues."""
 
     items: Records[Issue]
 

@@ -1,6 +1,6 @@
-"""Asking a MediaWiki, the software of Wikipedia and Wikidata, by its action API: what both have in common.
+"""Requests to the action API of MediaWiki, the software of Wikipedia and Wikidata.
 
-It has no key. Who asks says who they are, and asks one thing at a time. An error has status 200.
+The API needs no key. Clients identify themselves and make one request at a time. An error has status 200.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class _Refusal(BaseModel):
 
 
 class WikiAnswer(BaseModel):
-    """An answer of the API; the subclass has what was asked for."""
+    """An answer of the API; the subclass has the requested fields."""
 
     error: _Refusal | None = None
 

@@ -1,7 +1,7 @@
-"""SEC EDGAR, what companies file in the United States: their figures, their reports, and all filings by words.
+"""SEC EDGAR, the filings of companies in the United States: their figures, their reports, and all filings by words.
 
-Ten requests a second for who says in the User-Agent who they are; who does not is refused. Three servers take turns:
-one has the table of all companies, one the records of each, one searches the text of all filings.
+It allows ten requests a second to clients that identify themselves in the User-Agent, and refuses others. Three servers
+take turns: one has the table of all companies, one the records of each, one searches the text of all filings.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Filing(BaseModel):
 
     @property
     def line(self) -> str:
-        """What was filed when, as a sentence."""
+        """The filing and its date, as a sentence."""
         period = f" for the period to {self.period}" if self.period else ""
         about = f": {self.about}" if self.about and self.about != self.form else ""
         return f"{self.company} filed the form {self.form} on {self.filed}{period}{about}."
@@ -95,7 +95,7 @@ class Concept(BaseModel):
     units: dict[str, list[_Figure]]
 
     def lines(self, name: str) -> Iterator[str]:
-        """Yield the figure of each of the last years, as it was filed last; `name` says whose it is and what it is."""
+        """Yield the figure of each of the last years, as it was filed last; `name` names the company and the figure."""
         for unit, figures in self.units.items():
             yearly = {f.end: f for f in figures if f.form in ("10-K", "20-F", "40-F") and _is_of_a_year(f)}
             for end in sorted(yearly, reverse=True)[:YEARS]:
@@ -125,7 +125,7 @@ class _Hit(BaseModel):
 
 
 class Hits(BaseModel):
-    """What a search by words finds: documents by number and name, without their text."""
+    """The results of a search by words: documents by number and name, without their text."""
 
     found: Records[_Hit] = Field([], validation_alias=AliasPath("hits", "hits"))
 
@@ -150,7 +150,7 @@ CONCEPTS = {
     "NetIncomeLoss": "net income (profit)",
     "Assets": "total assets",
 }
-"""The figures that are read, by their names in US-GAAP, and what people call them."""
+"""The figures that are read, by their names in US-GAAP, and their common names."""
 
 REPORTS = ("10-K", "10-Q", "20-F", "40-F", "8-K", "6-K", "DEF 14A", "S-1")
 MOST_FILINGS = 20
@@ -162,7 +162,7 @@ _Table = RootModel[dict[str, Listed]]
 
 
 class SecEdgarTool(LookupTool):
-    """Reads what a company files with the SEC: figures of the last years, recent reports, filings by words."""
+    """Reads a company's filings with the SEC: figures of the last years, recent reports, filings by words."""
 
     name = "sec_edgar"
     service = "SEC EDGAR"

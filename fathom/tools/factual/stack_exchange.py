@@ -23,8 +23,8 @@ SITES = (
     "codereview law economics quant history politics philosophy linguistics english travel diy cooking gardening space"
 )
 _SITE = re.compile(rf"\s*({re.escape(SITES).replace(chr(92) + ' ', '|')})\s*:\s*", re.IGNORECASE)
-ANSWERS = 3  # to a question
-MOST_WORDS = 6  # all of which a question has
+ANSWERS = 3  # answers to a question
+MOST_WORDS = 6  # a question has all of them
 
 
 class _Post(BaseModel):

@@ -1,6 +1,6 @@
-"""Wikidata: the main facts of an entity, one `label: value` a line, so that each can be quoted.
+"""Wikidata: the main facts of an entity, one `label: value` per line, so that each can be quoted.
 
-Its data are in the public domain (CC0). What a statement names by an id, it names in the question's language here.
+Its data are in the public domain (CC0). Ids in statements are replaced by names in the question's language.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from fathom.models import Bibliographic
 from fathom.tools.factual.mediawiki import MediaWikiTool, WikiAnswer
 from fathom.tools.pages import WebPage
 
-MOST_ENTITIES = 3  # whose facts are read in one call: each names up to a hundred others
+MOST_ENTITIES = 3  # entities whose facts are read in one call: each names up to a hundred others
 AT_ONCE = 50  # ids that a request may name
 
 
@@ -35,7 +35,7 @@ class _Entities(WikiAnswer):
 
 
 class WikidataTool(MediaWikiTool):
-    """Reads the facts that Wikidata has of people, places, organisations and things."""
+    """Reads Wikidata's facts about people, places, organisations and things."""
 
     name = "wikidata"
     service = "Wikidata"
@@ -83,10 +83,10 @@ class WikidataTool(MediaWikiTool):
         )
 
 
-MOST_PROPERTIES = 60  # of an entity, in the order of Wikidata, which begins with what it is
+MOST_PROPERTIES = 60  # properties of an entity, in the order of Wikidata, which begins with its kind
 MOST_VALUES = 6  # of a property
 _NAMELESS = frozenset(("external-id", "commonsMedia", "math", "musical-notation", "tabular-data", "geo-shape"))
-"""Kinds of values that say nothing to a reader: keys in other databases, and files."""
+"""Kinds of values that mean nothing to a reader: keys in other databases, and files."""
 
 _WHEN, _FROM, _UNTIL = "P585", "P580", "P582"
 _TIME = re.compile(r"([+-])0*(\d{1,})-(\d\d)-(\d\d)T")
@@ -109,7 +109,7 @@ Claims = Mapping[str, Sequence[WikidataStatement]]
 
 
 def facts_of(subject: str, claims: Claims, names: Mapping[str, str]) -> Iterator[str]:
-    """Yield a line for each property of an entity; `names` are those of the entities that it names, by id."""
+    """Yield a line for each property of an entity; `names` holds the names of referenced entities, by id."""
     for property_id, statements in _telling(claims):
         values = [_said(statement.mainsnak.value, names) + _when(statement, names) for statement in statements]
         yield f"{subject}, {names.get(property_id, property_id)}: {'; '.join(filter(None, values))}"
@@ -125,7 +125,7 @@ def ids_in(claims: Claims) -> Iterator[str]:
 
 
 def _telling(claims: Claims) -> list[tuple[str, list[WikidataStatement]]]:
-    """Return the statements that tell a reader something, of each property the best ones."""
+    """Return the statements that inform a reader: the best ones of each property."""
     telling: list[tuple[str, list[WikidataStatement]]] = []
     for property_id, statements in claims.items():
         known = [s for s in statements if s.mainsnak.value and s.mainsnak.datatype not in _NAMELESS]
@@ -155,7 +155,7 @@ def _unit(value: Mapping[str, Any]) -> str:
 
 
 def _date(time: str, precision: int) -> str:
-    """Return a date as precise as it is known: 9 is a year, 10 a month, 11 a day; less is said to be about a year."""
+    """Return a date with its known precision: 9 is a year, 10 a month, 11 a day; less becomes "about" a year."""
     if not (found := _TIME.match(time)):
         return ""
     sign, year, month, day = found.groups()

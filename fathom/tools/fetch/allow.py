@@ -1,4 +1,4 @@
-"""Where `fetch` may connect: to public addresses and, if the user allows them, to private ones.
+"""The addresses to which `fetch` may connect: public ones and, if the user allows them, private ones.
 
 The rules apply to addresses, not to names: every address of a name is checked at each connection.
 """
@@ -24,7 +24,7 @@ _FORBIDDEN = re.compile(r"[\x00-\x20\x7f-\xa0\\]|\s")  # a backslash is a slash 
 _USER = re.compile(r"[^/?#]*//[^/?#]*@")
 _NUMBER = re.compile(r"\d+|0x[0-9a-f]*", re.IGNORECASE)
 
-# Parts of the public ranges that lead elsewhere; some versions of `ipaddress.is_global` accept them.
+# Parts of the public ranges that are not public; some versions of `ipaddress.is_global` accept them.
 _RELAYS = IPv4Network("192.88.99.0/24")
 _GLOBAL_UNICAST = IPv6Network("2000::/3")  # leaves out mapped, compatible, NAT64, local and multicast addresses
 _TUNNELS = [
@@ -34,7 +34,7 @@ _TUNNELS = [
     IPv6Network("3fff::/20"),
 ]
 _ISATAP = (b"\x00\x00\x5e\xfe", b"\x02\x00\x5e\xfe")  # RFC 5214: an IPv4 address follows, under any prefix
-# Where clouds serve credentials to their machines. 168.63.129.16 (Azure) is a public address.
+# Addresses at which clouds serve credentials to their machines. 168.63.129.16 (Azure) is a public address.
 _CLOUD_ADDRESSES = """
 169.254.169.254 169.254.170.2 169.254.170.23 169.254.42.42 168.63.129.16 100.100.100.200 192.0.0.192
 fd00:ec2::254 fd00:ec2::23 fd20:ce::254 fd00:42::42

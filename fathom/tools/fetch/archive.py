@@ -1,7 +1,7 @@
-"""The archived copy of a page that is gone: which one the Wayback Machine of the Internet Archive has.
+"""Finding the archived copy of a page that is gone, in the Internet Archive's Wayback Machine.
 
-It is told the address of the page, so it is asked only about what anyone can know: a name under a public suffix, never
-a host that the user has allowed as private, and no address with a key in it.
+The archive learns the address of the page, so it is asked only about public addresses: a name under a public suffix,
+never a host that the user has allowed as private, and no address with a key in it.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Archive:
     async def copy_of(self, url: httpx.URL) -> str:
         """Return the address of a page's newest good copy, without the archive's frame around it.
 
-        It is empty if there is none, or the archive does not say so in time.
+        The result is empty if there is none, or if the archive does not answer in time.
         """
         if not self._may_ask(url):
             return ""
@@ -66,7 +66,7 @@ class Archive:
         return _SNAPSHOT.sub(r"\1\2id_\3", found.address) if good else ""
 
     def day_of(self, address: str) -> str:
-        """Return the day of the copy at an address, in ISO 8601; empty if that is no copy of the archive."""
+        """Return the day of the copy at an address, in ISO 8601; empty if the address is not a copy of the archive."""
         snapshot = _SNAPSHOT.fullmatch(address)
         if not snapshot or not f".{host_of(address)}".endswith(f".{host_of(self._address)}"):
             return ""
@@ -77,7 +77,7 @@ class Archive:
         from tld import get_fld
 
         private = (url.host.lower(), url.port or (443 if url.scheme == "https" else 80)) in self._allowed.hosts
-        if private or self._allowed.networks or _SECRET.search(str(url)):  # whose names the networks have, nobody says
+        if private or self._allowed.networks or _SECRET.search(str(url)):  # which names are in a network is unknown
             return False
         return "." in (get_fld(url.host, fix_protocol=True, fail_silently=True) or "")
 

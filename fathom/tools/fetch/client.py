@@ -31,13 +31,13 @@ TOTAL_SECONDS = 20.0
 MAX_BYTES = 10 * 2**20
 _TOO_LARGE = f"The page is larger than {MAX_BYTES / 2**20:g} MB."
 ASK_WHO_READS = re.compile(r"(?:\A|\.)sec\.gov\Z")
-"""The hosts that are told the contact address: they refuse those who do not say who they are."""
+"""The hosts that are sent the contact address: they refuse clients that do not identify themselves."""
 _ACCEPT = "text/html,application/xhtml+xml,application/pdf,text/markdown,text/plain,application/json;q=0.9,*/*;q=0.1"
 
 
 @dataclass(frozen=True)
 class FetchedAnswer:
-    """What a server answered. `headers` have lowercase names; the last of a repeated header counts."""
+    """A server's answer. `headers` have lowercase names; the last of a repeated header counts."""
 
     url: httpx.URL
     status: int

@@ -1,12 +1,12 @@
 """Opening a page in a browser, which is given every byte by us and opens no connection itself.
 
 So the rules of `fetch` hold for whatever a page asks for: each address is checked where it is connected to, redirects
-too. Nothing but GET requests is answered, and of these only what text is made of. A page keeps nothing: each is
-opened in a context of its own.
+too. Only GET requests are answered, and only for resources that make up text. A page keeps nothing: each is opened in a
+separate context.
 
-The browser that opens pages made by script: where it is, and how it is started so that it reaches nothing itself.
-Chromium resolves no name and has a proxy that is not there. All that a page asks for is given to it by us; what might
-slip past that (WebSockets of workers, WebRTC, prefetches, updates) ends nowhere.
+The browser is started so that it reaches nothing itself: Chromium resolves no name and has a proxy that does not exist.
+Fathom supplies everything that a page requests; traffic that might bypass this (WebSockets of workers, WebRTC,
+prefetches, updates) ends nowhere.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ if TYPE_CHECKING:
 START_SECONDS = 60.0  # for starting the browser
 SECONDS = 20.0  # for opening a page, all that it loads included
 ENDING_SECONDS = 5.0  # for closing it; then the browser is ended
-QUIET_SECONDS = 0.5  # without a request and without new text, after which a page counts as finished
+QUIET_SECONDS = 0.5  # seconds without a request or new text, after which a page counts as finished
 EMPTY_SECONDS = 3.0  # the same for one that has no text yet
 MOST_REQUESTS = 100
-MOST_BYTES = 2 * MAX_BYTES  # of all that a page loads
+MOST_BYTES = 2 * MAX_BYTES  # bytes of everything that a page loads
 AT_ONCE = 2  # pages; a browser takes some 100 MB for each
-_READ = frozenset({"document", "script", "xhr", "fetch", "other"})  # kinds of requests that text is made of
+_READ = frozenset({"document", "script", "xhr", "fetch", "other"})  # kinds of requests that make up text
 _LENGTH = "document.readyState === 'loading' ? -1 : document.body ? document.body.innerText.length : 0"
 
 Ask = Callable[[str], Awaitable[FetchedAnswer]]
-"""Requests an address for a page, checked as any other; raises ToolError."""
+"""Requests an address for a page, checked like any other; raises ToolError."""
 
 
 class Renderer:
@@ -84,7 +84,7 @@ class Renderer:
             return
         from playwright.async_api import Error
 
-        for end in (browser.close if browser else None, driver.stop):  # the last ends what is left of the browser, too
+        for end in (browser.close if browser else None, driver.stop):  # the last step also ends the rest of the browser
             with suppress(TimeoutError, Error):
                 async with asyncio.timeout(ENDING_SECONDS):
                     if end:
@@ -123,7 +123,7 @@ class Renderer:
 
 
 class _Visit:
-    """One page while it is open: what it may load, and how much it has loaded."""
+    """One page while it is open: its permissions to load, and the amount that it has loaded."""
 
     def __init__(self, answer: FetchedAnswer, ask: Ask) -> None:
         self._answer = answer
@@ -151,7 +151,7 @@ class _Visit:
         return (await self._page.content()).encode("utf-8", "replace")
 
     async def _length(self, page: Page) -> int:
-        """Return how much text the page has; -1 while it is loading or leads on to another one."""
+        """Return the length of the page's text; -1 while it is loading or redirecting."""
         from playwright.async_api import Error
 
         try:
@@ -196,7 +196,7 @@ class _Visit:
     def _may_load(self, request: Request, *, opening: bool) -> bool:
         if request.method != "GET" or request.resource_type not in _READ:
             return False
-        # A frame or a window would not be read, and what another host says would be another page's.
+        # A frame or a window would not be read, and another host's content would belong to another page.
         in_page = self._page is not None and request.frame == self._page.main_frame
         if opening and not (in_page and _same_host(request.url, self._answer)):
             return False
@@ -217,7 +217,7 @@ def _same_host(url: str, answer: FetchedAnswer) -> bool:
 
 
 def _headers(answer: FetchedAnswer, request: Request) -> dict[str, str]:
-    """Return what the page learns of an answer: no cookies. Scripts of one public site may read another's answers."""
+    """Return the headers of an answer that the page may see, without cookies; scripts may read other public sites' answers."""
     origin = request.headers.get("origin", "*")
     kept = {name: answer.headers[name] for name in ("content-type",) if name in answer.headers}
     return {**kept, "access-control-allow-origin": origin, "cache-control": "no-store"}

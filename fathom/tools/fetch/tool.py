@@ -1,4 +1,4 @@
-"""The `fetch` tool: which page a call means."""
+"""The `fetch` tool, which finds the page that a call means and reads it."""
 
 from __future__ import annotations
 
@@ -55,11 +55,11 @@ class FetchTool(Tool):
 
     @classmethod
     def is_useful(cls, settings: ResearchSettings, query: str, configured: Collection[type[Tool]]) -> bool:
-        """Return whether there can be a page to fetch."""
+        """Return whether the run can have pages to fetch."""
         return any(tool.fetchable and tool.network for tool in configured) or bool(urls_in(query))
 
     async def run(self, tool_input: str) -> ToolOutput:
-        """Read the page; of a work that a catalogue found, the open full text.
+        """Read the page; for a work that a catalogue found, the open full text.
 
         Raises:
             ToolRejected: the run does not know the page, or it can never be read.
@@ -83,7 +83,7 @@ class FetchTool(Tool):
         raise error
 
     async def _known(self) -> dict[str, Source]:
-        """Return what may be read, by source id and by canonical address.
+        """Return the sources that may be read, by source id and by canonical address.
 
         Addresses are as the search or the user spelled them. The model's own spelling is never used: it could put data
         into the address and so send it out.
@@ -118,12 +118,12 @@ def meant(tool_input: str, known: Mapping[str, Source]) -> Source:
 
 
 def address_of(source: Source) -> str:
-    """Return where a source is read: a work at its open full text, if there is one."""
+    """Return the address at which a source is read: for a work its open full text, if there is one."""
     return (source.reference and source.reference.full_text) or source.url
 
 
 def as_found(page: WebPage, source: Source) -> WebPage:
-    """Return a page that was read for a source: of a work, under the work's own address, title and date."""
+    """Return a page that was read for a source; for a work, under the work's own address, title and date."""
     if not source.reference:
         return page
     copy = page.reference.model_dump(include={"full_text", "archived"}) if page.reference else {}
