@@ -1,1 +1,1 @@
-"""What runs: the pipeline, and the ways to start it."""
+"""The flows: the pipeline, and the ways to start it."""

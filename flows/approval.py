@@ -1,4 +1,4 @@
-"""What people have to say before the research begins and after the report is written: the head and tail of a run.
+"""Questions to people before the research begins and after the report is written: the start and end of a run.
 
 Every question to a person goes through `fathom.tasks.people.reply_to`, so a resumed or replayed run takes the recorded
 reply.
@@ -23,7 +23,7 @@ from fathom.tasks.planning import make_plan
 
 
 async def agree(engine: Engine) -> ResearchState:
-    """Clarify the question and make a plan; the state of a run whose plan is accepted, where that is asked for."""
+    """Clarify the question and make a plan; return the run's state once the plan is accepted, if it must be."""
     query = engine.start.question
     clarifications, usage = await _clarify(engine)
     planned = await make_plan(query, _engine=engine, clarifications=clarifications)
@@ -37,7 +37,7 @@ async def agree(engine: Engine) -> ResearchState:
         asked = Asked(matter=Matter.plan, query=query, number=number, plan=run.plan, rewords=rewords)
         reply = await reply_to(asked, _ask=partial(ask, engine=engine))
         run.plan = reply.plan or run.plan
-        if len(run.plan.steps) > engine.settings.max_steps:  # of a person who wants more than the question seemed to
+        if len(run.plan.steps) > engine.settings.max_steps:  # of a person who wants more
             engine.adopt(Scope(engine.start.settings))
         if not reply.remark:
             break
@@ -50,7 +50,7 @@ async def agree(engine: Engine) -> ResearchState:
 
 
 async def write_accepted(engine: Engine, run: ResearchState) -> Report | None:
-    """Write the report; where the settings ask for that, until a person accepts it. None without a usable source."""
+    """Write the report, until a person accepts it if the settings require that. None without a usable source."""
     report = await write_report(engine, run)
     if engine.settings.people.approve is not Approve.report:
         return report
@@ -68,7 +68,7 @@ async def write_accepted(engine: Engine, run: ResearchState) -> Report | None:
 
 
 async def _clarify(engine: Engine) -> tuple[list[Clarification], Usage]:
-    """Ask what the question leaves open, if anything; return what was answered or assumed."""
+    """Ask about the ambiguities of the question, if any; return the answers or assumptions."""
     questions, usage = await open_questions(engine.start.question, _engine=engine)
     if not questions:
         return [], usage

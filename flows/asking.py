@@ -1,4 +1,4 @@
-"""Asking a person in the middle of a run: in the terminal it was started from, in Prefect's UI, or by `fathom answer`.
+"""Asking a person during a run: in the terminal where it was started, in Prefect's UI, or by `fathom answer`.
 
 The flow run is paused, with a form. A person in the terminal answers through the same door as everybody else, so the
 first answer counts. A run of a deployment does not keep its worker's slot for long: it is suspended, its process ends,
@@ -66,7 +66,7 @@ def in_terminal(terminal: Terminal | None) -> Iterator[None]:
 
 
 async def ask(asked: Asked, engine: Engine) -> Reply:
-    """Ask a person and return the first reply that can be used; waiting is no work of the run.
+    """Ask a person and return the first usable reply; waiting does not count as work of the run.
 
     Raises:
         Pause: the run is suspended until it is answered.

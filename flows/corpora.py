@@ -1,4 +1,4 @@
-"""What the command line and the server do with uploaded corpora."""
+"""Operations on uploaded corpora for the command line and the server."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from fathom.tools.documents.files import KINDS, File, find_files
 from fathom.tools.documents.pool import read_files
 from fathom.tools.documents.readers import UnreadableFile, refusal
 
-_HEAD = 4_096  # bytes by which the kind of a file is told
+_HEAD = 4_096  # first bytes from which the kind of a file is detected
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def local_files(paths: Sequence[str]) -> list[LocalFile]:
 
 
 def sorted_out(uploads: Sequence[Upload]) -> tuple[list[Upload], list[UnreadFile]]:
-    """Return the files of an upload that may be readable, and the others with the reasons. It blocks.
+    """Return the files of an upload that may be readable, and the others with the reasons. The call blocks.
 
     Raises:
         InvalidInput: there is no file, or none that may be readable.
@@ -68,7 +68,7 @@ def sorted_out(uploads: Sequence[Upload]) -> tuple[list[Upload], list[UnreadFile
 
 
 async def examined(store: ArtifactStore, edition: Edition) -> CorpusReading | None:
-    """Return what is known to be readable of an edition; None if nobody has looked yet."""
+    """Return the known readable content of an edition; None if it has not been examined yet."""
     try:
         reading = CorpusReading.model_validate_json(await store.read(_place(edition)))
     except (FileNotFoundError, ValidationError):
@@ -77,7 +77,7 @@ async def examined(store: ArtifactStore, edition: Edition) -> CorpusReading | No
 
 
 async def examine(corpora: CorpusStore, edition: Edition) -> CorpusReading:
-    """Read an edition as a run does, unless somebody has, and return what can be read of it.
+    """Read an edition like a run, unless that was done before, and return its readable content.
 
     Raises:
         StoreError: a file is missing or damaged.

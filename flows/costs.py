@@ -1,4 +1,4 @@
-"""What the runs of a store have cost, by model, day or deployment."""
+"""The costs of a store's runs, by model, day or deployment."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from fathom.storage.store import ArtifactStore
 AD_HOC = "ad hoc"
 UNKNOWN = "not known to Prefect"
 NO_MODEL = "no model"
-_PAGE = 200  # ids that Prefect is asked for at once
+_PAGE = 200  # ids per request to Prefect
 
 
 class By(StrEnum):
-    """What the runs are summed by."""
+    """The grouping of the runs."""
 
     model = "model"
     day = "day"  # in UTC, on which the run began
@@ -31,7 +31,7 @@ class By(StrEnum):
 
 @dataclass
 class CostRow:
-    """What a group of runs has used. `unpriced_runs` have at least one call whose price is not known."""
+    """The usage of a group of runs. `unpriced_runs` counts runs with at least one call whose price is not known."""
 
     name: str
     runs: int = 0
@@ -52,7 +52,7 @@ class Costs:
     """The costs of the runs that began since a time. `total` counts each run once.
 
     Attributes:
-        unsettled_usd: what requests that failed or are not answered yet may have cost at most, beside the total.
+        unsettled_usd: maximum cost of requests that failed or are not answered yet, in addition to the total.
         unreadable: folders of runs that could not be read.
     """
 
@@ -68,13 +68,13 @@ async def costs_of(store: ArtifactStore, since: datetime, by: By) -> Costs:
     """Return the costs of a store's runs.
 
     Raises:
-        ServerUnreachable: they are asked for by deployment, which only the Prefect server knows, and it is not there.
+        ServerUnreachable: costs by deployment need the Prefect server, and none answers.
     """
     reader = UsageReader(store)
     await reader.read()
     runs = [run for run in reader.runs.values() if run.started >= since]
     keys = {run.run_key for run in runs}
-    # What a ledger holds is that of all runs with its key.
+    # A ledger holds the amounts of all runs with its key.
     unsettled = unsettled_usd(run for run in reader.runs.values() if run.run_key in keys)
     rows: dict[str, CostRow] = {}
     total = CostRow("total")
@@ -88,7 +88,7 @@ async def costs_of(store: ArtifactStore, since: datetime, by: By) -> Costs:
 
 
 def _groups(by: By, runs: Sequence[RunUse]) -> Callable[[RunUse], Iterator[tuple[str, list[ModelUse]]]]:
-    """Return a function that yields the groups of a run, and what it used in each."""
+    """Return a function that yields the groups of a run, with its usage in each."""
     deployments = _deployments(runs) if by is By.deployment else {}
 
     def groups(run: RunUse) -> Iterator[tuple[str, list[ModelUse]]]:

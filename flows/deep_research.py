@@ -92,7 +92,7 @@ async def deep_research(
     with durable_run(store):
         async with Supervision(store, scrubber) as supervision:
             query = check_query(scrubber.message(query))
-            asked = settings.model_copy(update={"artifacts": None})  # a store that has moved is the same store
+            asked = settings.model_copy(update={"artifacts": None})  # a store that was moved is still the same store
             start = await _begin(query, asked, store, environment, parent=parent or "", watch=watch or "")
             check_models(start.settings, environment)  # at each attempt: a key may be missing where the run is resumed
             store_budget = store_budget_of(store, environment, datetime.now(UTC))
@@ -125,7 +125,7 @@ async def deep_research(
                     await save_provenance(engine, run, report)
                     await _name_in_parent(engine)
                 display.end(result.status)
-            await tell_end(engine, result, report, whereabouts(result), changes)  # whoever hears of it finds every file
+            await tell_end(engine, result, report, whereabouts(result), changes)  # all files must exist by then
     run_logger().info("%s", whereabouts(result))
     return ended(result)
 
@@ -164,7 +164,7 @@ async def investigate(engine: Engine, display: Display) -> tuple[ResearchState, 
 
 
 async def _name_in_parent(engine: Engine) -> None:
-    """Name a follow-up in the page of the run before; that page is no reason for a finished run to fail."""
+    """Name a follow-up in the page of the run before; a failure there must not fail a finished run."""
     if parent := engine.start.parent:
         try:
             await following.name_follow_ups(engine.store, parent.folder)

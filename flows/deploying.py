@@ -1,4 +1,4 @@
-"""The work pool, deployments made by commands, and those of `prefect.yaml`, which the package has too.
+"""The work pool, deployments made by commands, and the deployments of `prefect.yaml`, which the package contains.
 
 Imports Prefect: call `fathom.flows.server.ensure_api` first.
 """
@@ -54,10 +54,10 @@ async def deploy(
     Args:
         name: without the flow's name and the slash.
         flow: one of `flows/`; workers find it by the name of its module, wherever Fathom is installed.
-        description: what the UI shows of it.
-        parameters: of its runs, where a run gives no others.
-        schedules: when it runs by itself.
-        tags: of its runs.
+        description: text that the UI shows.
+        parameters: default parameters of its runs.
+        schedules: schedules of its runs.
+        tags: tags of its runs.
         pool: the work pool whose workers run it.
         one_at_a_time: cancel a run that is due while another one is under way.
     """
@@ -81,7 +81,7 @@ async def deploy(
 
 
 async def deploy_shipped(pool: str) -> dict[str, str]:
-    """Create or replace the deployments that come with Fathom; return what each is for, by flow and name."""
+    """Create or replace the deployments that come with Fathom; return the description of each, by flow and name."""
     declared = yaml.safe_load(files("fathom").joinpath("prefect.yaml").read_text(encoding="utf-8"))["deployments"]
     made: dict[str, str] = {}
     for one in declared:

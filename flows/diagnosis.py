@@ -1,4 +1,4 @@
-"""What is configured, what can be reached, which tools could be used, and how to set what is missing."""
+"""Diagnosis: the configuration, the reachable services, the usable tools, and instructions for missing parts."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ PROBE_CALLS = ModelCallSettings(seconds=120, backoff_seconds=0.5)
 def examine(model: str | None = None, given: Sequence[Layer] = (), registry: Registry = REGISTRY) -> Iterator[Finding]:
     """Check everything that a run with given settings needs, and ask a model one question if it is named.
 
-    A problem that breaks several parts is said once. The findings hold no secrets.
+    A problem that breaks several parts is reported once. The findings hold no secrets.
     """
     said: set[str] = set()
     for finding in _findings_of(model, given, registry):
@@ -76,7 +76,7 @@ def _findings_of(model: str | None, given: Sequence[Layer], registry: Registry) 
 
 
 def examine_settings(given: Sequence[Layer], environment: Environment) -> Iterator[Finding]:
-    """Say which settings are not their defaults, and where each comes from."""
+    """Report the settings that differ from their defaults, and the origin of each."""
     try:
         found = origins(layered(given, environment))
     except InvalidInput as error:
@@ -90,7 +90,7 @@ def examine_settings(given: Sequence[Layer], environment: Environment) -> Iterat
 
 
 def examine_model(model: str, environment: Environment) -> Iterator[Finding]:
-    """Ask a model one question, and say what its answer means for a run."""
+    """Ask a model one question, and report the consequences of its answer for a run."""
     try:
         settings = settings_from({"model": model or " "})
         resolved = resolve(settings, environment, [])
@@ -182,7 +182,7 @@ def _model(environment: Environment) -> Finding:
 
 
 def _extras() -> Finding:
-    """Say which optional parts of the package are installed."""
+    """Report which optional parts of the package are installed."""
     lacking: dict[str, bool] = {}
     for package, extra in _EXTRA.findall("\n".join(requires("fathom-research") or ())):
         lacking[extra] = lacking.get(extra, False) or not _is_installed(package)
@@ -234,7 +234,7 @@ def _may_create(folder: Path) -> bool:
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was checked. `off`: a run works without it; `broken`: a run would fail."""
+    """The result of one check. `off`: a run works without it; `broken`: a run would fail."""
 
     name: str
     state: Literal["ok", "off", "broken"]
@@ -243,7 +243,7 @@ class Finding:
 
 
 def checked(name: str, check: Callable[[], Finding]) -> Finding:
-    """Return what a check finds; a setting that the user must mend is a finding too."""
+    """Return the findings of a check; a setting that the user must correct is a finding too."""
     try:
         return check()
     except UserError as error:
@@ -264,7 +264,7 @@ def examine_tools(registry: Registry, environment: Environment) -> Iterator[Find
 
 
 def examine_plugins(registry: Registry) -> Iterator[Finding]:
-    """Name the tools and vendors of other packages, and those that cannot be used."""
+    """Report the tools and vendors of other packages, including unusable ones."""
     for name, package in registry.plugins.packages.items():
         yield Finding(f"plug-in {name}", "ok", f"of the package {package}")
     for name, problem in registry.plugins.broken.items():
@@ -272,7 +272,7 @@ def examine_plugins(registry: Registry) -> Iterator[Finding]:
 
 
 def examine_servers(environment: Environment) -> Iterator[Finding]:
-    """Ask every MCP server of the file what it offers, and say what of it a run may use."""
+    """Ask every MCP server of the file for its offer, and report which of its tools a run may use."""
     try:
         allowed_tools(environment)
         offers, known_hashes = asyncio.run(_offers(environment))
@@ -299,7 +299,7 @@ def examine_servers(environment: Environment) -> Iterator[Finding]:
 
 
 async def _offers(environment: Environment) -> tuple[list[OfferedTools], dict[str, tuple[str, str]]]:
-    """Return what the servers offer, and of each the last run that asked it, with the hash of what it offered then."""
+    """Return the servers' offers and, for each server, the last run that asked it, with the hash of its offer then."""
     servers = McpServers(environment)
     try:
         offers = await servers.offers()
@@ -340,7 +340,7 @@ def _contact(registry: Registry, environment: Environment) -> Finding:
 
 
 def _vendors(registry: Registry, environment: Environment) -> Iterator[Finding]:
-    """Say of each search vendor whether it is configured, or how to do so."""
+    """Report for each search vendor whether it is configured, or how to configure it."""
     others = [vendor_of(provider) for provider in PROVIDERS]
     for vendor in (*registry.vendors, *(other for other in others if other.is_configured(environment))):
         name, named = vendor.key(), f"; asked with --search {vendor.key()}" if vendor.only_named else ""
@@ -358,7 +358,7 @@ def _browser(environment: Environment) -> Finding:
     return Finding("browser", "ok", f"{found.path}{'' if found.sandbox else ', without its sandbox'}")
 
 
-QUESTION = "water"  # of which every service knows something
+QUESTION = "water"  # every service has results for it
 SECONDS = 20.0
 
 
@@ -388,7 +388,7 @@ async def _look_up(source: Tool) -> int:
 
 
 async def _asked(kind: type[Configurable], name: str, asking: Awaitable[int], scrubber: Scrubber) -> Finding:
-    """Return what became of a question; what the user has configured, and nothing else, is broken if it fails."""
+    """Return the result of a test question; a failure counts as broken only if the user has configured the service."""
     began = time.monotonic()
     try:
         async with asyncio.timeout(SECONDS):
@@ -409,7 +409,7 @@ async def _asked(kind: type[Configurable], name: str, asking: Awaitable[int], sc
 
 
 class _Nothing:
-    """The outputs of a run that has read nothing."""
+    """The empty outputs of a run that has read nothing."""
 
     async def list(self) -> list[str]:
         return []

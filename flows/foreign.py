@@ -1,4 +1,4 @@
-"""A report of another system checked: its file read, its sources found or fetched, its claims judged."""
+"""Checking another system's report: reading its file, finding or fetching its sources, judging its claims."""
 
 from __future__ import annotations
 
@@ -37,27 +37,27 @@ from fathom.text.plain import counted
 from fathom.tools.base import RunContext
 
 MOST_BYTES = 10_000_000
-ANSWER_TOKENS = 8_192  # of the judge, for `AT_ONCE` claims
+ANSWER_TOKENS = 8_192  # tokens of the judge's answer for `AT_ONCE` claims
 
 
 @dataclass(frozen=True)
 class Wish:
-    """How a report is to be checked. `model`: the judge's; empty: the environment's."""
+    """How to check a report. `model`: the judge's model; empty: the environment's."""
 
     file: Path
     sources: Path | None = None  # a folder
     fetch: bool = False
     model: str | None = None
-    prices: Mapping[str, object] | None = None  # as `ResearchSettings` takes them
+    prices: Mapping[str, object] | None = None  # in the form of `ResearchSettings`
     max_usd: float | None = None
 
 
 def check_file(wish: Wish) -> tuple[ForeignCheck, Report]:
-    """Check a report of another system; return what was found, and the report with it, for its page.
+    """Check another system's report; return the check, and the report with its verdicts for the page.
 
     Raises:
-        UserError: the file is no report, there are no sources to check it by, or the model cannot be asked.
-        ModelError: the model answered nothing.
+        UserError: the file is not a report, there are no sources to check it against, or the model cannot be asked.
+            ModelError: the model answered nothing.
     """
     judging = _Judging(_settings(wish), Environment.read())
     if not wish.sources and not wish.fetch:
@@ -111,7 +111,7 @@ def _read(file: Path) -> Foreign:
 
 
 async def _judged(foreign: Foreign, looked: Looked, judging: _Judging, *, fetch: bool) -> dict[Key, Settled]:
-    """Return what the judge says, once the sources that no folder has were fetched, if that is wanted."""
+    """Return the judge's verdicts, after fetching the sources that no folder has, if that is wanted."""
     missing = [source for source in foreign.report.sources if source.source_id not in looked.places]
     if fetch and missing:
         fetched = await _fetched(missing, judging.settings, judging.environment)
@@ -130,7 +130,7 @@ async def _fetched(sources: Sequence[Source], settings: ResolvedSettings, enviro
 
 
 class _NoArtifacts:
-    """The raw outputs of what is no run."""
+    """The raw outputs of a check that is not a run: none."""
 
     async def list(self) -> list[str]:
         return []
@@ -140,7 +140,7 @@ class _NoArtifacts:
 
 
 class _Judging:
-    """Asks a model about the claims, and keeps what that took and what went wrong."""
+    """Asks a model about the claims, and keeps its usage and failures."""
 
     def __init__(self, settings: ResolvedSettings, environment: Environment) -> None:
         self.settings = settings
@@ -156,10 +156,10 @@ class _Judging:
         return "" if self._chosen.model == EXTRACTIVE else self._chosen.model
 
     async def judged(self, report: Report, looked: Looked) -> dict[Key, Settled]:
-        """Return what the model says of the claims that words do not settle; nothing without a model.
+        """Return the model's verdicts on the claims that words do not settle; nothing without a model.
 
         Raises:
-            ModelError: it answered nothing.
+            ModelError: the model answered nothing.
         """
         if not self.model:
             return {}

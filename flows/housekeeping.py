@@ -1,4 +1,4 @@
-"""Old runs and old cached answers are removed, for the command and for a flow with a schedule alike."""
+"""Removing old runs and old cached answers, for the command and for a scheduled flow."""
 
 from __future__ import annotations
 
@@ -69,25 +69,25 @@ def _table(done: Pruned) -> list[dict[str, str]]:
 
 
 class Pruned(Model):
-    """What was removed, or with `dry_run` would be. `bytes` and `files` are those of the store."""
+    """The removed runs and files, or with `dry_run` the ones to remove. `bytes` and `files` count the store's."""
 
     dry_run: bool
-    before: str  # what was last worked on before then is old; ISO 8601, UTC
+    before: str  # runs last worked on before then are old; ISO 8601, UTC
     removed: list[OldRun]
     kept: list[Kept]
     files: int
     bytes: int
     cache_files: int
     cache_bytes: int
-    uploads: OldUploads = OldUploads()  # of corpora: what none of them needs
+    uploads: OldUploads = OldUploads()  # uploaded files that no corpus needs
 
     @property
     def failed(self) -> bool:
-        """Whether something stayed that should have gone."""
+        """Whether something could not be removed."""
         return any(kept.failed for kept in self.kept)
 
     def summary(self) -> str:
-        """Return one line on it."""
+        """Return a summary in one line."""
         verb = "would be removed" if self.dry_run else "removed"
         cache = f"; {size(self.cache_bytes)} of cached answers" if self.cache_files else ""
         old = self.uploads
@@ -113,8 +113,8 @@ async def prune(
 ) -> Pruned:
     """Remove the runs of a store, and the cached answers of this machine, that are older than a period.
 
-    So is what no corpus has needed for so long. `agreed` is asked once it is known what goes: of the store, and files
-    and bytes of the cache. Without its consent, nothing does.
+    Files that no corpus has needed for so long are removed, too. `agreed` is asked once it is known what would be
+    removed: from the store, and files and bytes of the cache. Without its consent, nothing is removed.
     """
     before = datetime.now(UTC) - older_than
     found = await survey(store, before, keep_reports=keep_reports, unfinished=unfinished)
@@ -124,7 +124,7 @@ async def prune(
     done = found if dry_run else await remove(store, found)
     for parent in sorted({run.parent for run in done.runs if run.parent and not dry_run}):
         await name_follow_ups(store, parent)
-    if not dry_run:  # after the runs, some of which may have read what goes now
+    if not dry_run:  # after the runs, since some may have read the removed files
         old = await prune_uploads(store, before, dry_run=False)
     cache_files, cache_bytes = sweep(cache, before.timestamp(), dry_run=dry_run)
     return Pruned(

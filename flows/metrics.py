@@ -1,4 +1,4 @@
-"""Metrics for Prometheus: what the runs of a store did and used, and what waits in Prefect's work pools.
+"""Metrics for Prometheus: the activity and usage of a store's runs, and the queues of Prefect's work pools.
 
 Counters are sums over everything that was ever read, so they do not go down when runs are removed.
 """
@@ -23,13 +23,13 @@ from fathom.flows.server import ask_api
 from fathom.run.usage import ModelUse, RunUse, UsageReader, unsettled_usd
 from fathom.storage.store import ArtifactStore
 
-API_SECONDS = 5.0  # in which the Prefect API must answer: Prometheus gives a scrape ten
+API_SECONDS = 5.0  # seconds in which the Prefect API must answer: Prometheus allows a scrape ten
 BUCKETS = (5, 15, 30, 60, 120, 300, 600, 1_200, 1_800, 3_600, 7_200)  # seconds of a run
 WAITING = ("late", "scheduled", "pending", "running", "paused")
 
 
 class FathomCollector(Collector):
-    """Reads the store and asks the Prefect API at each scrape; of a run that has ended, the store is read once."""
+    """Reads the store and asks the Prefect API at each scrape; a finished run is read only once."""
 
     def __init__(self, store: ArtifactStore) -> None:
         self._reader = UsageReader(store)
@@ -122,7 +122,7 @@ def _asked(path: str, query: Mapping[str, Any]) -> Any:
 
 
 def _in_state(pool: str, state: str) -> dict[str, Any]:
-    """Return the filter of a pool's runs in a state; those that a schedule has made for later do not wait yet."""
+    """Return the filter of a pool's runs in a state; runs that a schedule has created for later do not wait yet."""
     flow_runs: dict[str, Any] = {"state": {"type": {"any_": [state.upper()]}}}
     if state in ("late", "scheduled"):
         names = {"any_": ["Late"]} if state == "late" else {"not_any_": ["Late"]}
@@ -136,7 +136,7 @@ def _in_state(pool: str, state: str) -> dict[str, Any]:
 def _labelled(
     kind: type[Counting | Gauge], name: str, meaning: str, labels: list[str], samples: Iterable[tuple[Any, ...]]
 ) -> Metric:
-    """Return a metric of samples; each is a value behind the values of its labels."""
+    """Return a metric of samples; each sample has the values of its labels, then its value."""
     family = kind(name, meaning, labels=labels)
     for *values, number in samples:
         family.add_metric(values, number)
@@ -144,7 +144,7 @@ def _labelled(
 
 
 def _histogram(seconds: list[float]) -> Metric:
-    """Return how long runs were worked on; a bucket counts all that took at most its seconds."""
+    """Return the histogram of work time; a bucket counts all runs that took at most its seconds."""
     ordered = sorted(seconds)
     buckets = [(f"{float(most)}", bisect_right(ordered, most)) for most in BUCKETS]
     family = HistogramMetricFamily("fathom_run_seconds", "Seconds of work on a run that ended with a result.")

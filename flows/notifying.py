@@ -1,4 +1,4 @@
-"""Who is told of what: Prefect automations that wait for Fathom's events, and blocks that hold the addresses.
+"""Notifications: Prefect automations that wait for Fathom's events, and blocks that hold the addresses.
 
 The address of a webhook is often a secret. It is kept in a block only, which Prefect stores encrypted, and never shown.
 Imports Prefect: call `fathom.flows.server.ensure_api` first.
@@ -30,7 +30,7 @@ ON = {
     "budget": events.BUDGET,
     "waiting": events.WAITING,
 }
-"""The event of each occasion."""
+"""The Prefect event of each occasion."""
 _PREFIX = "fathom-notify-"
 # The payload is JSON already; `tojson` keeps quotes in a question from breaking it.
 _PAYLOAD = "{{ event.payload|tojson }}"
@@ -39,7 +39,7 @@ _SUBJECT, _TEXT = "Fathom: {{ event.payload.slack.question }}", "{{ event.payloa
 
 @dataclass(frozen=True)
 class Notification:
-    """Who is told: `watch` is empty where it is every run."""
+    """A notification; `watch` is empty if it covers every run."""
 
     name: str
     on: list[str]
@@ -66,7 +66,7 @@ def check_webhook(url: str) -> str:
     """Return the address of a webhook.
 
     Raises:
-        InvalidInput: it is none.
+        InvalidInput: it is not a web address.
     """
     try:
         parts = urlsplit(url.strip())
@@ -81,7 +81,7 @@ def check_webhook(url: str) -> str:
 async def add(
     name: str, on: Sequence[str], *, webhook: str | None = None, slack_block: str | None = None, watch: str = ""
 ) -> Notification:
-    """Tell a webhook, or a Slack channel by the block that holds its address, of some occasions.
+    """Notify a webhook, or a Slack channel by the block that holds its address, of some occasions.
 
     Raises:
         InvalidInput: there is a notification of that name, or no such block.

@@ -1,4 +1,4 @@
-"""Everything that can be wrong with a request, found before Prefect is loaded and before anything is written."""
+"""Checks of a request before Prefect is loaded and before anything is written."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class CheckedRequest:
 
 
 def batch_caps(options: Mapping[str, float | None]) -> dict[str, float]:
-    """Return the caps over a batch that are given.
+    """Return the given caps over a batch.
 
     Raises:
         InvalidInput: some are not above zero; `wrong` has them.
@@ -121,16 +121,16 @@ def check_batch(
         found.append(question.model_copy(update={"question": asked, "settings": own}))
     find_api()  # fails if the configured one does not answer; none is started yet
     asyncio.run(ArtifactStore(settings.artifacts or "").check_writable())
-    if all("docs" in question.settings for question in found):  # what the settings of the batch read says nothing
+    if all("docs" in question.settings for question in found):  # notices about the batch's own settings do not apply
         notices = [notice for notice in notices if HIDDEN in notice]
     return settings, found, list(dict.fromkeys(notices))
 
 
 def estimated(query: str, settings: ResearchSettings) -> list[PhaseEstimate]:
-    """Estimate what a request would use, by phase, without starting or writing anything.
+    """Estimate the usage of a request, by phase, without starting or writing anything.
 
     Raises:
-        UserError: it could not be run.
+        UserError: the request could not be run.
     """
     environment = Environment.read()
     check_query(query)
@@ -141,7 +141,7 @@ def estimated(query: str, settings: ResearchSettings) -> list[PhaseEstimate]:
 
 
 def estimated_batch(questions: Sequence[BatchQuestion], settings: ResearchSettings) -> list[PhaseEstimate]:
-    """Estimate what the questions of a batch would use together, by phase, as `estimated` does for one.
+    """Estimate the usage of all questions of a batch together, by phase, as `estimated` does for one.
 
     Raises:
         UserError: one could not be researched.
@@ -151,7 +151,7 @@ def estimated_batch(questions: Sequence[BatchQuestion], settings: ResearchSettin
 
 
 def _search_usd(settings: ResolvedSettings, environment: Environment) -> Bounds | None:
-    """Return what a tool call costs that searches; None when a price is not known."""
+    """Return the cost of a search call; None when a price is not known."""
     prices = [*prices_of(settings, environment, REGISTRY.vendors).values()] if "web_search" in settings.tools else []
     if None in prices:
         return None

@@ -1,7 +1,7 @@
 """The rounds of research: steps in waves, a reflection after each round, and the decision whether another follows.
 
-What people tell the run is read before each reflection, and once more before the research ends, so that whoever was
-not refused is heard.
+People's remarks are read before each reflection, and once more before the research ends, so that every accepted remark
+is heard.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ async def research_rounds(engine: Engine, display: Display, run: ResearchState) 
 async def _judge(
     engine: Engine, display: Display, run: ResearchState, round_number: int, new_notes: int
 ) -> tuple[list[PlanStep], int]:
-    """Judge what a round found, with what people said meanwhile; return the next one's steps, if any, and the score."""
+    """Judge a round's findings, with people's remarks so far; return the next round's steps, if any, and the score."""
     depth, closing = engine.settings.depth, run.over or round_number >= engine.settings.depth
     remarks = await _listen(engine, run, round_number, closing)
     while True:
@@ -86,7 +86,7 @@ async def _judge(
 
 
 async def _listen(engine: Engine, run: ResearchState, round_number: int, closing: bool) -> list[Remark]:
-    """Take note of what people said since the last time, and return their remarks."""
+    """Take note of people's remarks since the last time, and return them."""
     known, more = len(run.plan.remarks), not run.over and round_number <= engine.settings.depth
     heard = await hear(round_number, known, closing, more, _engine=engine)
     run.hear(heard.remarks, heard.stopped)
@@ -103,7 +103,7 @@ async def _tell(engine: Engine, remark: Remark, line: str) -> None:
 async def _reflect(
     engine: Engine, run: ResearchState, round_number: int, remarks: Sequence[Remark]
 ) -> Reflection | None:
-    """Ask the critic, where there may be another round or was one before, or where a person asked for one."""
+    """Ask the critic, if there may be another round or was one before, or if a person asked for one."""
     depth, most = engine.settings.depth, engine.settings.max_steps
     if run.over or not (remarks or (depth > 1 and not engine.simple)):
         return None

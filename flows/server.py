@@ -27,7 +27,7 @@ from fathom.errors import ServerUnreachable
 
 DEFAULT_PORT = 4200
 START_SECONDS = 120  # the first start makes the database: half a minute on a busy machine
-PROBE_SECONDS = 3  # after which a server that listens is waited for, which the user is told
+PROBE_SECONDS = 3  # seconds after which the user is told that a listening server is waited for
 BUSY_SECONDS = 300
 
 
@@ -77,7 +77,7 @@ def find_api(say: Callable[[str], object] | None = None) -> ServerInfo | None:
 
 
 def ask_api(path: str, body: object, seconds: float = BUSY_SECONDS) -> Any:
-    """Return what the API in use answers to a POST request; None if it refuses that or does not answer in time."""
+    """Return the API's answer to a POST request; None if it refuses the request or does not answer in time."""
     url = f"{_setting('PREFECT_API_URL')}/{path}"
     headers = {"Content-Type": "application/json"}
     if key := _setting("PREFECT_API_KEY"):
@@ -93,7 +93,7 @@ def ask_api(path: str, body: object, seconds: float = BUSY_SECONDS) -> Any:
 
 
 def be_patient() -> None:
-    """Have Prefect's client try again for minutes: also after a 500, which a server gives while Redis is gone."""
+    """Make Prefect's client try again for minutes: also after a 500, which a server returns while Redis is gone."""
     os.environ.setdefault("PREFECT_CLIENT_RETRY_EXTRA_CODES", "500")
     os.environ.setdefault("PREFECT_CLIENT_MAX_RETRIES", "10")
 
@@ -145,7 +145,7 @@ def _running(say: Callable[[str], object]) -> str | None:
 
 
 def _ports() -> list[int]:
-    """Return the port for a local server, and the one chosen last time if another program had taken that."""
+    """Return the port for a local server, and the port chosen last time if another program had taken the first."""
     port = _setting("PREFECT_SERVER_API_PORT") or str(DEFAULT_PORT)
     try:
         chosen = [(_home() / "fathom-server.port").read_text(encoding="ascii").strip()]
@@ -265,7 +265,7 @@ def _answers(api_url: str, say: Callable[[str], object]) -> bool:
 
 
 def _is_api(api_url: str, seconds: float) -> bool:
-    """Whether it is a Prefect API that answers; one that asks for credentials is, and reports that itself later.
+    """Whether a Prefect API answers; an API that asks for credentials counts, and reports that itself later.
 
     Raises:
         TimeoutError: the connection was accepted, and nothing was said in that many seconds.
@@ -291,6 +291,6 @@ class _NoRedirect(HTTPRedirectHandler):
 
 
 def _opener(url: str, *handlers: BaseHandler) -> OpenerDirector:
-    """Return what opens a URL; a proxy in the environment is not for local addresses."""
+    """Return an opener of URLs; local addresses bypass a proxy from the environment."""
     local = urlsplit(url).hostname in ("127.0.0.1", "localhost", "::1")
     return build_opener(*handlers, ProxyHandler({})) if local else build_opener(*handlers)

@@ -35,16 +35,16 @@ from fathom.text.plain import counted
 
 ON_DEMAND = f"{FLOW}/on-demand"
 POLL_SECONDS = 1.5
-KEEP_SECONDS = 10.0  # between two changes of the results on the store and of the table in the UI
-LOOK_SECONDS = 20.0  # between two looks at whether the runs under way are still there
-_IDS = 200  # in one request, the most that the server returns
+KEEP_SECONDS = 10.0  # seconds between two updates of the results on the store and of the table in the UI
+LOOK_SECONDS = 20.0  # seconds between two checks of whether the runs in progress still exist
+_IDS = 200  # runs in one request, the maximum that the server returns
 
 
 class BatchRunner:
     """Researches its questions, at most `at_once` of them at the same time.
 
     A record of each is stored before its run is submitted and when it has ended, so a batch that was stopped goes on
-    where it was. Its runs have `tags` beside their own. `show` is called after the results were stored.
+    where it was. Its runs have `tags` in addition to their own. `show` is called after the results were stored.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class BatchRunner:
         return [record.row for record in self._records.values()]
 
     async def run(self) -> None:
-        """Have every question researched that is not finished yet.
+        """Research every question that is not finished yet.
 
         Raises:
             InvalidInput: there is no such deployment.
@@ -114,7 +114,7 @@ class BatchRunner:
                 await client.set_flow_run_state(run_id, Cancelling(message="The batch was cancelled."))
 
     async def _load(self) -> list[str]:
-        """Read what earlier attempts have stored, and return the ids of the questions that are not finished."""
+        """Read the records of earlier attempts, and return the ids of the questions that are not finished."""
         self._records = await self.folder.records(self._asked)
         self._questions = dict(zip(self._records, self._asked, strict=True))
         for record in self._records.values():
@@ -138,7 +138,7 @@ class BatchRunner:
         self._show(self)
 
     async def _start(self, row_id: str) -> bool:
-        """Submit the run of a question; False if it must wait for what others give back to the budget."""
+        """Submit the run of a question; False if it must wait until others give back to the budget."""
         record = self._records[row_id]
         granted = record.granted.cost if record.granted else None
         if self._caps != BatchBudget() and granted is None:
@@ -158,7 +158,7 @@ class BatchRunner:
         record, question = self._records[row_id], self._questions[row_id]
         attempt = record.attempt + (record.row.status.ended and bool(record.run_key))
         run_key = question.run_key or f"{self._key}-{row_id}"
-        # The run's own account counts what earlier attempts have used.
+        # The run's own account includes the usage of earlier attempts.
         spent = record.used.cost if record.used else Cost()
         settings = self._settings_of(row_id, granted.plus(spent) if granted else None)
         record = record.model_copy(
@@ -199,7 +199,7 @@ class BatchRunner:
                 await self._settle(row_id, row)
 
     async def _look_after(self) -> None:
-        """Schedule again the runs whose process is gone, and take note of those that were deleted."""
+        """Schedule the runs again whose process is gone, and take note of deleted runs."""
         found = {flow_run.id: flow_run for flow_run in await self._read()}
         await recover_runs(list(found.values()))
         for run_id in self._open.keys() - found.keys():
@@ -207,7 +207,7 @@ class BatchRunner:
             await self._settle(row_id, failed(self._records[row_id].row, "its flow run was deleted"))
 
     async def _read(self, state: FlowRunFilterState | None = None) -> list[FlowRun]:
-        """Return the runs under way as the server knows them, all or those in some states."""
+        """Return the runs in progress from the server, all or only in some states."""
         run_ids, found = list(self._open), list[FlowRun]()
         async with get_client() as client:
             for start in range(0, len(run_ids), _IDS):
@@ -239,7 +239,7 @@ class BatchRunner:
         return caps(usd, own.max_tokens, own.max_calls)
 
     def _settings_of(self, row_id: str, granted: Cost | None) -> ResearchSettings:
-        """Return the settings of a question's run: on the batch's store, and with what each cap of the batch grants."""
+        """Return the settings of a question's run: with the batch's store, and its share of each cap of the batch."""
         settings = settings_of(self._questions[row_id], self._settings)
         settings = settings.model_copy(update={"artifacts": self._store.address(), "people": NEVER})
         if granted is None:
@@ -250,7 +250,7 @@ class BatchRunner:
 
 
 async def pool_of(deployment: str) -> str | None:
-    """Return the work pool of a deployment; None if it is the usual one, and is not there yet.
+    """Return the work pool of a deployment; None if it is the default pool, which does not exist yet.
 
     Raises:
         InvalidInput: there is no such deployment, or it has no work pool.
@@ -270,7 +270,7 @@ async def pool_of(deployment: str) -> str | None:
 
 
 async def outcome(flow_run: FlowRun, row: BatchRow, root: str) -> BatchRow | None:
-    """Return the row of a question whose run is in a terminal state; None if a worker is to take it up again."""
+    """Return the row of a question whose run is in a terminal state; None if a worker will take it up again."""
     try:
         if result := await result_of(flow_run):
             return _with(row, result)
@@ -294,7 +294,7 @@ async def outcome(flow_run: FlowRun, row: BatchRow, root: str) -> BatchRow | Non
 def failed(
     row: BatchRow, reason: str, flow_run: FlowRun | None = None, status: RowStatus = RowStatus.failed
 ) -> BatchRow:
-    """Return the row of a question that was not researched to its end, and why."""
+    """Return the row of a question that was not researched to its end, with the reason."""
     run_id = str(flow_run.id) if flow_run else row.run_id
     return row.model_copy(update={"status": status, "reason": reason, "run_id": run_id})
 

@@ -1,4 +1,4 @@
-"""Watched questions: each is a deployment with a schedule, whose runs say what changed since the one before.
+"""Watched questions: each is a deployment with a schedule, whose runs report the changes since the previous run.
 
 Imports Prefect: call `fathom.flows.server.ensure_api` first.
 """
@@ -44,8 +44,8 @@ TAGS = ("fathom", "watch")
 _PREFIX = "watch-"
 _SECONDS = {"m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 _UNITS = {"m": "minute", "h": "hour", "d": "day", "w": "week"}
-HORIZON_DAYS = 100  # the server plans no run that is farther away
-LONGEST = 40  # characters of a name that is made of a question
+HORIZON_DAYS = 100  # the server plans no later run
+LONGEST = 40  # characters of a name that is derived from a question
 Schedule = CronSchedule | IntervalSchedule
 
 
@@ -58,7 +58,7 @@ class WatchedQuestion:
     schedule: str
     state: str  # active or paused
     next_run: str
-    deployment: str  # its name in Prefect
+    deployment: str  # the deployment's name in Prefect
     deployment_id: str
     parameters: dict[str, Any]
     tags: tuple[str, ...] = ()
@@ -70,7 +70,7 @@ class WatchedQuestion:
 
 
 def schedule_of(every: str | None, cron: str | None, timezone: str) -> Schedule:
-    """Return the schedule of two options, of which one is given.
+    """Return the schedule from two options; exactly one must be given.
 
     Raises:
         InvalidInput: it is none.
@@ -98,7 +98,7 @@ def schedule_of(every: str | None, cron: str | None, timezone: str) -> Schedule:
 
 
 def name_of(text: str) -> str:
-    """Return the name that a watch gets by a text: of a name, or of a question. None begins as all deployments do."""
+    """Return the name of a watch from a given name or a question, without the prefix of all deployments."""
     return slug(text).replace("_", "-").removeprefix(_PREFIX)[:LONGEST].strip("-")
 
 
@@ -110,7 +110,7 @@ async def add(  # noqa: PLR0917 - what, how and when, then where and whose
     pool: str = POOL,
     tags: Sequence[str] = (),
 ) -> WatchedQuestion:
-    """Create a watch, whose runs a work pool takes; each of them has the tags as well.
+    """Create a watch, whose runs a work pool takes; each run gets the tags, too.
 
     Raises:
         InvalidInput: there is one of that name.
@@ -161,7 +161,7 @@ async def find(name: str) -> WatchedQuestion:
     Raises:
         InvalidInput: there is none of that name.
     """
-    # As it is shown, or as its deployment is called.
+    # Its shown name, or its deployment's name.
     if found := await _read(name) or await _read(name.removeprefix(_PREFIX)):
         return (await _with_next_run([found]))[0]
     raise InvalidInput(f"There is no watch {name!r}.", next_step="fathom watch list shows them")
@@ -180,12 +180,12 @@ async def resume(watch: WatchedQuestion) -> None:
 
 
 async def remove(watch: WatchedQuestion) -> None:
-    """Remove a watch; what its runs have stored stays."""
+    """Remove a watch; the stored files of its runs stay."""
     await _delete(UUID(watch.deployment_id))
 
 
 async def start(name: str) -> FlowRun:
-    """Create a run of a watch that this process is to run; as it is none of the deployment, no worker takes it.
+    """Create a run of a watch for this process; it does not belong to the deployment, so no worker takes it.
 
     Raises:
         InvalidInput: there is no watch of that name.

@@ -48,25 +48,25 @@ POLL_SECONDS = 2.0
 HEARTBEAT_SECONDS = 15.0
 RECOVER_SECONDS = 20.0
 DRAIN_SECONDS = 60.0
-STOP_SECONDS = 15.0  # in which a run that was told to stop must have stored what it has
-AHEAD = 4  # runs asked for, as a multiple of those that fit: other workers ask for the same ones
+STOP_SECONDS = 15.0  # seconds in which a stopped run must have stored its results
+AHEAD = 4  # runs requested, as a multiple of the runs that fit: other workers request the same ones
 
 _FLOWS: Mapping[str, tuple[str, str]] = {
     FLOW: ("fathom.flows.deep_research", "deep_research"),
     BATCH: ("fathom.flows.batch", "research_batch"),
     "housekeeping": ("fathom.flows.housekeeping", "housekeeping"),
 }
-"""Modules and functions of the flows that this worker runs, by the flow's name. Those that wait for others take no
-slot: a batch in the last one would wait for ever."""
+"""Modules and functions of the flows that this worker runs, by the flow's name. Flows that wait for other runs take no
+slot: a batch in the last slot would wait for ever."""
 _WAITING = {BATCH}
 
 
 class Worker:
     """Takes scheduled runs from a work pool and runs up to `limit` of them at once.
 
-    `say` is told in one line what happens. It ends by itself after `idle_seconds` without a run. Every worker looks for
-    runs of the pool whose process is gone and schedules them again, so a worker that is killed loses no run while
-    another one lives.
+    `say` is called with one line for each event. It ends by itself after `idle_seconds` without a run. Every worker
+    looks for runs of the pool whose process is gone and schedules them again, so a worker that is killed loses no run
+    while another one lives.
     """
 
     def __init__(
@@ -87,8 +87,8 @@ class Worker:
         self._idle_seconds = idle_seconds
         self._busy = time.monotonic()  # when it last had something to do
         self._running: dict[asyncio.Task[None], FlowRun] = {}
-        self._names: dict[UUID, str] = {}  # of flows, by id
-        self._foreign = set[str]()  # names of flows that it does not run
+        self._names: dict[UUID, str] = {}  # names of flows, by id
+        self._foreign = set[str]()  # names of flows that this worker does not run
         self._loop: asyncio.AbstractEventLoop | None = None
         self._wake = asyncio.Event()
         self._listed = self._stopping = self._hurried = False
@@ -146,9 +146,9 @@ class Worker:
         work: Callable[[], Awaitable[object]],
         wait: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
-        """Do something again and again until the worker stops; an outage of the server is waited for."""
+        """Repeat an action until the worker stops; an outage of the server is waited for."""
         failing = False
-        while wait is asyncio.sleep or not self._stopping:  # what goes on beside the runs ends with them
+        while wait is asyncio.sleep or not self._stopping:  # background activities end with the runs
             try:
                 await work()
                 failing = False
@@ -229,7 +229,7 @@ class Worker:
         self._wake.set()
 
     async def _drain(self, client: PrefectClient) -> None:
-        """Wait for the runs in progress, then hand over those that have not ended."""
+        """Wait for the runs in progress, then hand over the unfinished ones."""
         if self._running and self._drain_seconds:
             self._say(f"Waiting up to {self._drain_seconds:g} s for {counted(len(self._running), 'run')}.")
         stopped = RunTerminated("Its worker was stopped.")
@@ -257,8 +257,8 @@ class Worker:
 def _in_turn(found: Sequence[FlowRun], free: int) -> list[FlowRun]:
     """Return runs in the order in which to take them: the earliest first.
 
-    All of the first `free` are begun now, so their order does not matter. Workers that each try them in another order
-    get in each other's way less, and so for those that follow.
+    All of the first `free` are begun now, so their order does not matter. Workers that try them in different orders
+    compete less with each other; the same holds for the runs that follow.
     """
     queue = sorted(found, key=lambda run: (run.expected_start_time or run.created or datetime.now(UTC), run.id))
     blocks = (queue[start : start + free] for start in range(0, len(queue), free))
@@ -267,7 +267,7 @@ def _in_turn(found: Sequence[FlowRun], free: int) -> list[FlowRun]:
 
 @contextmanager
 def serving(worker: Worker) -> Iterator[None]:
-    """Serve in a thread while the block runs. What has not ended then is scheduled again at once."""
+    """Serve in a thread while the block runs. Unfinished runs are then scheduled again at once."""
     with ThreadPoolExecutor(1, "worker") as thread:
         served = thread.submit(asyncio.run, worker.serve())
         served.add_done_callback(lambda ended: worker.say_end(ended.exception()))
@@ -320,14 +320,14 @@ def own_name() -> str:
 
 
 def process_of(name: str) -> tuple[str, int] | None:
-    """Return the host and the process id of a worker that named itself; None of another one."""
+    """Return the host and the process id from a worker's automatic name; None for other names."""
     own, _, where = name.partition(" ")
     host, _, pid = where.rpartition(" ")
     return (host, int(pid)) if own == _OWN and pid.isdecimal() else None
 
 
 def is_dead(name: str) -> bool:
-    """Whether a worker of this machine that named itself was killed, which the server notices only after a while."""
+    """Whether a worker of this machine with an automatic name was killed, which the server notices only later."""
     process = process_of(name)
     return process is not None and is_gone(*process)
 

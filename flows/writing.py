@@ -119,7 +119,7 @@ async def save_report(engine: Engine, run: ResearchState, report: Report) -> Non
 
 
 async def save_provenance(engine: Engine, run: ResearchState, report: Report) -> None:
-    """Save provenance.json: what is needed to check the run again, with the hash of every other file."""
+    """Save provenance.json: the data for checking the run again, with the hash of every other file."""
     phase("saving the evidence")
     folder = engine.run_folder
     names = [name for name in await engine.store.list(folder.folder) if name != PROVENANCE]
@@ -143,7 +143,7 @@ async def _draft(
     """Return the report before its claims are checked."""
     authority = {quality.source_id: trust(quality) for quality in scored.qualities}
     questions, steps, answered, unanswered_part, confidence = list[str](), list[StepCoverage](), Answered.yes, "", None
-    if engine.settings.mode is Mode.answer:  # how it was researched is in the plan and the notes
+    if engine.settings.mode is Mode.answer:  # the plan and the notes describe the research
         phase("writing the answer")
         written = await write_answer(run.memory, authority, texts, _engine=engine)
         run.spend(ANSWER.name, written.usage)
@@ -193,8 +193,8 @@ async def _sections(
 ) -> list[ReportSection]:
     """Write the sections and have their claims judged.
 
-    Where a model writes, the first section comes last, because it sums up the others as they were corrected; in
-    parallel execution it writes these side by side.
+    If a model writes, the first section comes last, because it sums up the corrected others; in parallel execution the
+    others are written side by side.
     """
     outline = outlined.outline
     positions = list(range(len(outline.sections)))
@@ -224,7 +224,7 @@ async def _sections(
 
 
 async def _tell_section(engine: Engine, section: ReportSection, number: int, of: int, position: int) -> None:
-    """Record a section as soon as it is written, for those who follow the run; its claims are not checked yet."""
+    """Record a section as soon as it is written, for followers of the run; its claims are not checked yet."""
     await engine.audit.record(
         AuditType.section_written,
         Role.reporter,

@@ -1,4 +1,4 @@
-"""The audit log on Prefect's side: what a person wants to know of each event is a sentence in the run's log."""
+"""The audit log on Prefect's side: each event becomes a sentence in the run's log."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class _Routine(logging.Filter):
 
 
 class _Suspended(logging.Filter):
-    """Makes Prefect's line on a run that waits for a person what it is: no error."""
+    """Lowers Prefect's log line about a run that waits for a person: it is not an error."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         if str(record.msg).startswith("Finished in state Suspended("):

@@ -1,8 +1,8 @@
-"""The claims of what was written: what they rest on, judged, corrected once, and checked.
+"""Judging the claims of written sections, correcting them once, and checking them.
 
-A sentence goes back to the writer only when the judge objects to it, alone and with the passages that decided; the
-rest of its section stays as it is. What the writer takes out is recorded, and what it leaves in against the judge is
-marked.
+A sentence goes back to the writer only when the judge objects to it, alone and with the passages that decided; the rest
+of its section stays as it is. Sentences that the writer removes are recorded, and sentences that it keeps against the
+judge are marked.
 """
 
 from __future__ import annotations
@@ -39,16 +39,14 @@ from fathom.text.plain import counted
 Passage = tuple[str, ShownPassage]
 """A passage behind the id of its source."""
 LASTING: frozenset[Kind] = frozenset(("table", "code"))
-"""What is corrected or marked, and never taken out: a row is missed by those below it."""
+"""Kinds that are corrected or marked, but never removed: other rows may refer to a row."""
 
 
 class Reviewer:
-    """Has the claims of one report judged, corrected and checked.
+    """Judges, corrects and checks the claims of one report.
 
-    Attributes:
-        asked: what the judge was asked so far, and its answers; no claim is judged twice.
-        removed: the sentences that were taken out.
-        usage: what the judge and the writer's corrections took, by role.
+    Attributes: asked: requests to the judge so far, and its answers; no claim is judged twice. removed: the sentences
+        that were removed. usage: usage of the judge and of the writer's corrections, by role.
     """
 
     def __init__(self, notes: Sequence[Note], texts: Sequence[StoredText], engine: Engine) -> None:
@@ -62,7 +60,7 @@ class Reviewer:
         self.usage = {JUDGE.name: Usage(), CORRECTION.name: Usage()}
 
     async def review(self, written: Sequence[ReportSection]) -> list[ReportSection]:
-        """Return some sections after their claims were judged, and the writer corrected those objected to."""
+        """Return some sections after their claims were judged, and the writer corrected the ones objected to."""
         sections = list(written)
         await self._judge(sections)
         if objections := self._objections(sections):
@@ -76,7 +74,7 @@ class Reviewer:
         return sections
 
     async def verify(self, report: Report) -> list[Claim]:
-        """Check every sentence of the report against the stored bytes; the judge is asked of what it has not seen."""
+        """Check every sentence of the report against the stored bytes; the judge is asked about unseen ones."""
         await self._judge(report.sections)
         credibility = {quality.source_id: quality.credibility for quality in report.qualities}
         return await asyncio.to_thread(check_claims, report, self._texts, credibility, settled(self.asked))
@@ -84,11 +82,11 @@ class Reviewer:
     async def _judge(
         self, sections: Sequence[ReportSection], corrected: Mapping[int, Mapping[Statement, Settled]] | None = None
     ) -> None:
-        """Have those claims judged that words do not settle and that were not judged yet.
+        """Judge the claims that words do not settle and that were not judged yet.
 
-        `corrected` are the objections by which sections were corrected: what is new there is shown their passages too.
-        Every claim is shown those by which claims that say a part of it were supported before, as the first section
-        sums up the others.
+        `corrected` holds the objections by which sections were corrected: new claims there are shown with the
+        objections' passages too. Every claim is also shown with the passages that supported earlier claims about a part
+        of it, as the first section sums up the others.
         """
         if not self._engine.settings.judges:
             return
@@ -119,7 +117,7 @@ class Reviewer:
         return answer, self._engine.model_for(JUDGE).model
 
     def _objections(self, sections: Sequence[ReportSection]) -> dict[int, dict[Statement, Settled]]:
-        """Return what the judge objects to, by section."""
+        """Return the judge's objections, by section."""
         judged = settled(self.asked)
         found: dict[int, dict[Statement, Settled]] = {}
         for statement in claims_of(sections):
@@ -129,7 +127,7 @@ class Reviewer:
         return found
 
     async def _corrected(self, section: ReportSection, found: Mapping[Statement, Settled]) -> tuple[str, list[str]]:
-        """Return a section as the writer corrects it, and the sentences that it takes out."""
+        """Return a section with the writer's corrections, and the sentences that it removes."""
         cited = cited_ids(section.markdown)
         shown = {one: await asyncio.to_thread(self._shown, one, said, cited) for one, said in found.items()}
         elsewhere = {one: await asyncio.to_thread(self._elsewhere, one, shown[one]) for one in found}
@@ -162,10 +160,10 @@ class Reviewer:
         return _taken_out(markdown, gone)
 
     def _shown(self, statement: Statement, said: Settled, cited: Sequence[str]) -> list[Passage]:
-        """Return the passages to correct a sentence by: those that decided, or else those that bear most on it.
+        """Return the passages for correcting a sentence: the deciding ones, or else the ones that bear most on it.
 
-        Behind them stand those that come nearest to what the judge did not find.
-        These are of the sources that its section cites, or of all that the notes quote where it cites none.
+        Passages closest to the part that the judge did not find follow. They come from the sources that the section
+        cites or, if it cites none, from all sources that the notes quote.
         """
         ids = [*statement.checked_against, *cited] or self._noted
         shown = said.shown or bearing_on(statement, ids, self._bearing)
@@ -173,10 +171,10 @@ class Reviewer:
         return _with_more(shown, missed)
 
     def _elsewhere(self, statement: Statement, shown: Sequence[Passage]) -> list[Passage]:
-        """Return what the run's other sources say on a sentence, for which its own may be the wrong ones.
+        """Return passages of the run's other sources on a sentence, which may cite the wrong ones.
 
-        First comes what other sentences with the same facts were supported by, then what bears on it by its words. Both
-        together have about twice the room of one claim that is judged again.
+        Passages that supported other sentences with the same facts come first, then passages that bear on it by its
+        words. Both together have about twice the room of one claim that is judged again.
         """
         others = set(self._noted).difference(statement.checked_against, (source_id for source_id, _ in shown))
         found = [
@@ -187,7 +185,8 @@ class Reviewer:
         return _with_more(found, bearing_on(statement, sorted(others), self._bearing))
 
     def _left(self, section: ReportSection, found: Mapping[Statement, Settled]) -> ReportSection:
-        """Return a section with what the judge still objects to marked, or removed if the settings say so."""
+        """Return a section with the sentences that the judge still objects to marked, or removed if the settings say
+        so."""
         said = counted(len(found), "sentence")
         run_logger().warning("The judge still objects to %s of the section %r", said, section.heading)
         verdicts = {statement.sentence: one.judgement.verdict for statement, one in found.items()}
@@ -201,7 +200,7 @@ class Reviewer:
 
 
 def _taken_out(markdown: str, sentences: Collection[str]) -> tuple[str, list[str]]:
-    """Return a section without some sentences, and these; the section as it is if nothing of it would be left."""
+    """Return a section without some sentences, and these sentences; the unchanged section if nothing would be left."""
     shorter = without(markdown, sentences)
     if not sentences or not claims_of([ReportSection(heading="", markdown=shorter)]):
         return markdown, []
@@ -209,7 +208,7 @@ def _taken_out(markdown: str, sentences: Collection[str]) -> tuple[str, list[str
 
 
 def _with_more(passages: Sequence[Passage], more: Iterable[Passage]) -> list[Passage]:
-    """Return passages, and behind them those of others whose words none of them has."""
+    """Return passages, followed by the other passages whose words none of them has."""
     said = " ".join(passage.text for _, passage in passages)
     return [*passages, *((source_id, passage) for source_id, passage in more if passage.text not in said)]
 
@@ -245,14 +244,14 @@ async def read_texts(engine: Engine, results: Iterable[ToolResult]) -> list[Stor
 async def score_retrieved(
     plan: Plan, notes: list[Note], found: list[Contradiction], _texts: Sequence[StoredText], _engine: Engine
 ) -> Scored:
-    """Score every source, and find contradictions besides those that the critic found."""
+    """Score every source, and find contradictions besides the critic's."""
     titles = {text.source.source_id: text.source.title for text in _texts}
     said = [
         Said(quoted, source_ids, titles.get(source_ids[0], "") if source_ids else "")
         for note in notes
         for quoted, source_ids in note.quotations()
     ]
-    # The critic was asked for those that matter; these were found by their words alone.
+    # The critic was asked for the important ones; these were found by their words alone.
     disagreeing = [one for one in find_contradictions(said) if not _is_change(one, _texts)]
     new = on_question(_engine.start.question, notes, disagreeing)
     contradictions = [*found, *(one for one in new if one not in found)]

@@ -1,17 +1,17 @@
 """What makes a run durable: the results of its calls, stored beside the artifacts as soon as each call has finished.
 
-A run consists of two kinds of tasks. Recorded ones ask the world - models, tools, the clock, the ledger - and their
-results are stored. Computed ones follow from these and from the run's settings; they are computed again when a run is
-resumed, which repeats no call. So what a call depends on is all that it is given, and no setting that it does not read
-can make a finished call be made again.
+A run consists of two kinds of tasks. Recorded tasks call the outside - models, tools, the clock, the ledger - and their
+results are stored. Computed tasks follow from these and from the run's settings; they are computed again when a run is
+resumed, which repeats no call. So a call depends only on its arguments, and a setting that it does not read cannot make
+a finished call run again.
 
 By default, a nested task's result is committed with its parent's transaction, so a killed step would repeat all of its
 finished calls. Each task here therefore makes its transaction eager, which the tasks inside inherit: however deep and
 in whatever process, each commits when it finishes. Results are stored under the artifact root, so that a process on any
 machine can resume the run.
 
-The distinction serves twice: inside `outside_prefect`, computed tasks run as the functions they are, and the caller
-says how recorded ones get their results. A replay reads those of its run.
+The distinction serves twice: inside `outside_prefect`, computed tasks run as plain functions, and the caller decides
+how recorded tasks get their results. A replay reads the recorded results of its run.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class StoredResults(WritableFileSystem):
 
     _block_type_name = "Fathom results"
     _block_type_slug = "fathom-results"
-    root: str  # the address of the store: all that goes along when a task is sent to another process
+    root: str  # the address of the store: the only value that is sent with a task to another process
     _store: ArtifactStore | None = PrivateAttr(None)
 
     @classmethod
@@ -180,7 +180,7 @@ _outside: ContextVar[Recorded | None] = ContextVar("fathom_outside_prefect", def
 
 @contextmanager
 def outside_prefect(recorded: Recorded) -> Iterator[None]:
-    """Run the tasks called inside without Prefect, and so without a server; recorded ones get their results so."""
+    """Run the tasks called inside without Prefect or a server; `recorded` provides the results of recorded ones."""
     token = _outside.set(recorded)
     try:
         yield
@@ -189,7 +189,7 @@ def outside_prefect(recorded: Recorded) -> Iterator[None]:
 
 
 def results_of(store: ArtifactStore, run_key: str) -> Recorded:
-    """Return a reader of the results that a run left in its store; it raises RecordMissing where there is none."""
+    """Return a reader of the results that a run left in its store; it raises RecordMissing if there is none."""
     results = _results_on(store)
 
     async def read(task: Task[Any, Any], inputs: Mapping[str, Any]) -> Any:
@@ -209,7 +209,7 @@ def run_logger() -> logging.Logger | logging.LoggerAdapter[logging.Logger]:
 
 
 class RunTask(Generic[P, R]):
-    """A Prefect task of a run, which `outside_prefect` does without Prefect.
+    """A Prefect task of a run, which `outside_prefect` runs without Prefect.
 
     Task runs have no tags: for each one, Prefect asks the server for a concurrency limit of every tag, and a local
     server on SQLite answers some of these with 503, which the client repeats only after two seconds (Prefect 3.8.8).
@@ -252,7 +252,7 @@ class RunTask(Generic[P, R]):
 
 
 def _eager(function: Callable[P, Awaitable[R]]) -> Callable[P, Awaitable[R]]:
-    """Let the tasks that a task calls commit when they finish, and not with it."""
+    """Let the tasks that a task calls commit when they finish, not when the calling task does."""
 
     @wraps(function)
     async def body(*args: P.args, **kwargs: P.kwargs) -> R:

@@ -1,4 +1,4 @@
-"""What Fathom tells of a run through Prefect's events, for automations, other programs and `--watch`.
+"""Fathom's Prefect events about a run, for automations, other programs and `--watch`.
 
 The resource of each is the flow run; its name says where the report is, because `prefect deployment run --watch` prints
 the name of an event's resource and no message of a state. `docs/watching.md` lists the payloads.
@@ -52,7 +52,7 @@ Log = logging.Logger | logging.LoggerAdapter[logging.Logger]
 
 @dataclass(frozen=True)
 class About:
-    """The run that an event is of."""
+    """The run of an event."""
 
     run_id: str
     question: str
@@ -60,7 +60,7 @@ class About:
 
     @classmethod
     def of(cls, start: RunStart) -> About:
-        """Return what every event of a run says."""
+        """Return the payload that all events of a run share."""
         return cls(start.run_id, start.query, watch_name(start.watch))
 
 
@@ -70,8 +70,8 @@ async def tell(event: str, about: About, place: str, payload: Payload) -> None:
     Args:
         event: its name.
         about: the run.
-        place: where to look, or what happened, in one line: the name of the event's resource.
-        payload: what is told beside the run and its deployment.
+        place: where to look, or what happened, in one line: the name of the event's resource. payload: data in addition
+            to the run and its deployment.
     """
     if flow_run.id:
         told = {**asdict(about), "deployment_id": str(deployment.id or ""), **payload}
@@ -87,19 +87,19 @@ def _emit(event: str, flow_run_id: str, place: str, payload: Payload) -> None:
 
 
 def for_slack(payload: Payload) -> dict[str, str]:
-    """Return the texts of a message to Slack. What a page says calls no channel there, and disguises no address."""
+    """Return the texts of a message to Slack. A page's text cannot mention a channel there or disguise an address."""
     return {name: str(payload.get(name, "")).translate(_PLAIN) for name in ("question", "text")}
 
 
 async def tell_start(start: RunStart) -> None:
-    """Tell that a run has begun."""
+    """Emit the event that a run has begun."""
     settings = start.settings
     payload = {"profile": settings.profile.value, "model": settings.role_models[Role.reporter].model}
     await tell(STARTED, About.of(start), start.query, payload)
 
 
 async def tell_waiting(start: RunStart, what: str, how: str) -> None:
-    """Tell that a run waits for a person to say something, and how to answer."""
+    """Emit the event that a run waits for a person, with instructions for answering."""
     said = f"It waits for somebody to say {what}: {how}"
     await tell(WAITING, About.of(start), said, {"asks": what, "answer": how, "text": said})
 
@@ -107,7 +107,7 @@ async def tell_waiting(start: RunStart, what: str, how: str) -> None:
 async def tell_end(
     engine: Engine, result: RunResult, report: Report | None, where: str, changes: Changes | None
 ) -> None:
-    """Tell how a run has ended and, of a watch, what changed; a retry that ends in the same way tells nothing again."""
+    """Emit the event of a run's ending, for a watch with the changes; a retry with the same ending emits nothing."""
     start = engine.start
     ended: dict[str, Any] = {
         "ending": result.status.value,
@@ -132,7 +132,7 @@ async def tell_end(
 async def _once(
     store: ArtifactStore, run_key: str, ended: Payload, told: Callable[[], Awaitable[None]], log: Log
 ) -> None:
-    """Tell an ending unless it was told. A store that fails is named in the log: telling twice is better than never."""
+    """Emit an ending unless it was emitted before. A store's failure is logged: emitting twice is better than never."""
     marker = f"{RESULTS}/{run_key}/told/{digest_of(json_bytes(ended))[:24]}.json"
     try:
         if await store.exists(marker):
@@ -147,7 +147,7 @@ async def _once(
 
 
 def changes_payload(changes: Changes, folder: str) -> dict[str, Any]:
-    """Return what changed as an event has it: the counts, and the first changes with both values and sources."""
+    """Return the changes as an event's payload: the counts, and the first changes with both values and sources."""
     return {
         "summary": summary_of(changes),
         "any": changes.any,
@@ -164,7 +164,7 @@ def changes_payload(changes: Changes, folder: str) -> dict[str, Any]:
 
 
 def text_of(ended: Payload, changes: Changes | None) -> str:
-    """Return what happened in a few lines for a person."""
+    """Return a summary of the event in a few lines for a person."""
     how = f"{ended['ending']}: {ended['reason']}" if ended["reason"] else ended["ending"]
     lines = [summary_of(changes) if changes else how.replace("_", " ")]
     for change in changes.changes[:MOST_CHANGES] if changes else []:
@@ -201,7 +201,7 @@ def _short(text: str) -> str:
 
 
 async def tell_failure(run: FlowRun, reason: str, store: ArtifactStore, run_key: str) -> None:
-    """Tell that a run failed with an error; a retry that fails in the same way tells nothing again."""
+    """Emit the event that a run failed with an error; a retry that fails in the same way emits nothing."""
     query, watch = (str(run.parameters.get(name) or "") for name in ("query", "watch"))
     about = About(str(run.id), query, watch_name(watch))
     reason = clean_line(reason)

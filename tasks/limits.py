@@ -17,7 +17,7 @@ from fathom.models import Model
 
 PREFIX = "fathom-"
 PER_MINUTE, AT_ONCE = "-per-minute", "-at-once"
-LEASE_SECONDS = 60.0  # after which the place of a request is free whose process was killed
+LEASE_SECONDS = 60.0  # seconds after which the place of a killed process's request is free
 PAUSE_SECONDS = 1.0
 MOST = 200  # limits that one request returns
 
@@ -47,10 +47,10 @@ async def read_limits() -> list[ProviderLimit]:
 
 
 async def set_limit(wanted: ProviderLimit) -> None:
-    """Create or change the limits of a provider; those that are None stay as they are.
+    """Create or change the limits of a provider; limits that are None stay as they are.
 
-    A rate is a bucket of one second's requests that fills again evenly, so that a minute never has more than it says
-    and that one second's.
+    A rate is a bucket of one second's requests that refills evenly, so that a minute never has more than the limit plus
+    one second's requests.
     """
     async with get_client() as client:
         if wanted.per_minute is not None:
@@ -78,7 +78,7 @@ async def remove_limits(provider: str) -> bool:
 class SharedTurns:
     """Makes requests wait for the limits that the server keeps: a `Turns` of `fathom.network`.
 
-    While the server does not answer, requests wait: a limit that others keep is not passed.
+    While the server does not answer, requests wait, so that a shared limit is never exceeded.
     """
 
     def __init__(self, limits: Sequence[ProviderLimit]) -> None:

@@ -70,13 +70,13 @@ async def _window(role: str, model: RoleModel, _engine: Engine) -> int | None:
 async def find_window(spec: RoleSpec[RequestT, AnswerT], engine: Engine) -> int | None:
     """Return how many tokens prompt and answer of a role may have together; None: not known, or without a model.
 
-    It is what was known when the run first asked: a resumed run and a replay make the same requests of it.
+    The result is recorded when the run first asks, so a resumed run and a replay make the same requests.
     """
     return await _window(spec.name, engine.model_for(spec), _engine=engine)
 
 
 async def ask(spec: RoleSpec[RequestT, AnswerT], request: RequestT, engine: Engine) -> tuple[AnswerT, Usage]:
-    """Ask a role and return its answer and what it used.
+    """Ask a role and return its answer and its usage.
 
     If an answer breaks the role's rules, the model is asked once more and told why. If that fails too, or none of the
     role's models is available, the extractive backend answers, and the usage says so. A model that never gave the role
@@ -100,7 +100,7 @@ async def ask(spec: RoleSpec[RequestT, AnswerT], request: RequestT, engine: Engi
 async def ask_overview(
     spec: RoleSpec[RememberingT, OverviewT], request: RememberingT, engine: Engine
 ) -> tuple[OverviewT, Usage]:
-    """Ask a role about the research as a whole; it may want some notes whole first, and is then asked once more.
+    """Ask a role about the research as a whole; it may first request some notes whole, and is then asked once more.
 
     Raises:
         ModelRejected: the provider will never accept the request.
@@ -119,7 +119,7 @@ async def answer_without_model(
     """Let the extractive backend answer for a role whose model failed; the usage says so, and why.
 
     Raises:
-        AnswerInvalid: it cannot.
+        AnswerInvalid: the backend cannot answer.
     """
     why = f"{spec.name}: answered without the model after {failure.code}"
     engine.warnings.warn(run_logger(), f"{why}: {failure.message}", why)
@@ -132,12 +132,12 @@ async def answer_without_model(
 async def _answer(
     spec: RoleSpec[RequestT, AnswerT], request: RequestT, model: RoleModel, engine: Engine
 ) -> tuple[AnswerT | Failure, Usage]:
-    """Return the model's first or second answer, or why there is none, and what it used."""
+    """Return the model's first or second answer, or why there is none, and its usage."""
     prompt = "" if model.model == EXTRACTIVE else prompt_hashes()[spec.name]
     invalid: InvalidAnswer | None = None
     usage = Usage()
     while True:
-        # A call without a model is no request: its task run would only cost time.
+        # A call without a model is not a request: its task run would only cost time.
         call = complete.quietly if model.model == EXTRACTIVE else complete
         completion = await call(spec.name, request, model, prompt, invalid, _engine=engine)
         if isinstance(completion, Failure):

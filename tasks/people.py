@@ -1,4 +1,4 @@
-"""What people say to a run, asked or not: recorded as soon as it is known, so that a resumed run hears the same."""
+"""People's replies and remarks to a run, recorded as soon as they are known, so that a resumed run gets the same."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from fathom.telemetry.progress import phase
 
 @recorded_task(name="reply", run_name="ask a person", shown=False)
 async def reply_to(asked: Asked, _ask: Callable[[Asked], Awaitable[Reply]]) -> Reply:
-    """Return what a person replied, whom `_ask` asks unless the reply is recorded."""
+    """Return a person's reply; `_ask` asks for it unless it is recorded."""
     return await _ask(asked)
 
 
 async def open_questions(query: str, _engine: Engine) -> tuple[list[OpenQuestion], Usage]:
-    """Return what to ask the person who asked, as far as the settings allow it, and what finding it out used."""
+    """Return the clarifying questions to the user, as far as the settings allow them, and the clarifier's usage."""
     wanted = _engine.settings.people.clarify
     if wanted is Clarify.never:
         return [], Usage()
@@ -39,17 +39,17 @@ async def open_questions(query: str, _engine: Engine) -> tuple[list[OpenQuestion
 
 @recorded_task(name="hear", run_name="read what people say", shown=False, absent=Heard())
 async def hear(round_number: int, known: int, closing: bool, more: bool, _engine: Engine) -> Heard:
-    """Return the remarks after those that are known, and whether somebody stopped the research.
+    """Return the remarks after the known ones, and whether somebody stopped the research.
 
-    When `closing`, nobody can say anything after this: the research ends or, if there are remarks and `more` is
-    possible, has one round more. So each remark is taken up or was refused.
+    When `closing`, no remark is accepted after this: the research ends or, if there are remarks and `more` is possible,
+    has one more round. So each remark is either taken up or refused.
     """
     while True:
         entries = await _engine.steering.entries()
         remarks = [entry.remark for entry in entries if entry.kind is Steer.tell][known:]
         stopped = stop_among(entries)
         kind = Steer.heard if more and remarks and not stopped else Steer.ended
-        # An earlier attempt may have been killed after it had said so.
+        # An earlier attempt may have been killed after it had closed the list.
         if not closing or any(entry.kind in (kind, Steer.ended) for entry in entries):
             return Heard(remarks=remarks, stopped=stopped)
         if await _engine.steering.add(

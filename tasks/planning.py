@@ -29,7 +29,7 @@ async def survey(query: str, settings: dict[str, JsonValue], _engine: Engine) ->
 
 @recorded_task(name="holdings", run_name="look for the words of the question")
 async def look_for_words(words: list[str], settings: dict[str, JsonValue], _engine: Engine) -> Catalogue:
-    """Return what the search tools can find, and which of the words is nowhere in it."""
+    """Return the holdings of the search tools, and the words that occur nowhere in them."""
     return await _engine.tools.holdings(words)
 
 
@@ -40,12 +40,12 @@ async def make_plan(
     draft: Plan | None = None,
     remark: str = "",
 ) -> Planned:
-    """Break the query into steps; or change a drafted plan as a person's remark asks.
+    """Break the query into steps, or change a drafted plan as a person's remark asks.
 
-    Those of a follow-up look for what the report before it lacks.
+    The steps of a follow-up look for parts that the earlier report lacks.
     """
     found = await survey(query, _engine.tools.settings, _engine=_engine)
-    phase("planning")  # after the documents, whose reading may have had a phase of its own
+    phase("planning")  # after the documents, since reading them may have had its own phase
     request = PlanRequest(
         query=query,
         today=_engine.start.today,
@@ -80,7 +80,7 @@ async def make_plan(
 
 
 def _scope(plan: Plan, engine: Engine) -> dict[str, JsonValue]:
-    """Return how the question was judged, and what the run works with for it."""
+    """Return the judgement of the question, and the scope of the run for it."""
     bounds = engine.settings.model_dump(mode="json", include={"max_steps", "depth", "breadth", "turns", "max_results"})
     return {"kind": plan.kind, "width": plan.width, "bounds": bounds}
 
@@ -94,7 +94,7 @@ def _earlier(start: RunStart) -> EarlierReport | None:
 async def reflect(
     plan: Plan, memory: Memory, remarks: list[Remark], round_number: int, max_follow_ups: int, _engine: Engine
 ) -> Reflected:
-    """Score the evidence, update the checklist and propose what the next round should find, `remarks` among it."""
+    """Score the evidence, update the checklist and propose steps for the next round, which also take up `remarks`."""
     known = memory.within(_engine.settings.max_context_tokens, _engine.start.question)
     request = ReflectRequest(
         query=_engine.question_for(CRITIC),

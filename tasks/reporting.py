@@ -35,7 +35,7 @@ async def make_outline(
     _texts: Sequence[StoredText],
     _engine: Engine,
 ) -> Outlined:
-    """Choose the report's sections; where one thing is asked there is one, which no model need think of."""
+    """Choose the report's sections; a simple question gets one section, for which no model is asked."""
     one = _engine.simple or (len(plan.steps) == 1 and plan.width is Width.narrow)
     if one and not plan.remarks and not _sections(_engine) and not _writes_without_model(OUTLINE, _engine):
         section = OutlinedSection(heading=plan.steps[0].title, focus=f"Answer the question: {_engine.start.question}")
@@ -72,7 +72,7 @@ async def write_section(
 ) -> Written:
     """Write the section at a position of the outline, from the notes of its steps and the briefs of the others.
 
-    The section that answers, which comes last where a model writes, sums up the `written` ones and the briefs.
+    The answering section, which comes last if a model writes, sums up the `written` ones and the briefs.
     Citations of anything but the notes' sources are removed.
     """
     section = outline.sections[position]
@@ -102,7 +102,7 @@ async def write_section(
 
 
 def _for_section(memory: Memory, notes: list[Note], sums_up: bool) -> Memory:
-    """Return what a section may draw on: its notes whole, and briefs of the rest; all briefs where it sums up."""
+    """Return the material of a section: its notes whole, and briefs of the rest; all briefs if it sums up."""
     if sums_up:
         return memory
     own = {note.artifact_file for note in notes}
@@ -136,7 +136,7 @@ def _writes_without_model(role: RoleSpec[Any, Any], engine: Engine) -> bool:
 def _passages(
     notes: Sequence[Note], focus: str, texts: Sequence[StoredText], role: RoleSpec[Any, Any], engine: Engine
 ) -> list[SourceText]:
-    """Return what the notes' sources say, in their own words: all of it without a model, which reads for nothing."""
+    """Return the texts of the notes' sources: all of them without a model, since reading then costs nothing."""
     cited = noted(notes)
     read = [text.source_text() for text in texts if text.source.source_id in cited]
     if _writes_without_model(role, engine):

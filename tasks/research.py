@@ -1,4 +1,4 @@
-"""One step of the plan: decide, call tools, compress what they return, and decide again."""
+"""One step of the plan: decide, call tools, compress their outputs, and decide again."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ async def research_step(
     _reading: Reading,
     _engine: Engine,
 ) -> StepOutcome:
-    """Research one step, given what is known so far, and the calls made and texts read that show what is not worth it.
+    """Research one step, given the notes so far, and the earlier calls and texts that are not worth repeating.
 
     Pages that steps of the same `_reading` find at first are read once.
     """
@@ -99,12 +99,12 @@ class _StepResearch:
         self._deciding = self._compressing = Usage()
 
     async def outcome(self, reading: Reading) -> StepOutcome:
-        """Decide, call tools and compress until nothing is left to ask."""
+        """Decide, call tools and compress until no call is left."""
         engine, step = self._engine, self._step
         cut, stopped, brief = False, None, None
         if engine.earlier and not self._reads_for_nothing:
             self._before = await noted_before(_engine=engine)
-        before = 1 if engine.start.parent else 0  # turns of a follow-up that only look at what the earlier run has read
+        before = 1 if engine.start.parent else 0  # turns of a follow-up that only search the earlier run's texts
         for turn in range(turns := before + engine.settings.turns):
             checked = await check_budget(step, turn, bool(self._memory.notes or self._notes), _engine=engine)
             allowance, stopped = checked.allowance, checked.stopped
@@ -142,7 +142,7 @@ class _StepResearch:
         )
 
     async def _read(self, results: Sequence[ToolResult], reading: Reading, *, narrow: bool) -> None:
-        """Compress results, except what was read before or another step reads; take over what is noted of that."""
+        """Compress results, except texts that were read before or that another step reads; take over their notes."""
         step = self._step
         fresh = _fresh(results, self._calls)
         await reading.found(step, itertools.chain.from_iterable(fresh))
@@ -193,9 +193,9 @@ class _StepResearch:
 
 
 def _fresh(results: Sequence[ToolResult], calls: Sequence[Call]) -> list[list[str]]:
-    """Return the keys of the texts that each result brings first; of a source that one has whole, only that text.
+    """Return the keys of the texts that each result brings first; of a source with a whole text, only that text.
 
-    `calls` are those that the step has made before.
+    `calls` holds the step's earlier calls.
     """
     read = {source.key for call in calls for source in call.result.sources}
     full = {s.source_id for result in (*results, *(call.result for call in calls)) for s in result.sources if s.full}
@@ -209,7 +209,7 @@ def _fresh(results: Sequence[ToolResult], calls: Sequence[Call]) -> list[list[st
 
 @recorded_task(name="earlier notes", run_name="read the notes of the earlier run", shown=False, absent=NotedBefore())
 async def noted_before(_engine: Engine) -> NotedBefore:
-    """Return what the earlier run has noted: it may be gone when the follow-up is replayed."""
+    """Return the earlier run's notes, recorded because that run may be gone when the follow-up is replayed."""
     if not _engine.earlier:
         return NotedBefore()
     return NotedBefore.of(*await _engine.earlier.noted())
@@ -219,7 +219,7 @@ async def noted_before(_engine: Engine) -> NotedBefore:
 async def check_budget(step: PlanStep, turn: int, notes: bool, _engine: Engine) -> Checked:
     """Ask the ledger how much research may still do, and whether a person has stopped it.
 
-    The answer is stored, so that a resumed run decides alike.
+    The answer is stored, so that a resumed run decides the same.
     """
     level, total = _engine.ledger.level, _engine.ledger.total
     if level >= WARN_FROM:
@@ -239,7 +239,7 @@ async def check_budget(step: PlanStep, turn: int, notes: bool, _engine: Engine) 
 
 
 def _look_back(step: PlanStep) -> list[ToolCall]:
-    """Return the calls that search what the earlier run has read, one for each query of a step."""
+    """Return the calls that search the earlier run's texts, one for each query of a step."""
     return [ToolCall(tool=EarlierRunTool.name, input=query) for query in step.queries or [step.title]]
 
 
@@ -252,7 +252,7 @@ async def _run_calls(
     *,
     down: set[str],
 ) -> list[ToolResult]:
-    """Make the calls of one decision together, then those that their results ask for: stand-ins and follow-ups.
+    """Make the calls of one decision together, then the calls that their results require: stand-ins and follow-ups.
 
     Calls are numbered before anything runs, so the artifacts' names do not depend on which finishes first.
     """
@@ -279,7 +279,8 @@ async def _with_stand_ins(
 ) -> list[ToolResult]:
     """Ask, for each search that failed, other tools of its domains one after another, until one has answered.
 
-    A call that the step has made already is not made again. What was taken over is no failure of the run.
+    A call that the step has made already is not made again. A failure with a stand-in's answer is not a failure of the
+    run.
     """
     known = {result.call: result for result in (*made, *results)}
     for failed in [result for result in results if result.failed]:
@@ -301,8 +302,8 @@ async def decide_calls(
 ) -> Decided:
     """Decide which calls come next; no calls means that the step is done.
 
-    The first are the planner's queries, for which nobody is asked. Then the researcher decides, where one of them found
-    nothing useful or so much was noted that it is worth a brief. `down` are tools that rest; after the `last` decision
+    The first calls are the planner's queries, for which no model is asked. Then the researcher decides, if one of them
+    found nothing useful or the notes are long enough for a brief. `down` holds resting tools; after the `last` decision
     the researcher is not asked again.
     """
     offered = _engine.tools.for_step(step, _engine.start.question, down)
@@ -334,9 +335,9 @@ async def decide_calls(
 
 
 def _is_answered(request: ResearchRequest, engine: Engine) -> bool:
-    """Whether a model need not be asked: each query of the planner brought a useful note, and no brief is due.
+    """Whether no model need be asked: each query of the planner brought a useful note, and no brief is due.
 
-    The critic sees what a step lacks nevertheless. In a follow-up, a look at what the earlier run has read came first.
+    The critic still sees the gaps of the step. In a follow-up, the search of the earlier run's texts came first.
     """
     if engine.start.parent or engine.model_for(RESEARCHER).model == EXTRACTIVE:
         return False
@@ -344,13 +345,13 @@ def _is_answered(request: ResearchRequest, engine: Engine) -> bool:
 
 
 def _is_planned(request: ResearchRequest) -> bool:
-    """Whether the first calls of a step are its queries; not where tools of another kind would never have a turn."""
+    """Whether the first calls of a step are its queries; not if tools of another kind would then never have a turn."""
     others = [name for name in request.tools if name.startswith(PREFIX) and name not in request.searching]
     return bool(not request.tried and request.step.queries and request.searching and not (request.last and others))
 
 
 def _brief(step: PlanStep, notes: Sequence[Note], answer: ResearchAnswer) -> Brief | None:
-    """Return the brief that stands for some notes of a step; None if there is none, or it is no shorter than they."""
+    """Return the brief that replaces some notes of a step; None if there is none, or it is no shorter than they."""
     if not answer.brief or count_tokens(answer.brief) >= sum(note.tokens for note in notes):
         return None
     return Brief(step_id=step.step_id, text=answer.brief, files=[note.artifact_file for note in notes])

@@ -1,4 +1,4 @@
-"""What the tasks return to the flow: an answer and what it used."""
+"""The results that tasks return to the flow: an answer and its usage."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Planned(Model):
 
 
 class Checked(Model):
-    """What the ledger said, and who stopped the research, if anybody did. `narrow`: little of an output is read."""
+    """The ledger's allowance, and who stopped the research, if anybody did. `narrow`: little of an output is read."""
 
     allowance: Allowance
     narrow: bool = False
@@ -38,14 +38,14 @@ class Checked(Model):
 
 
 class Heard(Model):
-    """What people said."""
+    """Remarks of people."""
 
     remarks: list[Remark] = []
     stopped: Remark | None = None
 
 
 class Decided(Model):
-    """The next tool calls of a step, none when it is done; and its brief, once nobody decides for it any more."""
+    """The next tool calls of a step, none when it is done; and its brief, after its last decision."""
 
     calls: list[ToolCall]
     usage: Usage
@@ -53,7 +53,7 @@ class Decided(Model):
 
 
 class Compressed(Model):
-    """A note, or none when the output was not useful, or when all that is in it was noted before.
+    """A note, or none if the output was not useful, or if everything in it was noted before.
 
     `narrowed_tokens`: raw tokens that the compressor was not shown; `reused`: files of earlier notes that serve the
     step; `useless`: keys of the texts that were read whole and had nothing.
@@ -90,7 +90,7 @@ class Written(Model):
 
 
 class Scored(Model):
-    """How good the sources are, and where they contradict each other."""
+    """The quality of the sources, and their contradictions."""
 
     qualities: list[SourceQuality]
     contradictions: list[Contradiction]

@@ -16,7 +16,7 @@ MOST_LEAD = 300  # characters of the first sentence of a note or a section
 
 
 def sentence_of(event: AuditEvent) -> str:
-    """Return what happened, for a person."""
+    """Return an event as a sentence for a person."""
     write = _SENTENCES.get(event.type)
     return write(event.action, event.details) if write else event.action
 

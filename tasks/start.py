@@ -54,7 +54,7 @@ async def first_day() -> str:
 
 @recorded_task(name="seconds", run_name="read the clock", shown=False)
 async def seconds_worked(run_id: str, _engine: Engine) -> float:
-    """Return for how many seconds the run has been worked on; `run_id` makes it a record of this run."""
+    """Return the seconds of work on the run; `run_id` makes the value a record of this run."""
     return round(_engine.ledger.seconds, 1)
 
 
@@ -81,7 +81,7 @@ async def begin_follow_up(
     query: str, settings: ResearchSettings, parent: Parent, _artifacts: str, _environment: Environment, _watch: str
 ) -> RunStart:
     """Begin a run that follows up on another one, with that run's settings where none are given."""
-    # Of a form that was filled in, which has null in its empty boxes, what has its default is not given.
+    # In a submitted form, which has null in its empty boxes, fields with their defaults count as not given.
     is_form = any(getattr(settings, name) is None for name in settings.model_fields_set - {"artifacts"})
     given = settings.model_dump(exclude_unset=True, exclude_none=True, exclude_defaults=is_form)
     settings = ResearchSettings.model_validate(parent.settings_with(given))
@@ -159,14 +159,14 @@ async def claim_folder(
 
 
 class Offers(Model):
-    """What the MCP servers of a run offered when it began."""
+    """The offers of a run's MCP servers when it began."""
 
     offers: list[OfferedTools]
 
 
 @recorded_task(name="mcp servers", run_name="ask the MCP servers for their tools")
 async def ask_servers(tools: list[str], _engine: Engine) -> Offers:
-    """Ask the servers of the chosen tools what they offer."""
+    """Ask the servers of the chosen tools for their offers."""
     servers = _engine.tools.servers
     offers = await servers.offers() if servers else []
     if servers and not (servers.tools(offers) or _engine.tools.searching):
@@ -176,7 +176,7 @@ async def ask_servers(tools: list[str], _engine: Engine) -> Offers:
 
 
 async def take_up_servers(engine: Engine) -> None:
-    """Offer the researcher the tools of MCP servers; those that cannot be had are named in the log and the report.
+    """Offer the researcher the tools of MCP servers; unavailable ones are named in the log and the report.
 
     Raises:
         InvalidInput: the run is resumed, and a server has changed since it began or is not configured here.
@@ -192,7 +192,7 @@ async def take_up_servers(engine: Engine) -> None:
 
 
 def _lacking(offers: Sequence[OfferedTools], unknown: Sequence[str]) -> list[str]:
-    """Return why tools of MCP servers cannot be had, of which `unknown` are the allowed ones that none offers."""
+    """Return why tools of MCP servers are unavailable; `unknown` holds allowed tools that no server offers."""
     failed = [f"The tools of the MCP server {o.server} were not used: {o.failure}" for o in offers if o.failure]
     if unknown and not failed:
         return [f"These tools were allowed, but no MCP server offers them: {', '.join(unknown)}."]

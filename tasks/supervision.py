@@ -1,10 +1,10 @@
-"""Watches over a run from inside its own process, and asks Prefect whether it was cancelled.
+"""Supervises a run from inside its own process, and asks Prefect whether it was cancelled.
 
 It keeps the run's lease, and stops the work when the run is cancelled, another process takes it over, the server is
 gone, or the process is terminated. Requests in flight are dropped; everything that has finished is stored already.
 
-The Prefect server is asked whether runs of this process were cancelled: by one thread, in one request for all. A run
-that asked by itself, three times a second, would cost the server 11 ms each time.
+One thread asks the Prefect server whether runs of this process were cancelled, in one request for all. If each run
+asked by itself, three times a second, each request would cost the server 11 ms.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Supervision:
     """An async context manager around the body of a flow, on the store of the run's results.
 
     The lease records the run's parameters, without the secrets that the scrubber knows. It outlives the process for up
-    to `lease_seconds`. `how` tells a person how to continue a run that was stopped.
+    to `lease_seconds`. `how` tells a person how to continue a stopped run.
 
     A run that must stop ends with Prefect's `Abort`, caused by the FathomError that says why. Prefect then proposes no
     state, so that the one set here remains.
@@ -179,7 +179,7 @@ def stop(run_ids: Sequence[UUID], reason: FathomError) -> None:
 
 
 async def cancelled(client: PrefectClient, run_ids: Sequence[UUID]) -> list[UUID]:
-    """Return the runs among these that are cancelled or are to be, 200 of them at most.
+    """Return the runs among these, at most 200, that are cancelled or being cancelled.
 
     Raises:
         TimeoutError: the server is too slow.

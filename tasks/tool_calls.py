@@ -1,4 +1,4 @@
-"""One tool call, and the note that is made from its output."""
+"""One tool call, and the note made from its output."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ from fathom.text.parsed import parse
 from fathom.text.plain import counted
 from fathom.text.tokens import count_tokens
 
-LEAST_INPUT_TOKENS = 500  # of raw output in a request, however small the window
+LEAST_INPUT_TOKENS = 500  # least tokens of raw output in a request, however small the window
 NARROWED = "Only the most relevant parts of the output were read."
-NOTE_SHARE = 0.75  # of the longest answer, which the note may fill with what is asked of it
+NOTE_SHARE = 0.75  # share of the longest answer that the note may fill
 MOST_SUMMARY = 1_500  # characters of a note's summary in the audit log
 
 
@@ -47,8 +47,8 @@ async def call_tool(
 ) -> ToolResult:
     """Make one tool call, the step's `number`-th of its tool, and store its whole raw output before anything reads it.
 
-    `settings` are those that tools read.
-    A call that fails for good is a result without sources: the coverage table shows why, and nothing is stored.
+    `settings` holds the settings that tools read. A call that fails for good is a result without sources: the coverage
+    table shows why, and nothing is stored.
     """
     began = time.monotonic()
     with tool_span(call.tool) as span:
@@ -133,8 +133,9 @@ async def compress(
         fresh: the keys of its texts that are to be read.
         also: steps for which the same texts were found, and which do not read them themselves.
         known: notes by the keys of texts that were read for earlier steps; where they bear on this one they are reused.
-        before: what the run has noted that this one follows up on; the note of this call takes over what bears on it.
-        useless: texts that had nothing for earlier steps; what surely has nothing for this one either is not read.
+        before: the notes of the earlier run of a follow-up; the note of this call takes over relevant parts.
+        useless: texts that had nothing for earlier steps; texts that surely have nothing for this one either are not
+            read.
         narrow: one request reads the best passages of a long output, because little of the budget is left.
     """
     if not fresh:
@@ -182,7 +183,7 @@ async def compress(
 
 
 async def _asked(request: CompressRequest, spread: Shown, engine: Engine) -> tuple[list[CompressAnswer], Usage]:
-    """Return what the compressor answers to the requests over which the texts are spread."""
+    """Return the compressor's answers to the requests over which the texts are spread."""
     requests = [
         request.model_copy(update={"texts": some, "page_tokens": _page_tokens(some, engine)})
         for some in spread.requests
@@ -194,7 +195,7 @@ async def _asked(request: CompressRequest, spread: Shown, engine: Engine) -> tup
 
 
 async def _told(grounded: Grounded, engine: Engine) -> Note:
-    """Return a note with its size, and put on record what it says and what was left out of it."""
+    """Return a note with its size, and record its contents and the bullets that were left out."""
     if grounded.dropped:
         dropped, lines = counted(len(grounded.dropped), "line"), "".join(f"\n- {line}" for line in grounded.dropped)
         run_logger().warning("%s of the note left out, not found in the sources:%s", dropped, lines)
@@ -215,12 +216,12 @@ async def _told(grounded: Grounded, engine: Engine) -> Note:
 
 
 def _taken_over(before: NotedBefore, texts: Mapping[str, SourceText], steps: Sequence[PlanStep]) -> dict[str, Note]:
-    """Return the notes of an earlier run, by the keys of their texts, that say what these texts have for some steps."""
+    """Return the notes of an earlier run, by the keys of their texts, that cover these texts for some steps."""
     return {key: note for key, text in texts.items() if (note := before.bearing(text, steps))}
 
 
 def _answers(taken: Mapping[str, Note], texts: Mapping[str, SourceText]) -> list[CompressAnswer]:
-    """Return what notes, given by the keys of their texts, say of these texts, as the compressor answers."""
+    """Return the parts of notes, given by the keys of their texts, about these texts, as answers of the compressor."""
     notes = {note.artifact_file: note for note in taken.values()}
     ids = {file: [texts[key].source_id for key, n in taken.items() if n.artifact_file == file] for file in notes}
     kept = [about(note, ids[file]) for file, note in notes.items()]
@@ -235,14 +236,14 @@ def _worth_reading(
 
 
 def _unquoted(texts: Sequence[SourceText], answer: CompressAnswer) -> list[str]:
-    """Return the keys of the texts from which an answer says nothing; none if it names no source at all."""
+    """Return the keys of the texts that an answer does not use; none if it names no source at all."""
     cited = {source_id for line in (answer.summary, *answer.extraction) for source_id in cited_ids(line)}
     silent = answer.is_useful and not cited
     return [] if silent else [text.source().key for text in texts if text.source_id not in cited]
 
 
 def _page_tokens(texts: Sequence[SourceText], engine: Engine) -> int:
-    """Return how many tokens a note may take for each source, so that it fits the answer of a model."""
+    """Return the tokens that a note may take for each source, so that it fits the answer of a model."""
     most = int(NOTE_SHARE * engine.model_for(COMPRESSOR).max_tokens)
     sources = {text.source_id for text in texts}
     return min(engine.settings.compression.summary_tokens, max(1, most // max(1, len(sources))))
@@ -251,7 +252,7 @@ def _page_tokens(texts: Sequence[SourceText], engine: Engine) -> int:
 async def serving(
     result: ToolResult, noted: Mapping[str, Sequence[Note]], step: PlanStep, engine: Engine
 ) -> list[Note]:
-    """Return the notes, given by the keys of their texts, that say what a call found for a step."""
+    """Return the notes, given by the keys of their texts, that cover the findings of a call for a step."""
     if not any(source.key in noted for source in result.sources):
         return []
     stored = await engine.run_folder.read(result.artifact_file, result.sources)
@@ -262,7 +263,7 @@ async def serving(
 def _bearing(
     known: Mapping[str, Sequence[Note]], texts: Mapping[str, SourceText], steps: Sequence[PlanStep]
 ) -> dict[str, Note]:
-    """Return for each text, by its key, the first of its notes that says what it has for some steps."""
+    """Return for each text, by its key, the first of its notes that covers its content for some steps."""
     return {key: note for key, notes in known.items() if key in texts and (note := bearing(notes, texts[key], steps))}
 
 
@@ -272,7 +273,7 @@ def _parse(texts: list[SourceText]) -> None:
 
 
 def _grounded(step: PlanStep, result: ToolResult, answer: CompressAnswer, texts: list[SourceText]) -> Grounded:
-    """Return the note of an answer, without bullets that are not in the texts."""
+    """Return the note of an answer, without bullets that the texts do not support."""
     note = Note(
         step_id=step.step_id,
         **answer.model_dump(),
@@ -285,7 +286,7 @@ def _grounded(step: PlanStep, result: ToolResult, answer: CompressAnswer, texts:
 
 
 async def _spread(request: CompressRequest, *, narrow: bool, engine: Engine) -> Shown:
-    """Choose what requests to the compressor show of the texts: all of them as far as a few requests hold them.
+    """Choose the parts of the texts that requests to the compressor show: everything, if a few requests can hold it.
 
     The extractive backend reads everything, which is free, and selects passages itself.
     """

@@ -1,4 +1,4 @@
-"""What the Prefect UI shows of a run: its tags, its plan, its report or why there is none, and its sources."""
+"""A run's page in the Prefect UI: its tags, its plan, its report or why there is none, and its sources."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from fathom.report.quotations import escaped
 from fathom.tasks.durable import current_run_id, run_logger
 from fathom.text.plain import counted
 
-PLAN_SECONDS = 10.0  # between two changes of the plan's table, but for the last
+PLAN_SECONDS = 10.0  # seconds between two changes of the plan's table, except for the last
 
 
 class Display:
@@ -60,7 +60,7 @@ class Display:
         self._tag({settings.profile.value, settings.role_models[Role.reporter].model})
 
     def plan(self, plan: Plan, now: Collection[str]) -> None:
-        """Show the plan as a table, and how far it is; later changes appear in the same table.
+        """Show the plan as a table with its progress; later changes appear in the same table.
 
         `now` are the ids of the steps that are being researched.
         """
@@ -89,17 +89,17 @@ class Display:
         self._later(lambda: self._put("research-sources", "table", table, "### Sources of the report"))
 
     def refusal(self, markdown: str, folder: str) -> None:
-        """Show why there is no report, and where to find what was read."""
+        """Show why there is no report, and where to find the texts that were read."""
         text = f"{markdown}\nAll that was read: {_copyable(folder)}"
         self._later(lambda: self._put("research-report", "markdown", text, "Why there is no report"))
 
     def changes(self, changes: Changes, page: str) -> None:
-        """Show what changed since the run before, and the place of its own page."""
+        """Show the changes since the previous run, and the place of the changes page."""
         place = f"To open in a browser: {_copyable(page)}"
         self._later(lambda: self._put("research-changes", "markdown", render_changes(changes), place))
 
     def end(self, ending: Ending) -> None:
-        """Tag the flow run with how it ended."""
+        """Tag the flow run with its ending."""
         self._tag({ending.value})
 
     def _later(self, drawing: Callable[[], Awaitable[object]]) -> None:
@@ -131,7 +131,7 @@ class Display:
             self._drawn[key] = created.id
 
     def _tag(self, tags: set[str]) -> None:
-        """Add tags to the flow run, and remove that of the ending of an earlier attempt."""
+        """Add tags to the flow run, and remove the tag of an earlier attempt's ending."""
         self._tags |= tags
         run_id, now = UUID(current_run_id()), sorted(self._tags)
         self._later(lambda: _tag(run_id, now))

@@ -1,4 +1,4 @@
-"""Asking a service over HTTP: one request, what its failures mean, further attempts, and XML."""
+"""Requests to services over HTTP: one request, the meaning of its failures, retries, and XML."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ATTEMPT_SECONDS = 30.0
 FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 30.0
 
-# What reading raises when an answer is no JSON or XML, or of another shape.
+# Errors of reading an answer that is not JSON or XML, or has another shape.
 _UNREADABLE = (ValueError, TypeError, AttributeError, LookupError, ArithmeticError, SyntaxError, RecursionError)
 _FEWER = "lower max_results, or check the address of the service"
 
@@ -36,7 +36,7 @@ class _Request(TypedDict, total=False):
 async def get(service: str, url: str, read: Callable[[httpx.Response], T], **request: Unpack[_Request]) -> T:
     """Make one GET request to a service and read its answer; a ValueError in `read` means that it is unreadable.
 
-    `headers` are sent beside the User-Agent; `remedies` say by status what the user can do about a refusal.
+    `headers` are sent besides the User-Agent; `remedies` holds by status the user's remedy for a refusal.
 
     Raises:
         ToolError: the request failed; the class says whether trying again can help.
@@ -74,7 +74,7 @@ async def _request(
 
 
 def limited_client(**options: Any) -> httpx.AsyncClient:
-    """Return a client whose answers are limited while they arrive; the options are those of httpx.
+    """Return a client whose answers are limited while they arrive; it takes the options of httpx.
 
     In `service_errors`, an answer of more than `MAX_BYTES`, on the wire or unpacked, is a ToolRejected.
     """
@@ -92,7 +92,7 @@ async def _limit(response: httpx.Response) -> None:
 
 @contextmanager
 def service_errors(service: str) -> Iterator[None]:
-    """Raise as a `ToolError` what goes wrong in the block when a service is asked and its answer read."""
+    """Raise failures of the block's request to a service, or of reading the answer, as a `ToolError`."""
     import httpx
 
     try:
@@ -111,9 +111,10 @@ def service_errors(service: str) -> Iterator[None]:
 def raise_status(
     service: str, status: int, headers: Mapping[str, str], detail: str = "", remedies: Mapping[int, str] | None = None
 ) -> None:
-    """Raise what the status of an answer means, unless it is 200. The names of its headers are in lower case.
+    """Raise the error for the status of an answer, unless it is 200.
 
-    `detail` is what it says about the failure; `remedies` say by status what the user can do about a refusal.
+    The names of its headers are in lower case. `detail` is the answer's own message; `remedies` holds by status the
+    user's remedy for a refusal.
 
     Raises:
         ToolError: the class says whether trying again can help.
@@ -139,8 +140,7 @@ async def retrying(
 ) -> T:
     """Make up to three attempts of 30 seconds each, 1 and 2 seconds or the service's Retry-After apart.
 
-    Each waits for its turn at the provider, if one is named, and for what `pace` waits for; no wait counts as an
-    attempt's time.
+    Each waits for its turn at the provider, if one is named, and for `pace`; waits do not count as an attempt's time.
 
     Raises:
         ToolError: trying again cannot help, the attempts are used up, or Retry-After is more than 30 seconds.
@@ -172,7 +172,7 @@ def parse_xml(data: bytes) -> Any:
     """Return the root element (`lxml.etree`) of a document.
 
     Raises:
-        ValueError: it is no XML, or declares entities of its own, which no service has reason to do.
+        ValueError: it is not XML, or declares its own entities, for which no service has a reason.
     """
     from lxml import etree
 
@@ -188,6 +188,6 @@ def parse_xml(data: bytes) -> Any:
 
 
 def text_of(element: Any, path: str, namespaces: dict[str, str] | None = None) -> str:
-    """Return the text of the first element at a path, with that of the elements inside it; nothing if there is none."""
+    """Return the text of the first element at a path, nested elements included; nothing if there is none."""
     found = element.find(path, namespaces or {})
     return "" if found is None else "".join(found.itertext())

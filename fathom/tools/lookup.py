@@ -1,4 +1,4 @@
-"""Looking something up in a public service: what every such tool does, so that its own file has only what is its own.
+"""Looking something up in a public service: the shared part of all such tools, so that each file has only its own.
 
 A source is one file with one subclass of `LookupTool`. It declares, beside what every tool declares:
 
@@ -78,7 +78,7 @@ def _those_readable(records: list[Any]) -> list[Any]:
 
 
 Records = Annotated[list[Annotated[T, WrapValidator(_readable)]], AfterValidator(_those_readable)]
-"""The records of an answer; those of another shape are left out, unless all are."""
+"""The records of an answer; records of another shape are left out, unless all have one."""
 
 
 class LookupTool(Tool):
@@ -87,7 +87,7 @@ class LookupTool(Tool):
     service: str
     address: str
     seconds_between: float = 1.0
-    keyed_seconds_between: float | None = None  # with a key, where that allows more
+    keyed_seconds_between: float | None = None  # with a key, if that allows more
     at_once: int = 4
     joins: tuple[str, ...] = ()
     searches = network = fetchable = True
@@ -134,14 +134,14 @@ class LookupTool(Tool):
         return found.model_copy(update={"results": kept})
 
     async def holdings(self, words: Sequence[str]) -> Holdings:
-        """Return where it searches; what is there, nobody knows."""
+        """Return the place of its search; the holdings are unknown."""
         return Holdings(tool=self.name, where=[self.service])
 
     async def ask(self, path: str, read: Callable[[httpx.Response], T], **parameters: str | int) -> T:
-        """Make one request when it is its turn, if need be again, and read its answer.
+        """Make one request when it is its turn, with retries, and read its answer.
 
         Raises:
-            ToolError: it failed; the class says how.
+            ToolError: the request failed; the class says how.
         """
         headers = {"User-Agent": self.name_given, **self.headers()}
         sent = {name: value for name, value in parameters.items() if value != ""}
@@ -161,15 +161,15 @@ class LookupTool(Tool):
 
     @property
     def name_given(self) -> str:
-        """The name under which the service is asked, with the address of who asks if that is set."""
+        """The user agent for the service, with the contact address if that is set."""
         return user_agent(self.contact)
 
     def headers(self) -> Mapping[str, str]:
-        """Return what the service wants in headers, such as a key."""
+        """Return headers that the service requires, such as a key."""
         return {}
 
     def rest(self, seconds: float) -> None:
-        """Let all runs leave the service alone for some seconds, as its answer asked."""
+        """Make all runs pause requests to the service for some seconds, as its answer asked."""
         self._pace.rest(seconds)
 
     @asynccontextmanager
@@ -185,7 +185,7 @@ class LookupTool(Tool):
             raise ToolRateLimited(error.message, next_step=self.setup, retry_after=error.retry_after) from error
 
     def _permitted(self, text: SourceText) -> SourceText:
-        """Return a text without the address of its full text where the user's rules do not let that be read."""
+        """Return a text without the address of its full text if the user's rules forbid reading it."""
         known = text.reference
         if not known or admitted(text.model_copy(update={"url": known.full_text or text.url}), self._rules):
             return text
@@ -195,7 +195,7 @@ class LookupTool(Tool):
         words = words_of(query)
         pages: list[WebPage] = []
         for given in dict.fromkeys(join.join(words) for join in self.joins) or [query]:
-            with service_errors(self.service):  # also for what `find` makes of answers
+            with service_errors(self.service):  # also for errors of `find` while reading answers
                 pages = await self.find(given, self._wanted)
             if pages:
                 break
@@ -207,14 +207,14 @@ class LookupTool(Tool):
 
 
 def words_of(query: str) -> list[str]:
-    """Return the words of a query by which something is found: without any service's syntax, and no function words."""
+    """Return the search words of a query, without any service's syntax and without function words."""
     words = [word for word in _WORD.findall(query) if word not in _OPERATORS]
     telling = [word for word in words if word.lower() not in ENGLISH or (word.isupper() and len(word) > 1)]
     return (telling or words or [query])[:MOST_WORDS]
 
 
 def doi_address(doi: str) -> str:
-    """Return the address of a work that has a DOI, as `clean_doi` gives it; of a preprint on arXiv its page there."""
+    """Return the address of a work by its DOI, as `clean_doi` returns it; for a preprint on arXiv its page there."""
     preprint = doi.removeprefix("10.48550/arxiv.")
     return f"https://doi.org/{quote(doi, safe=_IN_PATHS)}" if preprint == doi else f"https://arxiv.org/abs/{preprint}"
 
@@ -226,7 +226,7 @@ def _without_nulls(data: Any) -> Any:
 
 
 def _described(page: WebPage, score: float) -> WebPage:
-    """Return a page with its score; one without a text says at least what the service knows of it."""
+    """Return a page with its score; without a text, it gets at least the service's description."""
     if page.excerpt or page.whole:
         return page.model_copy(update={"score": score})
     known = page.reference or Bibliographic()

@@ -1,4 +1,4 @@
-"""Web pages as vendors and readers deliver them, and what a tool returns of them."""
+"""Web pages as vendors and readers deliver them, and a tool's output made from them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _finite(score: object) -> float:
 
 
 Score = Annotated[float, BeforeValidator(_finite)]
-"""A vendor's score; what is not a finite number counts as 0."""
+"""A vendor's score; values that are not finite numbers count as 0."""
 
 
 def _text(text: str) -> str:
@@ -37,13 +37,13 @@ _LONGEST_FIELD = 300  # characters
 
 
 def clean_doi(doi: str) -> str:
-    """Return a DOI without a prefix and in lower case, in which all its spellings agree; nothing for what is none."""
+    """Return a DOI without a prefix and in lower case, in which all its spellings agree; nothing if it is not a DOI."""
     found = _DOI.match(clean_line(doi)[:_LONGEST_FIELD])
     return found[1].lower() if found else ""
 
 
 def _clean_reference(reference: Bibliographic | None) -> Bibliographic | None:
-    """Return a reference fit to store and show; None where it says nothing."""
+    """Return a reference that is fit to store and show; None if it is empty."""
     if not reference:
         return None
     authors = [clean_line(author)[:_LONGEST_FIELD] for author in reference.authors[:_MOST_AUTHORS]]
@@ -71,7 +71,7 @@ class WebPage(BaseModel):
     excerpt: Annotated[str, AfterValidator(_text)] = ""
     whole: Annotated[str, AfterValidator(_text)] = ""
     reference: Annotated[Bibliographic | None, AfterValidator(_clean_reference)] = (
-        None  # of a work that a catalogue describes
+        None  # the catalogue's description of a work
     )
     fields: dict[str, str] = {}  # of its header, for a page that was read
     kept_since: str = Field("", exclude=True)  # ISO 8601, UTC; for a page from the cache
@@ -82,7 +82,7 @@ class _Kept(BaseModel):
 
 
 async def remembered(cache: TimedCache, key: str, ask: Callable[[], Awaitable[list[WebPage]]]) -> list[WebPage]:
-    """Return the pages kept under a key, else ask for them and keep them; an empty answer is not kept."""
+    """Return the pages cached under a key, else request and cache them; an empty answer is not cached."""
     if kept := cache.load(key, _Kept):
         since = cache.since(key)
         return [page.model_copy(update={"kept_since": since}) for page in kept.pages]
@@ -111,9 +111,9 @@ async def read_each(
 
 
 def output(pages: Sequence[WebPage], failures: Sequence[ToolFailure] = ()) -> ToolOutput:
-    """Return a tool's output made of pages; those without a web address or a text, and repeated ones, are left out.
+    """Return a tool's output made of pages; pages without a web address or a text, and repeated ones, are left out.
 
-    It is as old as its oldest page that came from the cache.
+    Its age is the age of its oldest page from the cache.
     """
     first: dict[str, WebPage] = {}
     for page in pages:

@@ -1,7 +1,7 @@
 """Paying for searches and pages: a request is reserved in the run's budget before it is sent, like a call to a model.
 
-Few vendors say in an answer what it cost, so a request counts as what its vendor's price list says, also when the
-answer never came or could not be read. One that the vendor refused (HTTP 4xx) costs nothing.
+Few vendors state the cost in an answer, so a request counts at the price in the vendor's list, even if the answer never
+came or could not be read. A request that the vendor refused (HTTP 4xx) costs nothing.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from fathom.models import Charge
 
 T = TypeVar("T")
 Price = Decimal | None
-"""The most that a request costs in US dollars; None when it is not known."""
+"""The maximum cost of a request in US dollars; None when it is not known."""
 
 _receipt: ContextVar[list[Charge] | None] = ContextVar("fathom_receipt", default=None)
 
 
 @contextmanager
 def receipt() -> Iterator[list[Charge]]:
-    """Yield what the paid requests that are answered inside the block cost."""
+    """Yield the charges of the paid requests that are answered inside the block."""
     charges: list[Charge] = []
     token = _receipt.set(charges)
     try:
@@ -44,7 +44,7 @@ class SearchBudget:
     def price(self, vendor: str, listed: Price, *, search: bool = True) -> Price:
         """Return the price of a search by a vendor, the user's or else the listed one, or of a page that it reads.
 
-        Whose searches cost the user nothing, such as those of a free plan, reads pages for nothing too.
+        A vendor whose searches cost the user nothing, as in a free plan, reads pages for nothing too.
         """
         own = self._prices.get(vendor)
         return Decimal(str(own)) if own is not None and (search or not own) else listed
@@ -52,7 +52,7 @@ class SearchBudget:
     async def pay(
         self, what: str, price: Price, ask: Callable[[], Awaitable[T]], cost: Callable[[T], Decimal] | None = None
     ) -> T:
-        """Make one request, when its price fits into what is left; `cost` tells from the answer what it cost.
+        """Make one request if its price fits into the remaining budget; `cost` returns the cost from the answer.
 
         Raises:
             BudgetExceeded: it does not fit, and no reservation could become free.

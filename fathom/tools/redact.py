@@ -1,4 +1,4 @@
-"""Takes personal data out of what tools read before it is stored: e-mail addresses, IBANs, card and phone numbers."""
+"""Removes personal data from tools' outputs before they are stored: e-mail addresses, IBANs, card and phone numbers."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Which tools and search vendors there are, also of other packages, and which of them a run may use.
+"""The tools and search vendors, including other packages', and the choice of the ones that a run may use.
 
-Tools and search vendors of other packages, which register them in the entry-point group `fathom.tools`. They are
-looked up when tools are first needed, so that no command waits for what it does not use. A package that cannot be
-loaded takes no command with it: it is named where someone looks for it.
+Other packages register tools and search vendors in the entry-point group `fathom.tools`. They are looked up when tools
+are first needed, so that no command waits for tools that it does not use. A package that cannot be loaded makes no
+command fail: `fathom doctor` names it, and so does an error about its tool.
 """
 
 from __future__ import annotations
@@ -60,12 +60,12 @@ VENDORS = (
     "fathom.tools.search.perplexity:Perplexity",
     "fathom.tools.search.jina:Jina",
 )
-DEFAULT = "default"  # in the settings: the tools that a run uses by itself, beside others that are named
+DEFAULT = "default"  # in the settings: the tools that a run uses by itself, in addition to named ones
 
 
 @dataclass(frozen=True)
 class Registry:
-    """The tools and the search vendors, each as `module:class`, and those of other packages after them."""
+    """The tools and the search vendors, each as `module:class`, followed by other packages' tools and vendors."""
 
     tool_classes: tuple[str, ...] = TOOLS
     vendor_classes: tuple[str, ...] = VENDORS
@@ -99,7 +99,7 @@ class Registry:
         return list(dict.fromkeys(tool.group for tool in self.tools.values() if tool.group))
 
     def meant(self, name: str) -> list[type[Tool]]:
-        """Return the tools that a name of a tool or group in the settings means; none if there is no such name."""
+        """Return the tools for which a name of a tool or group in the settings stands; none for an unknown name."""
         return [tool for tool in self.tools.values() if name in names_of(tool)]
 
     def wanted(self, names: Sequence[str] | None) -> Sequence[type[SearchVendor]]:
@@ -111,7 +111,7 @@ class Registry:
         return named(names, self.vendors) if names else [one for one in self.vendors if not one.only_named]
 
     def configured_by(self, tool: type[Tool], search: Sequence[str] | None = None) -> Sequence[type[Configurable]]:
-        """Return what configures a tool, where the search vendors may be named; one of them is enough."""
+        """Return the classes whose variables configure a tool; one configured class is enough."""
         return self.wanted(search) if tool.by_vendors else [tool]
 
     def is_configured(self, tool: type[Tool], environment: Environment, search: Sequence[str] | None = None) -> bool:
@@ -134,10 +134,10 @@ def configured_tools(
     *,
     follow_up: bool = False,
 ) -> list[str]:
-    """Return the names of the tools a run may use: those asked for, else all that are configured and useful.
+    """Return the names of the tools a run may use: the ones asked for, else all that are configured and useful.
 
-    A group stands for those of its tools that are configured, `default` for what a run uses that asks for none.
-    A `follow_up` has those of its own in any case.
+    A group stands for its configured tools, `default` for the tools of a run that asks for none. A `follow_up` gets the
+    tools for follow-ups in any case.
 
     Raises:
         InvalidInput: a tool that is asked for does not exist or is only for a follow-up, or a variable or a host to
@@ -179,7 +179,8 @@ def configured_tools(
 def names_of(tool: type[Tool]) -> set[str]:
     """Return the names by which settings choose a tool.
 
-    A source of some domains is chosen by its own: it needs no key, so every question would be sent to it.
+    A source of some domains is used only if its own name is given: it needs no key, so otherwise every question would
+    be sent to it.
     """
     return {tool.name, tool.group or (tool.name if tool.domains or tool.follows else DEFAULT)}
 
@@ -206,17 +207,17 @@ _NAME = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
 
 @dataclass(frozen=True)
 class Plugins:
-    """What other packages register. `packages` has the package of each tool or vendor by its name."""
+    """The tools and vendors of other packages. `packages` has the package of each by its name."""
 
     tools: list[type[Tool]] = field(default_factory=list)
     vendors: list[type[SearchVendor]] = field(default_factory=list)
     packages: dict[str, str] = field(default_factory=dict)
     broken: dict[str, str] = field(default_factory=dict)
-    """Why an entry cannot be used, by the entry's name, which of a tool is that of the tool."""
+    """The reason why an entry cannot be used, by the entry's name, which for a tool is the tool's name."""
 
 
 def load_plugins(taken: Collection[str]) -> Plugins:
-    """Load what is registered; `taken` are the names that Fathom itself uses."""
+    """Load the registered entries; `taken` holds the names that Fathom itself uses."""
     found = Plugins()
     for entry in sorted(entry_points(group=GROUP), key=lambda entry: (_package(entry), entry.name)):
         loaded, problem = _loaded(entry)
@@ -249,7 +250,7 @@ def _loaded(entry: EntryPoint) -> tuple[type[Tool] | type[SearchVendor] | None, 
 
 
 def _problem(entry: str, loaded: type[Tool] | type[SearchVendor], taken: Collection[str]) -> str:
-    """Return what is wrong with a class; empty if nothing is."""
+    """Return the error of a class; empty if there is none."""
     if missing := sorted(loaded.__abstractmethods__):
         return f"it has no method {', '.join(missing)}"
     needed = ("name", "description") if issubclass(loaded, Tool) else ("name",)

@@ -1,8 +1,8 @@
-"""The tools that a run has opened: what is offered for a step, how a call finds its tool, and stand-ins.
+"""The tools that a run has opened: the tools offered for a step, the tool of a call, and stand-ins.
 
-Which tools fit a step, which stand in for one that failed, and which are not asked any more. All of it follows from
-declarations, words and recorded results, so a replay decides as the run did. The design is the tool router of 001,
-section 7.3: words of a domain lead to its tools, everything else to the general ones.
+The choice of tools that fit a step, stand in for a failed one, or are not asked any more follows from declarations,
+words and recorded results, so a replay decides like the run. The design is the tool router of 001, section 7.3: words
+of a domain lead to its tools, everything else to the general ones.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from fathom.tools.registry import REGISTRY, Registry
 
 
 class Toolbox:
-    """The tools of one run. The scrubber takes secrets out of what they return; `redact`, personal data too.
+    """The tools of one run. The scrubber removes secrets from their outputs; `redact` removes personal data, too.
 
     `missing` holds the variables of the tools that cannot be called, because these are not set here.
     """
@@ -60,16 +60,16 @@ class Toolbox:
         self.settings = settings or {}
         """The settings that an output depends on."""
         self.offered: dict[str, str] = {}
-        """The tools the model may call, with what it is told about them."""
+        """The tools the model may call, with their descriptions for it."""
         self.searching: list[str] = []
-        """The names of those that take a search query."""
+        """The names of the tools that take a search query."""
         self._domains: dict[str, tuple[str, ...]] = {}
         self.specialised: list[str] = []
-        """The names of those that are for some subjects only."""
+        """The names of the tools for certain subjects only."""
         self.servers = servers
         """The MCP servers, whose tools are known once they were asked."""
         self.offers: list[OfferedTools] = []
-        """What the MCP servers offered when the run began."""
+        """The offers of the MCP servers when the run began."""
         self._add(tools)
 
     def _add(self, tools: Sequence[Tool]) -> None:
@@ -80,16 +80,16 @@ class Toolbox:
         self.specialised += [tool.name for tool in tools if tool.searches and tool.domains]
 
     def take_up(self, offers: Sequence[OfferedTools]) -> None:
-        """Take up the chosen tools of MCP servers from what these offered."""
+        """Take up the chosen tools of MCP servers from their offers."""
         if self.servers:
             self.offers = [*offers]
             self._add(self.servers.tools(offers))
 
     def for_step(self, step: PlanStep, query: str, resting: Collection[str] = ()) -> dict[str, str]:
-        """Return the tools to offer for a step, with what the model is told about them.
+        """Return the tools to offer for a step, with their descriptions for the model.
 
-        Of the searching ones, these are what the plan names for the step, else what fits the words of the step and of
-        the run's question; without those that rest, unless no other is left.
+        The search tools among them are the ones that the plan names for the step, else the ones that fit the words of
+        the step and of the run's question; resting tools are left out, unless no other is left.
         """
         text = " ".join((step.title, step.description, *step.queries, query))
         named = [name for name in self.searching if name in step.tools]
@@ -124,7 +124,7 @@ class Toolbox:
         return redacted(output) if self._redact else output
 
     async def aclose(self) -> None:
-        """End what the tools have started, and the connections to MCP servers."""
+        """End the processes that the tools have started, and the connections to MCP servers."""
         async with AsyncExitStack() as parts:
             if self._run:
                 parts.push_async_callback(self._run.aclose)
@@ -132,7 +132,7 @@ class Toolbox:
                 parts.push_async_callback(self.servers.aclose)
 
     def follow_ups(self, results: Sequence[ToolResult]) -> list[ToolCall]:
-        """Return the calls that the results of one decision make necessary."""
+        """Return the calls that the results of one decision require."""
         calls = (tool.follow_up(results) for tool in self._tools.values())
         return [call for call in calls if call and call.tool in self._tools]
 
@@ -147,7 +147,7 @@ class Toolbox:
         return Survey.model_validate(each_text(found.model_dump(), redact)) if self._redact else found
 
     async def holdings(self, words: Sequence[str]) -> Catalogue:
-        """Return what the search tools can find, and which of some words is nowhere in it."""
+        """Return the holdings of the search tools, and the words that occur nowhere in them."""
         found = [await tool.holdings(words) for tool in self._tools.values()]
         return self._scrubber.model(Catalogue(holdings=[each for each in found if each]))
 
@@ -166,9 +166,9 @@ def open_toolbox(
 ) -> Toolbox:
     """Open the tools that the settings name. Nothing is read and no connection made before the first call.
 
-    The query is the run's question, which may name pages to fetch; the ledger is that of the run, which pays; `earlier`
-    is the run that it follows up on. `corpora` are the uploaded ones in the editions that it reads, `servers` the MCP
-    servers, where some are open already.
+    The query is the run's question, which may name pages to fetch; the run's ledger pays; `earlier` is the run that it
+    follows up on. `corpora` holds the uploaded corpora in the editions that it reads, `servers` the MCP servers, if
+    some are open already.
     """
     search = settings.search
     run = RunContext(
@@ -203,17 +203,17 @@ def open_toolbox(
 
 
 STAND_INS = 3  # tools that are asked in place of one that failed
-MOST_FAILURES = 2  # calls of a tool in a row that may fail in a run, each after attempts of its own
+MOST_FAILURES = 2  # consecutive calls of a tool that may fail in a run, each after its own attempts
 
 Domains = Mapping[str, Sequence[str]]
 """Tools by name, each with the domains that it declares; one that fits everything declares none."""
 
 
 def fitting(tools: Domains, text: str) -> list[str]:
-    """Return the tools for a text: those that fit everything, then those of its domains, the closest first.
+    """Return the tools for a text: general tools, then tools of its domains, the closest first.
 
-    A text that is about no domain of any of them leaves the choice to whoever reads it: all of them are returned, those
-    of many domains before those of few.
+    If a text is about no domain of any tool, the choice is left to its reader: all tools are returned, tools of many
+    domains before tools of few.
     """
     about = domains_of(text, {domain for declared in tools.values() for domain in declared})
 
@@ -227,7 +227,7 @@ def fitting(tools: Domains, text: str) -> list[str]:
 
 
 def domains_of(text: str, domains: Iterable[str]) -> set[str]:
-    """Return the domains that a text is about; of one that is not in `domains.toml`, its words."""
+    """Return the domains that a text is about; a domain that is not in `domains.toml` is matched by its own words."""
     language = language_of([text])
     said = frozenset(terms(text, language))
     entries = {domain: _entries(language).get(domain) or [frozenset(terms(domain, language))] for domain in domains}
@@ -245,10 +245,10 @@ def _entries(language: Language) -> Mapping[str, Collection[frozenset[str]]]:
 
 
 def stand_ins(domains: Sequence[str], others: Domains) -> list[str]:
-    """Return which of the other searching tools to ask in place of one that failed: the closest first, the web last.
+    """Return the other search tools to ask in place of one that failed: the closest first, the web last.
 
-    What fits everything has no stand-in: `web_search` goes from vendor to vendor by itself, and nothing else finds what
-    is in the user's documents.
+    General tools have no stand-in: `web_search` goes from vendor to vendor by itself, and nothing else finds what is in
+    the user's documents.
     """
     own = set(domains)
     closeness = {tool: len(own & set(its)) / len(own | set(its)) for tool, its in others.items() if own & set(its)}

@@ -1,1 +1,1 @@
-"""Runs: found, read, listed, judged, started, resumed, answered, steered and replayed, the same for every door."""
+"""Operations on runs: find, read, list, judge, start, resume, answer, steer and replay, for every interface."""

@@ -1,4 +1,4 @@
-"""Answering a run that waits for a person: what it asks, its form in Prefect's UI, and the one door for every answer.
+"""Answering a run that waits for a person: its question, its form in Prefect's UI, and the one path of every answer.
 
 The terminal, `fathom answer` and Prefect's UI all resume the flow run, and Prefect takes the first of them. Imports
 Prefect: call `fathom.flows.server.ensure_api` first.
@@ -32,7 +32,7 @@ from fathom.text.plain import clean_line, without_controls
 
 RESPONSE = "-response"
 ASKED = "-asked"
-"""The ends of the names under which the server keeps an answer and, beside Prefect's own schema, what is asked."""
+"""Suffixes of the names under which the server keeps an answer and, beside Prefect's own schema, the question."""
 
 
 _NEXT = "fathom runs lists the runs, and which of them wait"
@@ -40,7 +40,7 @@ _NEXT = "fathom runs lists the runs, and which of them wait"
 
 @dataclass(frozen=True)
 class Waiting:
-    """A run that waits for an answer. `complaint` says why the last one could not be used.
+    """A run that waits for an answer. `complaint` says why the last answer could not be used.
 
     `gone`: its process was killed while it waited, so it goes on only when it is resumed.
     """
@@ -53,13 +53,13 @@ class Waiting:
 
 
 def key_of(state: State[Any] | None) -> str:
-    """Return the beginning of the names under which the server keeps a question; empty when nothing is asked."""
+    """Return the prefix of the names under which the server keeps a question; empty when nothing is asked."""
     keyset = state.state_details.run_input_keyset if state and state.is_paused() else None
     return keyset["response"].removesuffix(RESPONSE) if keyset else ""
 
 
 async def read_input(client: PrefectClient, run_id: UUID, name: str) -> Any:
-    """Return what the server keeps under a name for a run; None if there is nothing."""
+    """Return the value that the server keeps under a name for a run; None if there is none."""
     try:
         return json.loads(await client.read_flow_run_input(run_id, name))
     except PrefectHTTPStatusError as error:
@@ -69,11 +69,10 @@ async def read_input(client: PrefectClient, run_id: UUID, name: str) -> Any:
 
 
 async def waiting(run_id: UUID) -> Waiting:
-    """Return what a run asks.
+    """Return the question of a run.
 
     Raises:
-        RunNotFound: the server does not know the run.
-        InvalidInput: it asks nothing.
+        RunNotFound: the server does not know the run. InvalidInput: the run asks nothing.
     """
     async with get_client() as client:
         flow_run = await _read(client, run_id)
@@ -132,10 +131,10 @@ _CHARS = 100_000  # of a report that the page shows
 
 
 def form_of(asked: Asked, complaint: str = "", typed: str = "") -> type[RunInput]:
-    """Return the form for what is asked, filled with what holds if nobody changes it.
+    """Return the form for a question, filled with the values that apply if nobody changes them.
 
-    `typed` is the text of a plan that could not be used. Prefect draws what is asked above the boxes, in the room that
-    they leave, so there are few of them.
+    `typed` is the text of a plan that could not be used. Prefect draws the question above the boxes, in the remaining
+    space, so there are few boxes.
     """
     fields = dict[str, Any]()
     for number, question in enumerate(asked.questions, 1):
@@ -155,7 +154,7 @@ def form_of(asked: Asked, complaint: str = "", typed: str = "") -> type[RunInput
 
 
 def described(asked: Asked, complaint: str = "") -> str:
-    """Return what is asked as Markdown."""
+    """Return the question as Markdown."""
     parts = [f"**{escaped(complaint)}**"] if complaint else []
     parts += [f"**Question:** {escaped(clean_line(asked.query))}"]
     match asked.matter:
@@ -173,7 +172,7 @@ def described(asked: Asked, complaint: str = "") -> str:
 
 
 def values_of(reply: Reply) -> dict[str, Any]:
-    """Return a reply as it would be filled in."""
+    """Return a reply in the form's values."""
     values: dict[str, Any] = {f"answer_{n}": answer for n, answer in enumerate(reply.answers, 1)}
     values |= {"plan": as_yaml(reply.plan)} if reply.plan else {}
     values |= {"remark": reply.remark} if reply.remark else {}
@@ -181,10 +180,10 @@ def values_of(reply: Reply) -> dict[str, Any]:
 
 
 def reply_of(asked: Asked, values: Mapping[str, Any]) -> Reply:
-    """Return what was filled in as a reply; its time is left open.
+    """Return the submitted form as a reply; its time is left open.
 
     Raises:
-        InvalidInput: it cannot be used; the message says why.
+        InvalidInput: the form cannot be used; the message says why.
     """
     stop, by = bool(values.get("stop")), clean_line(str(values.get("by") or "")) or IN_UI
     if stop:

@@ -1,4 +1,4 @@
-"""Stored runs looked at again: checked, and compared."""
+"""Checking and comparing stored runs."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from fathom.storage.store import REPORT, ArtifactStore
 
 
 class Ended(NamedTuple):
-    """A run that has ended, and its result; None if that cannot be read."""
+    """A run that has ended, and its result; None if the result cannot be read."""
 
     run: StoredRun
     result: RunResult | None
 
 
 async def side_of(run: StoredRun) -> ComparedRun:
-    """Return a finished run as it is compared; one that ended without a report has nothing to compare but that.
+    """Return a finished run for a comparison; without a report, only its ending can be compared.
 
     Raises:
         NoReport: the run has not finished.

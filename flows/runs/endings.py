@@ -1,4 +1,4 @@
-"""The state in which a finished run is left, and what it says of how the run ended.
+"""The Prefect state of a finished run, and its message on how the run ended.
 
 Its name is one of Prefect's own, because the UI's filters and automations know no others. How the run ended is the
 first word of its message.
@@ -26,14 +26,14 @@ def ended(result: RunResult) -> State[RunResult]:
 
 
 async def result_in(state: State[Any]) -> RunResult:
-    """Return the result in the state of a run of this process, or raise what it failed with."""
+    """Return the result in the state of a run of this process, or raise the run's error."""
     result = await state.aresult(raise_on_failure=ending_in(state.message) is None)
     assert isinstance(result, RunResult)
     return result
 
 
 def whereabouts(result: RunResult) -> str:
-    """Return a line that says where the report is, or what was read for a run that has none."""
+    """Return a line with the place of the report or, without one, of the texts that were read."""
     return f"Report: {page(result)}" if result.report else f"No report; what was read: {result.artifacts}"
 
 
@@ -43,7 +43,7 @@ def page(result: RunResult) -> str:
 
 
 async def tell_failure(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -> None:
-    """Tell that a run failed with an error, as a hook of its flow; one that only has no report told that itself."""
+    """Report that a run failed with an error, as a hook of its flow; a run without a report has done so itself."""
     if ending_of(state) is None:
         reason = (state.message or "").partition("\n")[0]
         await events.tell_failure(flow_run, reason, *place(str(flow_run.id), flow_run.parameters))

@@ -1,4 +1,4 @@
-"""A run, found by its id: what Prefect and the store know of it. Imports Prefect."""
+"""Finding a run by its id, in Prefect and in the store. Imports Prefect."""
 
 from __future__ import annotations
 
@@ -35,12 +35,11 @@ _PAGE = 200  # the most that the server returns at once
 
 @dataclass(frozen=True)
 class KnownRun:
-    """A run, by what the store and Prefect know of it.
+    """A run, as the store and Prefect know it.
 
-    Attributes:
-        stored: what the store has; of a run without files yet, what its flow run was given.
+    Attributes: stored: the store's record; for a run without files yet, the parameters of its flow run.
         flow_run: None if Prefect has forgotten the run; in a list also once it has ended.
-        state: in a list, how it ended if Prefect knows that.
+        state: in a list, its ending if Prefect knows it.
         created: ISO 8601 in UTC, down to the microsecond, so that its text can be ordered.
     """
 
@@ -53,7 +52,7 @@ class KnownRun:
 
     @classmethod
     def of_flow_run(cls, store: ArtifactStore, flow_run: FlowRun) -> KnownRun:
-        """Return a run by what Prefect alone knows of it."""
+        """Return a run from Prefect's record alone."""
         run_id, given = str(flow_run.id), flow_run.parameters
         return cls(
             StoredRun.of_parameters(store, run_id, result_key(run_id, given.get("run_key")), given),
@@ -65,7 +64,7 @@ class KnownRun:
 
     @property
     def run_id(self) -> str:
-        """Its id, that of its flow run."""
+        """Its id, which is also its flow run's."""
         return self.stored.run_id
 
     @property
@@ -85,7 +84,7 @@ class KnownRun:
 
 
 async def find_run(store: ArtifactStore, run_id: str) -> KnownRun:
-    """Return the run of an id, whole and in lower case.
+    """Return the run with an id, which must be complete and in lower case.
 
     Raises:
         RunNotFound: neither Prefect nor the store knows it, or it is in another store.
@@ -125,9 +124,9 @@ def no_run(run_id: str) -> RunNotFound:
 
 
 async def find_flow_run(name: str, stored: Sequence[StoredRun] = ()) -> FlowRun:
-    """Return what Prefect knows of the run with an id, the beginning of one or a name, or of runs found in a store.
+    """Return Prefect's record of the run with an id, the prefix of an id or a name, or of runs found in a store.
 
-    A run that waits for a person is found however old it is, any other by its beginning if it is among the latest.
+    A run that waits for a person is found however old it is, any other run by a prefix only if it is among the latest.
 
     Raises:
         RunNotFound: Prefect knows none.
@@ -144,7 +143,7 @@ async def find_flow_run(name: str, stored: Sequence[StoredRun] = ()) -> FlowRun:
         chosen = (
             [run for run in known if is_prefix(name, str(run.id))]
             or [run for run in known if run.name == name]
-            or (again[:1] if len(stored) == 1 else again)  # of one that was started again, the last time
+            or (again[:1] if len(stored) == 1 else again)  # for a run that was started again, the last time
         )
         if len(chosen) > 1:
             raise several(name, [str(run.id) for run in chosen])
@@ -177,17 +176,17 @@ async def _with_id(store: ArtifactStore, run_id: str) -> StoredRun | None:
 
 
 class Finder:
-    """Finds runs for many who ask for the same one at the same moment, as listeners do that come back together."""
+    """Finds runs for many simultaneous requests for the same run, as from listeners that reconnect together."""
 
     def __init__(self, store: ArtifactStore) -> None:
         self._store = store
         self._asking: dict[str, asyncio.Task[KnownRun]] = {}
 
     async def find(self, run_id: str) -> KnownRun:
-        """Return the run of an id, perhaps as it was for somebody who has asked a moment ago.
+        """Return the run of an id, perhaps as it was for a request a moment ago.
 
         Raises:
-            RunNotFound: as `find_run` does.
+            RunNotFound: as for `find_run`.
         """
         task = self._asking.get(run_id)
         if task is None:

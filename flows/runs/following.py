@@ -1,4 +1,4 @@
-"""Follow-ups: the run that a question follows up on, what is taken over from it, and the runs that follow a run."""
+"""Follow-ups: the earlier run of a question, the settings taken over from it, and the runs that follow a run."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from fathom.tools.mcp.configuration import PREFIX
 from fathom.tools.mcp.servers import allowed_tools
 from fathom.tools.registry import REGISTRY, configured_tools
 
-ANSWER_CHARS = 4_000  # of the earlier report's answer, that the planner is told
+ANSWER_CHARS = 4_000  # characters of the earlier report's answer that the planner is told
 MOST_GAPS = 10
 _OWN = ("artifacts", "fetch_allow_hosts", "people", "template")
 """Settings that are not taken over: a run from elsewhere does not say which private hosts may be read, whoever asks now
@@ -33,11 +33,10 @@ may sit elsewhere, and a follow-up asks for what is missing, not for all that a 
 
 
 async def find_parent(store: ArtifactStore, reference: str) -> Parent:
-    """Return the run of a store that a reference means, as `parent_of` does.
+    """Return the run of a store that a reference means, in the form of `parent_of`.
 
     Raises:
-        RunNotFound: there is none.
-        InvalidInput: there are several, or it is in another store.
+        RunNotFound: there is none. InvalidInput: there are several, or the run is in another store.
     """
     root, name = locate(reference.strip(), store.address())
     if root != store.address():
@@ -91,10 +90,11 @@ async def parent_of(found: StoredRun) -> Parent:
 
 
 def taken_over(run: RunManifest) -> dict[str, Any]:
-    """Return the settings of a run that a follow-up has unless it is given others; not those that its profile implies.
+    """Return the settings of a run that a follow-up has unless it is given others, without the ones that its profile
+    implies.
 
-    Tools are taken over where the run had others than it would choose now, and as far as they are configured: a
-    question that was kept to some documents stays there.
+    Tools are taken over if the run had different tools than it would choose now, and as far as they are configured: a
+    question that was restricted to some documents stays restricted.
     """
     environment = Environment.read()
     # What is left out of a dump where it has no value is a setting too.
@@ -123,9 +123,9 @@ def taken_over(run: RunManifest) -> dict[str, Any]:
 
 
 async def name_follow_ups(store: ArtifactStore, folder: str) -> None:
-    """Have the page of the run in a folder name the runs that followed it and have a report, the earliest first.
+    """List the runs that followed a run and have a report in the run's page, the earliest first.
 
-    The list is no part of what the run found: `fathom verify` checks the page without it.
+    The list is not part of the run's findings: `fathom verify` checks the page without it.
     """
     named: list[FollowUp] | None = None
     while True:  # two that end together would each know of the other only now

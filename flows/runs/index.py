@@ -1,10 +1,10 @@
-"""The index of a store's runs: what their manifests say, read once and then as far as it is new.
+"""The index of a store's runs: their manifests, read once and then only if they are new.
 
-It is no second truth. `.runs/index.json.gz` holds what `run.json` of each run said and when that was read. Whatever
-changes which runs a store has leaves a note in `.runs/changed` first, and what was noted since is read again. On a
-local disk the folders are listed each time. In an object store a list of 10,000 folders is 20 requests, so that is
-done every `LISTED_SECONDS`, and when a run is not found: other programs may have copied or removed folders. Who shows
-a run reads its own files (`RunIndex.now`). Without the index, or with a damaged one, all manifests are read again.
+The index is only a copy. `.runs/index.json.gz` holds the contents of each `run.json` and the time when it was read.
+Processes that add or remove runs leave a note in `.runs/changed` first, and noted places are read again. On a local
+disk the folders are listed each time. In an object store a list of 10,000 folders is 20 requests, so that is done every
+`LISTED_SECONDS`, and when a run is not found: other programs may have copied or removed folders. Who shows a run reads
+its own files (`RunIndex.now`). Without the index, or with a damaged one, all manifests are read again.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ INDEX = ".runs/index.json.gz"
 LISTED_SECONDS = 900.0
 """How old the list of folders in an object store may be."""
 SETTLED_SECONDS = 120.0
-"""After a note, its change is made, and the clocks of machines differ by less: what was read before is read again."""
+"""Seconds after a note within which its change is made and clocks may differ: places read before are read again."""
 KEPT_SECONDS = 3_600.0
 """How long notes are kept: longer than anybody takes to read and write the index."""
-WORTH_SAVING = 8  # runs that were read anew
+WORTH_SAVING = 8  # number of runs that were read anew
 _WORTH_A_WORD = 200
 
 
 class _Row(NamedTuple):
-    """A place in the store, when it was read, and the run there; without a question it is no run, but a batch."""
+    """A place in the store, the time it was read, and the run there; without a question it is not a run but a batch."""
 
     place: str
     read: float  # seconds since the epoch; 0: always again
@@ -62,7 +62,7 @@ class _Stored(BaseModel):
 
 
 class RunIndex:
-    """The runs of one store. `say` is told why reading takes long."""
+    """The runs of one store. `say` is called with the reason if reading takes long."""
 
     def __init__(self, store: ArtifactStore, say: Callable[[str], object] = lambda line: None) -> None:
         self._store = store
@@ -100,7 +100,7 @@ class RunIndex:
         return [run for place, run in self._runs.items() if run.whole and place not in taken]
 
     async def now(self, run: StoredRun) -> StoredRun | None:
-        """Return a run as its own files say; None if it is gone, or another run has its place."""
+        """Return a run from its own files; None if it is gone, or another run has its place."""
         place = run.files.folder
         await self._look(place)
         found = self._runs.get(place)
@@ -122,7 +122,7 @@ class RunIndex:
                 self._runs[row.place] = StoredRun(self._store, row.place if _is_folder(row.place) else "", *row[2:])
 
     async def _notes(self) -> list[tuple[str, float]]:
-        """Return the places that changed, and when."""
+        """Return the places that changed, with the times."""
         found: list[tuple[str, float]] = []
         for name in await self._store.list(CHANGED):
             at, _, place = name.partition("~")
@@ -145,7 +145,7 @@ class RunIndex:
         return {f"{RESULTS}/{run.run_key}" for run in self._runs.values() if run.folder}
 
     async def _look(self, place: str) -> None:
-        """Read what is at a place."""
+        """Read the run at a place."""
         async with self._readers:
             at = time()
             run = await (read_manifest(self._store, place) if _is_folder(place) else self._begun(place))
@@ -176,7 +176,7 @@ class RunIndex:
             await self._store.write(INDEX, data)
             for start in range(0, len(old), REMOVED_AT_ONCE):
                 await self._store.remove_all([note_path(*note) for note in old[start : start + REMOVED_AT_ONCE]])
-        except StoreError as error:  # who may only read has all runs nevertheless
+        except StoreError as error:  # a process with read access only still has all runs
             self._say(f"The index of runs cannot be stored: {error.message}")
 
 

@@ -1,4 +1,4 @@
-"""The list of runs that a terminal shows: those in the artifact store and those that Prefect knows."""
+"""The list of runs that a terminal shows: the runs of the artifact store and of Prefect."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ async def latest(store: ArtifactStore, limit: int, say: Callable[[str], object] 
     ordered = sorted(lines.values(), key=lambda line: line.started, reverse=True)
     rows: list[RunRow] = []
     at = 0
-    while at < len(ordered) and len(rows) < limit:  # again for those that are gone
+    while at < len(ordered) and len(rows) < limit:  # again if runs are gone
         piece, at = ordered[at : at + limit - len(rows)], at + limit - len(rows)
         rows += [row for row in await asyncio.gather(*(_row(index, line) for line in piece)) if row]
     return rows
@@ -75,7 +75,7 @@ async def _of_prefect(store: ArtifactStore, limit: int, stored: dict[str, _Line]
 
 
 async def _row(index: RunIndex, line: _Line) -> RunRow | None:
-    """Return a line with its state now; None if the run is gone."""
+    """Return a line with its present state; None if the run is gone."""
     run, flow_run = line.run, line.flow_run
     try:
         result = await run.files.result() if run.folder else None

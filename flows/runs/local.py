@@ -1,4 +1,4 @@
-"""Runs in this process, and what Prefect knows of any run.
+"""Runs in this process, and Prefect's record of any run.
 
 Imports Prefect: call `fathom.flows.server.ensure_api` first.
 """
@@ -43,7 +43,7 @@ async def create(
     query: str, settings: ResearchSettings, run_key: str | None = None, watch: str = "", parent: str = ""
 ) -> FlowRun:
     """Create a run without starting it, so that its id and address are known before it starts."""
-    given = settings.model_dump(mode="json", exclude_unset=True)  # a follow-up has the others of the run before
+    given = settings.model_dump(mode="json", exclude_unset=True)  # a follow-up inherits the others
     asked = {"query": query, "settings": given, "run_key": run_key, "watch": watch, "parent": parent}
     return await new_run(deep_research, asked)
 

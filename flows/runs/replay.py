@@ -1,8 +1,8 @@
 """A run once more from its recorded calls: no provider, no server, and the same bytes, or the call that is missing.
 
-What a run asked the world for - models, tools, the clock, the ledger - is read from its results; everything else is
-computed again by the code that is installed now. So a replay shows that a report follows from the recorded calls, and
-whether a change of the code would have changed it.
+The run's calls to the outside - models, tools, the clock, the ledger - are read from its results; everything else is
+computed again by the installed code. So a replay shows that a report follows from the recorded calls, and whether a
+change of the code would have changed it.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class _Copy(RunFolder):
         self.written[name] = text.encode()
 
     async def save_json(self, name: str, data: object) -> None:
-        """Keep the bytes that the store would have got."""
+        """Keep the bytes that the store would have received."""
         self.written[name] = json_bytes(data)
 
 
@@ -57,7 +57,7 @@ class _ReplayEngine(Engine):
     """An engine that leaves the run's folder as it is, and asks no server."""
 
     async def take_up(self, offers: Sequence[OfferedTools]) -> None:
-        """Have the researcher know what the servers offered."""
+        """Give the researcher the servers' recorded offers."""
         self.tools.take_up(offers)
 
     async def enter(self, folder: str) -> None:
@@ -112,7 +112,7 @@ async def replay(run: StoredRun) -> list[ReplayedFile]:
 
 
 async def _changed(folder: RunFolder) -> list[str]:
-    """Return the stored tool outputs that are not as the run's provenance has them."""
+    """Return the stored tool outputs that differ from the run's provenance."""
     try:
         recorded = read(await folder.load(PROVENANCE))[0].files
     except (FileNotFoundError, StoreError):

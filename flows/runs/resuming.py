@@ -1,8 +1,8 @@
-"""Unfinished runs: found, scheduled again when their process is gone, and finished.
+"""Unfinished runs: finding them, scheduling them again when their process is gone, and finishing them.
 
-Imports Prefect; `fathom.flows.server.ensure_api` comes first.
+Imports Prefect: call `fathom.flows.server.ensure_api` first.
 
-What a worker of Prefect says of a run whose process ended, and when it has said it all. A living worker reports a
+The reports of a Prefect worker on a run whose process ended, and when they are complete. A living worker reports a
 process that died twice: at once, and again when another process has looked for hooks of the flow, which it starts for
 that: two seconds later, or many on a busy machine (Prefect 3.8.8). A report undoes a rescheduling that was made
 before it. Workers of Fathom have no process for a run, and report none.
@@ -162,7 +162,7 @@ async def _ended(flow_run: FlowRun, say: Callable[[str], object]) -> RunResult:
 
 
 def _starting(recorded: str) -> int:
-    """Return the number of the process that was to run a run, when it is on this machine and alive, else 0."""
+    """Return the id of the process that was to execute a run if it is on this machine and alive, else 0."""
     host, _, pid = recorded.rpartition(":")
     if host != socket.gethostname() or not pid.isdecimal() or int(pid) == os.getpid() or is_gone(host, int(pid)):
         return 0
@@ -170,9 +170,9 @@ def _starting(recorded: str) -> int:
 
 
 REPORT_SECONDS = 5.0
-"""In which a worker says that a run's process has ended."""
+"""Seconds in which a worker reports that a run's process has ended."""
 HOOK_SECONDS = 60.0
-"""In which it then says so again."""
+"""Seconds in which it then reports so again."""
 ENDS_SECONDS = 20  # it says that a run was cancelled once the run's process has ended
 REPORT_POLL_SECONDS = 0.5
 LAST = "Flow run infrastructure exited"
@@ -180,7 +180,7 @@ FIRST = "Process exited with status code"
 
 
 async def all_told(client: PrefectClient, flow_run: FlowRun) -> bool:
-    """Wait for what a worker has still to say of a run's last attempt; return whether the run is still to go on.
+    """Wait for a worker's remaining reports on a run's last attempt; return whether the run must still continue.
 
     The server drops a report about a run that has ended, so that none would be seen, and takes one about a run that
     waits for its time, as this one does meanwhile. Should this process end, the run begins by itself.
@@ -201,7 +201,7 @@ async def all_told(client: PrefectClient, flow_run: FlowRun) -> bool:
 
 
 def _last_report(states: Sequence[State[Any]]) -> State[Any] | None:
-    """Return what a worker said last of the last attempt; None when it has said nothing."""
+    """Return a worker's last report on the last attempt; None if there is none."""
     for state in sorted(states, key=lambda state: state.timestamp, reverse=True):
         if (state.message or "").startswith((FIRST, LAST)):
             return state
@@ -211,7 +211,7 @@ def _last_report(states: Sequence[State[Any]]) -> State[Any] | None:
 
 
 async def _changed(client: PrefectClient, flow_run: FlowRun, first: State[Any] | None) -> State[Any] | None:
-    """Return the state that a scheduled run is given by a worker, or by somebody; None when no worker will do so."""
+    """Return the new state that a worker or a person gives a scheduled run; None when no worker will do so."""
     seconds = REPORT_SECONDS
     if first:
         seconds = HOOK_SECONDS - (datetime.now(UTC) - first.timestamp).total_seconds()
@@ -244,11 +244,11 @@ async def _cancelling_told(client: PrefectClient, flow_run: FlowRun) -> None:
 
 
 STARTING_SECONDS = 180.0
-"""In which a run that was taken by a worker must begin; the process worker imports everything first."""
+"""Seconds in which a run that a worker took must begin; the process worker imports everything first."""
 MOST_DEATHS = 3
-"""A run whose process died so often is left alone: perhaps it is the run that ends its process."""
+"""A run whose process died so often is not scheduled again: perhaps the run kills its process."""
 CRASHED_SECONDS = 3600.0
-"""How long ago a run may have crashed that is scheduled again."""
+"""Maximum age of a crash after which a run is scheduled again."""
 _PAGE = 200  # the most that the server returns at once
 
 
@@ -277,7 +277,7 @@ async def recover(client: PrefectClient, pool: str) -> None:
 
 
 async def recover_runs(flow_runs: Sequence[FlowRun]) -> None:
-    """Schedule again those of some runs whose process is gone. One that cannot be judged is left as it is."""
+    """Schedule runs again if their process is gone. A run that cannot be judged is left as it is."""
     async with get_client() as client:
         for flow_run in flow_runs:
             try:

@@ -1,4 +1,4 @@
-"""Where a run stands: the one judge of it, by what Prefect knows and by what the store has."""
+"""The state of a run, judged in this one place from Prefect's record and from the store."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from prefect.client.schemas.objects import FlowRun
 
 ENDING_SECONDS = 30.0
-"""In which a process that has given its run up tells Prefect how it ended."""
+"""Seconds in which a process that has given its run up reports the ending to Prefect."""
 UNDER_WAY = ("RUNNING", "PENDING", "CANCELLING")
 _FIRST_WORD = re.compile(rf"({'|'.join(Ending)})\b")
 _STATES = {
@@ -42,9 +42,9 @@ _STATES = {
 async def state_of(
     flow_run: FlowRunRow | None, run: StoredRun | None = None, result: RunResult | None = None
 ) -> RunState:
-    """Return where a run stands: `interrupted` where no process works on one that has not ended.
+    """Return the state of a run: `interrupted` if it has not ended and no process works on it.
 
-    Prefect says whether it has ended, and its result how. A run that Prefect does not know has its lease.
+    Prefect knows whether it has ended, and its result how. A run that Prefect does not know is judged by its lease.
     """
     if flow_run is None or flow_run.state_type is None:
         return RunState(result.status.value) if result else await _by_lease(run)
@@ -66,7 +66,7 @@ async def _by_lease(run: StoredRun | None) -> RunState:
 
 
 async def _is_gone(flow_run: FlowRunRow) -> bool:
-    """Whether no process works any more on a run that one has taken."""
+    """Whether no process works any more on a run that a process has taken."""
     waits = flow_run.state_type == "PAUSED"
     with suppress(StoreError):
         lease = await read_lease(*place(flow_run.id, flow_run.parameters))
@@ -79,13 +79,13 @@ async def _is_gone(flow_run: FlowRunRow) -> bool:
 
 
 def ending_in(message: str | None) -> Ending | None:
-    """Return how a run ended by the message of its final state, whose first word says it; None if it does not."""
+    """Return the ending of a run from the first word of its final state's message; None if that is not an ending."""
     first = _FIRST_WORD.match(message or "")
     return Ending(first[1]) if first else None
 
 
 def has_begun(since: datetime | None, lease: Lease) -> bool:
-    """Whether a lease is that of the present attempt, in its state since a time: one that is starting has none yet."""
+    """Whether a lease belongs to the present attempt, in its state since a time: a starting one has no lease yet."""
     return since is None or since <= datetime.fromisoformat(lease.renewed)
 
 
@@ -126,7 +126,7 @@ async def recent(limit: int) -> list[FlowRunRow]:
     """Return the latest runs of the pipeline, the newest first; `fathom.flows.server.find_api` comes first."""
     query = {
         "flows": {"name": {"any_": [FLOW]}},
-        "flow_runs": {"expected_start_time": {"before_": datetime.now(UTC).isoformat()}},  # not those of a schedule
+        "flow_runs": {"expected_start_time": {"before_": datetime.now(UTC).isoformat()}},  # not a schedule's
         "sort": "EXPECTED_START_TIME_DESC",
         "limit": limit,
     }

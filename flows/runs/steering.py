@@ -1,4 +1,4 @@
-"""What a person says to a run that is going on, in whatever process and on whatever machine that shares its store."""
+"""Remarks of people to a run in progress, in any process on any machine that shares its store."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ AGAIN = 'ask for more: fathom ask RUN "..."'
 
 
 class Steered(Model):
-    """What was said to a run. `running`: a process works on it now."""
+    """A remark to a run. `running`: a process works on the run now."""
 
     run_id: str
     kind: Literal["tell", "stop"]
@@ -55,7 +55,7 @@ def check_remark(text: str) -> str:
 
 
 def check_author(name: str | None) -> str:
-    """Return the name of who speaks, by default `user@host`.
+    """Return the author's name, by default `user@host`.
 
     Raises:
         InvalidInput: it is empty or longer than 100 characters.
@@ -72,7 +72,7 @@ def check_author(name: str | None) -> str:
 
 
 def say(name: str, kind: Steer, text: str, author: str, artifacts: str | None) -> Steered:
-    """Tell a run something, or stop its research; the run reads it at the next fixed point.
+    """Send a remark to a run, or stop its research; the run reads it at the next fixed point.
 
     Raises:
         RunNotFound: there is no such run.
@@ -131,7 +131,7 @@ def _check_open(entries: list[SteeringEntry], kind: Steer, run: str) -> None:
 
 
 async def _found(name: str, artifacts: str | None) -> StoredRun:
-    """Return a run; of one that waits for a worker, what the server knows."""
+    """Return a run; if it waits for a worker, from the server's record."""
     root, folder = locate(name, artifact_root(artifacts))
     try:
         return await find(ArtifactStore(root), folder)

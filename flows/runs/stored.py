@@ -1,4 +1,4 @@
-"""Stored runs: found and read without a server."""
+"""Finding and reading stored runs without a server."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from fathom.storage.store import RUNS, ArtifactStore, RunFolder
 from fathom.telemetry.audit_events import Break, ChainedEvent, check, events_in
 from fathom.telemetry.audit_log import AUDIT_FILE
 
-ID_DIGITS = 4  # anything shorter is a name, not the beginning of an id
+ID_DIGITS = 4  # anything shorter is a name, not the prefix of an id
 LATEST = 200  # runs that `fathom runs` may list
-MOST_NAMED = 10  # runs of one plan title that are named to choose from
+MOST_NAMED = 10  # runs of one plan title that an error lists
 
 T = TypeVar("T")
 
@@ -44,7 +44,7 @@ class RunDetails(Model):
 
 
 class Audit(Model):
-    """A run's audit log and whether it is whole. `head`: its end as the run's result has it."""
+    """A run's audit log and whether it is intact. `head`: its end according to the run's result."""
 
     run_id: str
     file: str
@@ -55,7 +55,7 @@ class Audit(Model):
 
 
 def read_run(name: str, artifacts: str | None, reader: Callable[[StoredRun], Awaitable[T]]) -> T:
-    """Find a run by its id, folder or plan title, and return what a reader of it returns.
+    """Find a run by its id, folder or plan title, and return the result of `reader` for it.
 
     Raises:
         RunNotFound: there is none.
@@ -76,12 +76,12 @@ def read_run(name: str, artifacts: str | None, reader: Callable[[StoredRun], Awa
 
 
 def on_stderr(line: str) -> None:
-    """Tell the user of a command a line beside its output."""
+    """Show the user of a command a line beside its output."""
     print(f"fathom: {line}", file=sys.stderr)  # noqa: T201 - a command waits meanwhile
 
 
 async def _elsewhere(name: str, root: str) -> str:
-    """Return the root of another store, in which the Prefect server says that a run lies; nothing if it does not."""
+    """Return the root of another store that has a run according to the Prefect server; nothing if it knows none."""
     try:
         if not find_api():
             return ""
@@ -101,7 +101,7 @@ def matching(name: str, found: Iterable[StoredRun]) -> list[StoredRun]:
 
 
 def is_prefix(name: str, run_id: str) -> bool:
-    """Whether a name is the beginning of a run's id, with or without hyphens."""
+    """Whether a name is the prefix of a run's id, with or without hyphens."""
     plain = name.replace("-", "").lower()
     return len(plain) >= ID_DIGITS and run_id.replace("-", "").startswith(plain)
 
@@ -114,7 +114,7 @@ def locate(name: str, root: str) -> tuple[str, str]:
 
 
 def reference(result: RunResult, root: str) -> str:
-    """Return what `fathom show` accepts for a run: the beginning of its id, or its folder if outside the root."""
+    """Return a reference to a run that `fathom show` accepts: a prefix of its id, or its folder if outside the root."""
     return result.run_id[:8] if result.artifacts.startswith(f"{root}/") else result.artifacts
 
 
@@ -138,7 +138,7 @@ async def find(store: ArtifactStore, name: str, say: Callable[[str], object] = l
 async def find_all(
     store: ArtifactStore, name: str, say: Callable[[str], object] = lambda line: None
 ) -> list[StoredRun]:
-    """Return the runs that a name may mean; what the index does not know is looked for in the store itself."""
+    """Return the runs that a name may mean; names unknown to the index are looked up in the store itself."""
     index = RunIndex(store, say)
     for listed in (False, True):
         named = matching(name.strip(), await index.read(listed=listed))
@@ -156,7 +156,7 @@ async def report_of(result: RunResult) -> Report | None:
 
 
 async def load(run: StoredRun) -> RunDetails:
-    """Return what the store has of a run."""
+    """Return the details of a run from the store."""
     files = run.files
     manifest = await files.manifest() if run.parent else None
     return RunDetails(
@@ -210,7 +210,7 @@ async def check_evidence(folder: RunFolder) -> None:
 
 
 async def no_report(folder: RunFolder) -> FathomError:
-    """Return why a run has no report, or not all of its files, and what to do about it."""
+    """Return the error for a run without a report, or without all of its files, with the next step."""
     result = await folder.result()
     if result is None:
         return NoReport("The run has not finished: it has no report yet.", next_step="fathom resume RUN finishes it")

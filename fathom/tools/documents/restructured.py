@@ -120,7 +120,7 @@ class _Writer:
         return self._outline.sections()
 
     def _walk(self, parent: Any, level: int) -> None:
-        """Write the children of a document, a section or an object; sections and objects begin sections."""
+        """Write the children of a document, a section or an object; only the first two begin sections."""
         place = self._outline.place
         for node in parent.children:
             kind = node.tagname

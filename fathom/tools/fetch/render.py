@@ -217,7 +217,7 @@ def _same_host(url: str, answer: FetchedAnswer) -> bool:
 
 
 def _headers(answer: FetchedAnswer, request: Request) -> dict[str, str]:
-    """Return the headers of an answer that the page may see, without cookies; scripts may read other public sites' answers."""
+    """Return the headers of an answer for the page, without cookies. Scripts may read other public sites' answers."""
     origin = request.headers.get("origin", "*")
     kept = {name: answer.headers[name] for name in ("content-type",) if name in answer.headers}
     return {**kept, "access-control-allow-origin": origin, "cache-control": "no-store"}

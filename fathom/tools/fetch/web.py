@@ -1,10 +1,10 @@
-"""Reading pages: permission, turn, request and redirect for each, and the text of what came.
+"""Reading pages: permission, turn, request and redirect for each, and the text of the answer.
 
-Of a page that is gone, the archived copy is read, and its reference says so.
+If a page is gone, its archived copy is read, and the reference says so.
 
-The text of a fetched page: HTML, PDF or text, distinguished by its bytes, not by what the server calls it. Parsers of
-HTML and PDF have no reliable limits: ten megabytes of links take a minute and more than a gigabyte. So PDFs and large
-pages are read by a process of their own with 20 seconds and 2 GB.
+HTML, PDF and plain text are distinguished by the bytes, not by the server's media type. Parsers of HTML and PDF have no
+reliable limits: ten megabytes of links take a minute and more than a gigabyte. So PDFs and large pages are read by a
+separate process with 20 seconds and 2 GB.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class WebReader:
             ToolRejected: it can never be read.
             ToolError: reading it failed this time.
         """
-        # What one run may read, another may not; and one that has a browser reads more.
+        # Runs differ in the pages that they may read, and a run with a browser reads more.
         key = f"page {url} {self._allowed}" + " rendered" * isinstance(self._renderer, Renderer)
         page = self._cache.load(key, Page)
         since = self._cache.since(key) if page else ""
@@ -108,9 +108,9 @@ class WebReader:
             return copy
 
     async def _copy(self, archive: Archive, url: str) -> Page | None:
-        """Return the archived copy of a page, if there is one that can be read.
+        """Return the archived copy of a page, if there is a readable one.
 
-        The archive gives its address to be read, so no robots.txt is asked. It may lead on to the copy of another day.
+        The archive itself gives the address, so robots.txt is not checked. It may redirect to the copy of another day.
         """
         if not (address := await archive.copy_of(check_url(url, self._allowed))):
             return None
@@ -130,7 +130,7 @@ class WebReader:
         return None
 
     async def _text(self, answer: FetchedAnswer) -> Page:
-        """Read the text of an answer; where scripts are to make it, in the browser."""
+        """Read the text of an answer; if scripts make the text, in the browser."""
         page: Page | ToolRejected
         try:
             page = await asyncio.to_thread(read_page, answer)
@@ -154,7 +154,7 @@ class WebReader:
         return rendered if len(rendered.text) > len(said) else _page(page)
 
     async def _resource(self, address: str) -> FetchedAnswer:
-        """Request what a page in the browser loads. It may load many things at once: the page has had its turn."""
+        """Request a resource that a page in the browser loads. It may load many at once: the page has had its turn."""
 
         async def ask(url: httpx.URL) -> FetchedAnswer:
             await self._robots.check(url)
@@ -188,8 +188,8 @@ def _page(read: Page | ToolRejected) -> Page:
 
 SECONDS = 20.0
 SMALL = 256 * 1024  # bytes of HTML that any parser can read quickly
-SCRIPTED_WORDS = 60  # a page with scripts and fewer words than these may be made by them
-FEW_WORDS = 20  # with at least these it is read as it is when no browser can open it
+SCRIPTED_WORDS = 60  # words; a page with scripts and fewer words may be made by the scripts
+FEW_WORDS = 20  # words from which it is read as it is if no browser can open it
 _NO_TEXT = ("image/", "audio/", "video/", "font/")
 
 

@@ -21,11 +21,11 @@ from fathom.errors import InvalidInput
 from fathom.storage.names import cut_slug
 from fathom.tools.pages import is_page
 
-PREFIX = "mcp_"  # of the names of all tools of MCP servers, and of no others
+PREFIX = "mcp_"  # prefix of the names of all tools of MCP servers, and of no other tools
 LONGEST_NAME = 48  # bytes of a tool's name
 _VARIABLE = re.compile(r"\$\{([^{}]*)\}")
 _HARMLESS = ("accept", "content-type", "user-agent")  # headers that hold no secret
-# What a program needs to start, wherever it runs; nothing else of the environment is passed on.
+# Variables that a program needs to start on any system; nothing else of the environment is passed on.
 _PASSED_ON = ("HOME", "LANG", "LC_ALL", "LC_CTYPE", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "USER")
 
 
@@ -35,7 +35,7 @@ class McpServer(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, hide_input_in_errors=True)
 
     type: Literal["stdio", "http", "streamable-http"] | None = (
-        None  # as other programs want it; it follows from the rest
+        None  # for other programs' files; it follows from the rest
     )
     command: str = ""
     args: list[str] = []
@@ -43,8 +43,8 @@ class McpServer(BaseModel):
     url: str = Field("", repr=False)
     headers: dict[str, str] = Field({}, repr=False)
     allow: list[str] = []  # names of the tools that may be called
-    seconds: float = Field(30, gt=0, le=3_600)  # for one call, and as many to start
-    max_bytes: int = Field(2_000_000, ge=1_000, le=100_000_000)  # of what it sends for one call
+    seconds: float = Field(30, gt=0, le=3_600)  # seconds for one call, and for the start
+    max_bytes: int = Field(2_000_000, ge=1_000, le=100_000_000)  # bytes that it may send for one call
     calls: int = Field(100, ge=1)  # most calls of one run
 
     @field_validator("url")
@@ -86,12 +86,12 @@ class McpTools:
         self._file = file
         self.servers = servers
         self.inherited = {name: variables[name] for name in _PASSED_ON if name in variables}
-        """The variables that a program has beside those of the file."""
+        """The variables that a program gets besides the ones in the file."""
         self._variables = variables
 
     @cached_property
     def names(self) -> dict[str, tuple[str, str]]:
-        """The server and the tool that each name of a Fathom tool stands for.
+        """The server and the tool for which each name of a Fathom tool stands.
 
         Raises:
             InvalidInput: one name stands for two tools.
@@ -108,7 +108,7 @@ class McpTools:
 
     @property
     def secrets(self) -> frozenset[str]:
-        """Keys and passwords in the file, or that it takes from the environment."""
+        """Keys and passwords in the file, or taken from the environment for it."""
         found: set[str] = set()
         for name, server in self.servers.items():
             found |= Environment.read(self.filled(name, "env")).secrets

@@ -1,8 +1,8 @@
 """One MCP server of a run: opened at the first use, asked one thing at a time, closed with the run.
 
-A task of its own enters and leaves the connection, because `mcp` is built on scopes that only the task which entered
-them may leave. What is asked is passed to that task. Whatever goes wrong ends the connection, and with it the program;
-the next call opens another one.
+A separate task enters and leaves the connection, because `mcp` is built on scopes that only the task which entered them
+may leave. Requests are passed to that task. Any failure ends the connection, and with it the program; the next call
+opens another one.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from fathom.tools.mcp.transports import Address, ServerProgram
 
-CLOSE_SECONDS = 6.0  # in which a server can say goodbye, and its program ends
-PAGES = 50  # of a list of tools
+CLOSE_SECONDS = 6.0  # seconds for a server to close the session and for its program to end
+PAGES = 50  # bytes of a list of tools
 T = TypeVar("T")
 Work = Callable[["ClientSession"], Awaitable[Any]]
 
@@ -41,7 +41,7 @@ class ServerChanged(ToolRejected):
 
 
 class Connection:
-    """The connection to a server, which there may not be yet."""
+    """The connection to a server, opened on first use."""
 
     def __init__(self, name: str, server: McpServer, variables: Mapping[str, str], headers: Mapping[str, str]) -> None:
         self.name = name
@@ -58,7 +58,7 @@ class Connection:
         self._owner: asyncio.Task[None] | None = None
 
     async def offer(self) -> OfferedTools:
-        """Return what the server offers of the allowed tools, as it said when it was asked last.
+        """Return the allowed tools that the server offered when it was asked last.
 
         Raises:
             ToolError: it cannot be asked.
@@ -73,7 +73,7 @@ class Connection:
         """Open the connection, and from now on refuse a server that offers something else.
 
         Raises:
-            ServerChanged: it does.
+            ServerChanged: the offer differs.
             ToolError: it cannot be asked.
         """
         self._expected = offer.hash
@@ -106,11 +106,11 @@ class Connection:
         await self._drop()
 
     async def _ask(self, work: Work) -> Any:
-        """Have the owner do some work, and start it first if there is none."""
+        """Let the owner task do some work, and start it first if it is not running."""
         if self._owner is None or self._owner.done() or (self._peer and self._peer.ended):
             await self._drop()
             self._waiting, self._offer = asyncio.Queue(), None
-            # Its scopes and spans are not those of the call that happens to come first.
+            # Its scopes and spans must not belong to the call that happens to come first.
             self._owner = asyncio.create_task(self._own(self._waiting), context=contextvars.Context())
         owner, answer = self._owner, asyncio.get_running_loop().create_future()
         self._meter.received = 0
@@ -135,12 +135,12 @@ class Connection:
                 self._owner.exception()  # which asyncio would else report as one that nobody has seen
 
     async def _own(self, waiting: asyncio.Queue[tuple[Work, asyncio.Future[Any]] | None]) -> None:
-        """Hold the connection and do what is asked, each within the server's seconds."""
+        """Hold the connection and serve requests, each within the server's time limit."""
         import anyio
         from mcp import Client, MCPError
         from mcp.types import CONNECTION_CLOSED
 
-        logging.getLogger("mcp").setLevel(logging.CRITICAL)  # it prints what goes wrong, which is told by `_failure`
+        logging.getLogger("mcp").setLevel(logging.CRITICAL)  # it prints failures, which `_failure` reports
         seconds = self._server.seconds
         with anyio.CancelScope(deadline=anyio.current_time() + seconds) as scope:
             async with Client(self._transport(), cache=None) as client:
@@ -193,7 +193,7 @@ class Connection:
         return offer
 
     def _failure(self, error: BaseException | None) -> ToolError:
-        """Return what a person is told of a failure. An error of `mcp` may hold the server's words."""
+        """Return the message about a failure for a person. An error of `mcp` may contain the server's words."""
         from mcp import MCPError
         from mcp.types import CONNECTION_CLOSED, PARSE_ERROR
 
@@ -222,4 +222,4 @@ class Connection:
 
 
 async def _nothing(_session: object) -> None:
-    """Open the connection and do no more."""
+    """Do nothing: opening the connection is the whole work."""

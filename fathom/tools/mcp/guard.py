@@ -14,8 +14,8 @@ import subprocess
 import sys
 from contextlib import suppress
 
-GRACE_SECONDS = 1.0  # between asking the group to end and killing it
-NOT_STARTED = 127  # as a shell says it
+GRACE_SECONDS = 1.0  # seconds between asking the group to end and killing it
+NOT_STARTED = 127  # as shells report it
 
 
 def main(lifeline: int, command: list[str]) -> int:
@@ -41,7 +41,7 @@ def main(lifeline: int, command: list[str]) -> int:
             os.killpg(program.pid, signal.SIGTERM)
             with suppress(subprocess.TimeoutExpired):
                 program.wait(GRACE_SECONDS)
-        os.killpg(program.pid, signal.SIGKILL)  # what it started and left behind, too
+        os.killpg(program.pid, signal.SIGKILL)  # processes that it started and left behind, too
     return program.wait()
 
 

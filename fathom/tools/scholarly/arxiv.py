@@ -1,7 +1,7 @@
 """arXiv: preprints in physics, mathematics, computing and related fields.
 
-An Atom feed without a key: at most one request in three seconds, over one connection. It gives no licence. Of a query
-that it cannot read it may answer 200 with an entry that is an error.
+An Atom feed without a key: at most one request in three seconds, over one connection. It gives no licence. It may
+answer an unreadable query with 200 and an entry that is an error.
 """
 
 from __future__ import annotations
@@ -64,5 +64,5 @@ def _page(entry: Any) -> WebPage:
         published=said("a:published")[:10],
         full_text=next((link.get("href") for link in entry.iterfind("a:link[@title='pdf']", _NAMES)), ""),
     )
-    # The DOI may be that of the article that it became: what is read is the preprint.
+    # The DOI may belong to the article that it became, but the preprint is read.
     return preprint.model_copy(update={"url": f"https://arxiv.org/abs/{found['id']}"})

@@ -1,6 +1,7 @@
-"""Crossref: what publishers register with a DOI. Abstracts and licences only where they give them.
+"""Crossref: works that publishers register with a DOI.
 
-Who gives a contact address gets the servers for polite users; three requests at once are allowed there.
+Abstracts and licences are there only if publishers give them. Requests with a contact address go to the servers for
+polite users, which allow three at once.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Europe PMC: the biomedical literature with preprints and patents, and open full texts.
 
-It asks for no key and names no rate. What it offers as open is read as PDF where there is one.
+It requires no key and states no rate limit. Open works are read as PDF if there is one.
 """
 
 from __future__ import annotations

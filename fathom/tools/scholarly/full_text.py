@@ -29,7 +29,7 @@ class FullTextTool(FetchTool):
         return cls(run)
 
     async def run(self, tool_input: str) -> ToolOutput:
-        """Read the works; the output's failures say what went wrong with each. Its abstract remains."""
+        """Read the works; the output's failures name the problem of each work that failed, whose abstract remains."""
         known = await self._known()
         works = {address_of(source): source for source in (meant(each, known) for each in tool_input.split())}
         async with self._unreadable.turn(works):
@@ -43,7 +43,7 @@ class FullTextTool(FetchTool):
         return output([as_found(page, works[page.url]) for page in pages], failures)
 
     def follow_up(self, results: Sequence[ToolResult]) -> ToolCall | None:
-        """Return a call that reads the best works of which there is an open full text."""
+        """Return a call that reads the best works that have an open full text."""
         read = {source.source_id for result in results for source in result.sources if source.full}
         best: dict[str, float] = {}
         for source in (source for result in results for source in result.sources):

@@ -1,4 +1,4 @@
-"""A scholarly work as a page, from what a catalogue says of it: what all of them need, whatever their fields are."""
+"""A scholarly work as a page, made from a catalogue's entry: the code that all catalogues share."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from fathom.tools.pages import WebPage, clean_doi
 
 RETRACTED = "Retracted: "
 WORDS = "It returns abstracts. Input: a few specific words, in English."
-_TAG = re.compile(r"</?[A-Za-z][\w:.-]*(?:\s[^<>]*)?/?>")  # not what stands between "p < 0.05" and "q > 3"
+_TAG = re.compile(r"</?[A-Za-z][\w:.-]*(?:\s[^<>]*)?/?>")  # not the text between "p < 0.05" and "q > 3"
 _BREAK = re.compile(r"</(?:\w+:)?(?:p|title|h\d|sec)>", re.IGNORECASE)
 _MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec"
 
 
 def within(first: str, *path: str | int) -> Any:
-    """Return the field of a model that holds a text from a place further inside the answer, if that is there."""
+    """Return a field of a model that takes its text from a nested place of the answer, if that exists."""
     return Field("", validation_alias=AliasPath(first, *path))
 
 

@@ -1,4 +1,4 @@
-"""Which search vendors a run asks, and whether it can: they exist, are configured, and have a price if it is needed."""
+"""The search vendors of a run, and the check that they exist, are configured, and have a price if one is needed."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def named(names: Sequence[str], vendors: Sequence[type[SearchVendor]]) -> list[t
 
 
 def check_vendors(settings: ResearchSettings, environment: Environment, vendors: Sequence[type[SearchVendor]]) -> None:
-    """Check the vendors that the settings ask for, or those of these that are configured.
+    """Check the vendors that the settings ask for, or the configured ones.
 
     Raises:
         InvalidInput: one does not exist, or has no known price while there is a cap in dollars.
@@ -60,7 +60,7 @@ def check_vendors(settings: ResearchSettings, environment: Environment, vendors:
 def prices_of(
     settings: ResearchSettings, environment: Environment, vendors: Sequence[type[SearchVendor]]
 ) -> dict[str, Price]:
-    """Return what a search by each vendor costs that a run asks, in their order."""
+    """Return the price of a search by each vendor of a run, in their order."""
     asked = named(settings.search or (), vendors)
     search_budget = SearchBudget(prices=settings.search_prices)
     return {

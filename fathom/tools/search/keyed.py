@@ -1,4 +1,4 @@
-"""What the search vendors with a key have in common, so that the file of each has the facts of its wire only."""
+"""The shared part of search vendors with a key, so that each vendor's file has only its own protocol."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fathom.errors import ToolRejected
 from fathom.tools.base import RunContext, SearchVendor
 from fathom.tools.http import get, post
 
-# Marks around the words that were searched for; other tags, such as `<td>`, may be what a text speaks of.
+# Marks around the search words; other tags, such as `<td>`, may be the subject of a text.
 _MARKS = re.compile(r"</?(?:b|strong|em|i|mark|span)\b[^<>]*>", re.IGNORECASE)
 _BREAKS = re.compile(r"</?(?:br|p|div)\b[^<>]*>", re.IGNORECASE)
 
@@ -26,14 +26,14 @@ def _text(value: object) -> str:
 
 
 def plain(value: object) -> str:
-    """Return a text without the marks of HTML around its words; empty for what is no text."""
+    """Return a text without the marks of HTML around its words; empty if the value is not a text."""
     return html.unescape(_MARKS.sub("", _BREAKS.sub(" ", _text(value))))
 
 
 Text = Annotated[str, BeforeValidator(_text)]
-"""A text; empty where the vendor gives none."""
+"""A text; empty if the vendor gives none."""
 Plain = Annotated[str, BeforeValidator(plain)]
-"""A text of a vendor that writes HTML, without it."""
+"""A text of a vendor that writes HTML, without the HTML."""
 
 
 def shortened(query: str, most: int) -> str:
@@ -45,7 +45,7 @@ class KeyedVendor(SearchVendor):
     """A vendor with one key, whose answers are JSON; the first optional variable is another address of it."""
 
     api: ClassVar[str]  # its public address
-    header: ClassVar[tuple[str, str]] = ("Authorization", "Bearer ")  # that has the key, and what stands before the key
+    header: ClassVar[tuple[str, str]] = ("Authorization", "Bearer ")  # name, and text before the key
 
     def __init__(self, key: str, address: str) -> None:
         self._key = key.strip()

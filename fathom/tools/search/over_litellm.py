@@ -1,8 +1,8 @@
 """Further vendors, named `litellm:<provider>`, over litellm's transformations of searches.
 
 litellm turns a query into a request and an answer into results; the request itself is made here, because litellm's own
-forgets timeouts and scores and hides failures. What it is asked for is no public interface: a test of each provider
-holds it to what is used here.
+forgets timeouts and scores and hides failures. The transformations are not a public interface: a test of each provider
+checks the parts that are used here.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class LiteLLMVendor(SearchVendor):
                     raw_response=response, logging_obj=unused, optional_params=options
                 )
             except (BaseLLMException, TypeError, LookupError):
-                raise ValueError("an answer of another shape") from None  # what it says may hold the key
+                raise ValueError("an answer of another shape") from None  # its message may contain the key
             if not found.results and _says_error(response.json()):
                 raise ValueError("an error where results should be")
             return [
@@ -93,7 +93,7 @@ class LiteLLMVendor(SearchVendor):
 
 
 def _says_error(answer: Any) -> bool:
-    """Whether an answer that counts as success tells of a failure, which litellm takes for no results."""
+    """Whether a successful answer reports a failure, which litellm takes for no results."""
     return isinstance(answer, dict) and bool(
         answer.get("error") or answer.get("tasks_error") or answer.get("success") is False
     )

@@ -16,7 +16,7 @@ MAX_PAGES = 20  # Tavily takes no more in one request
 
 
 class WebExtractTool(Tool):
-    """Reads up to 20 pages; the next of the readers is asked for those that one could not read."""
+    """Reads up to 20 pages; the next reader gets the pages that the one before could not read."""
 
     name = "web_extract"
     description = "Reads web pages in full. Input: their URLs, separated by spaces."
@@ -29,14 +29,14 @@ class WebExtractTool(Tool):
 
     @classmethod
     def open(cls, run: RunContext) -> Self:
-        """Read what an earlier run has, then with the vendors that can, then without one."""
+        """Read from the earlier run first, then with the vendors that can read pages, then without one."""
         kept = [run.kept_pages] if run.kept_pages else []
         return cls(
             [*kept, *(vendor for vendor in run.vendors if isinstance(vendor, PageReader)), run.reader], run.unreadable
         )
 
     async def run(self, tool_input: str) -> ToolOutput:
-        """Read the pages; the output's failures say what went wrong, once for each that could not be read."""
+        """Read the pages; the output's failures name the problem of each page that could not be read."""
         urls = list({canonical_url(url): url for url in tool_input.split() if is_page(url)}.values())[:MAX_PAGES]
         if not urls:
             raise ToolRejected("The input holds no web address.")
@@ -46,7 +46,7 @@ class WebExtractTool(Tool):
     async def _read(self, urls: Sequence[str]) -> ToolOutput:
         read, read_by = dict[str, WebPage](), dict[str, str]()
         failed: list[tuple[str, FathomError]] = []
-        down: list[tuple[list[str], FathomError]] = []  # what a reader said that could read nothing at all
+        down: list[tuple[list[str], FathomError]] = []  # the error of a reader that could read nothing at all
         for reader in self._readers:
             if not (left := [url for url in urls if canonical_url(url) not in read]):
                 break

@@ -1,6 +1,6 @@
 """Web search: one call, one query, asked of one vendor after another until one finds something, or of all at once.
 
-One list of pages from the lists of several vendors, whose scores cannot be compared. Each page gets the sum of 1 /
+The lists of several vendors, whose scores cannot be compared, are joined into one. Each page gets the sum of 1 /
 (60 + its rank) over the lists that have it: reciprocal rank fusion, as in G. V. Cormack, C. L. A. Clarke and S.
 Büttcher, "Reciprocal Rank Fusion outperforms Condorcet and individual Rank Learning Methods", SIGIR 2009. A page that
 several vendors found comes before one that a single vendor put first.
@@ -27,7 +27,7 @@ from fathom.tools.payment import SearchBudget
 
 
 class _Answer(NamedTuple):
-    """What a vendor found, or why it could not search."""
+    """The results of a vendor, or the reason why it could not search."""
 
     vendor: str
     pages: list[WebPage]
@@ -81,8 +81,8 @@ class WebSearchTool(Tool):
 
         Raises:
             BudgetExceeded: no vendor found anything, and the last one that failed costs more than is left.
-            ToolError: no vendor found anything, and the last one failed, or one of those asked together; the class is
-                that of the last failure.
+            ToolError: no vendor found anything, and the last vendor failed, or one of several asked together; the class
+                is the last failure's.
         """
         if not (query := clean_line(tool_input)):
             raise ToolRejected("The search query is empty.")
@@ -172,7 +172,7 @@ class Fused(NamedTuple):
 def fuse(found: Mapping[str, Sequence[WebPage]]) -> list[Fused]:
     """Return each page once, the best first, with its score; the lists by vendor have the best first.
 
-    Among pages of the same score, those of earlier vendors come first.
+    Among pages of the same score, pages of earlier vendors come first.
     """
     scores: dict[str, float] = {}
     copies: dict[str, dict[str, WebPage]] = {}  # of a page, by vendor
