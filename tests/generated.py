@@ -68,7 +68,7 @@ is prose, so faults of JSON do not concern it.
   then on.
 - After five failures in a row, of at least two different requests, a service rests for {rest:g} seconds: a prompt that
   always fails costs only its own answer. Calls wait until then, hold neither a slot nor money meanwhile, and one of
-  them tests the service. If it fails too, those that wait go on without the model, and the service rests twice as long
+  them tests the service. If it fails too, the waiting calls go on without it, and the service rests twice as long
   as before, at most {longest_rest:g} seconds. A call does not wait for a rest of more than {longest_wait:g} seconds,
   nor for one that outlasts the time of the budget, nor if the role has a fallback model left. So a service that is down
   holds up a run for at most {rests} seconds, beside the time of its first five attempts and its two tests. All roles
@@ -107,14 +107,14 @@ TOOLS = """\
 # Tools
 
 The researcher may call these tools. A tool or vendor is used when its variables are set; `fathom doctor` shows which
-are. `--tools` restricts a run to some of them. Tools of MCP servers come beside them ([mcp.md](mcp.md)), and those of
-packages that register them in the entry-point group `fathom.tools` ([an example](../examples/glossary)).
+are. `--tools` restricts a run to some of them. Tools of MCP servers are added to them ([mcp.md](mcp.md)), and so are
+tools of packages that register them in the entry-point group `fathom.tools` ([an example](../examples/glossary)).
 
 {tools}
 
 The tools of a group are asked only by runs that choose them, by name or together: `--tools default,{groups}`, where
-`default` is what a run uses by itself. They need no key, so every question would be sent to them. A step is offered
-those that fit it: [Which tool a step uses](searching.md#which-tool-a-step-uses).
+`default` stands for the tools that a run uses by itself. The tools of a group need no key, so every question would be
+sent to them. A step is offered the ones that fit it: [Which tool a step uses](searching.md#which-tool-a-step-uses).
 
 | tool | group | good for | optional variables |
 |---|---|---|---|

@@ -121,8 +121,8 @@ class ResearchSettings(TemplatedSettings):
     ] = Field(
         None,
         title="What to read: tools",
-        description="Tools or groups of tools that the researcher may use; `default` stands for those that it uses "
-        "by itself.",
+        description="Tools or groups of tools that the researcher may use; `default` stands for the ones that it "
+        "uses by itself.",
         examples=[["default", "scholarly"]],
     )
     search: Annotated[
