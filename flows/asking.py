@@ -1,11 +1,11 @@
 """Asking a person during a run: in the terminal where it was started, in Prefect's UI, or by `fathom answer`.
 
-The flow run is paused, with a form. A person in the terminal answers through the same door as everybody else, so the
-first answer counts. A run of a deployment does not keep its worker's slot for long: it is suspended, its process ends,
-and it is run again once it is answered.
+The flow run is paused, with a form. A person in the terminal answers by the same path as everybody else, so the first
+answer counts. A run of a deployment does not keep its worker's slot for long: it is suspended, its process ends, and it
+is run again once it is answered.
 
-Prefect's own functions for this set the state first and store the form after it, take an old form's answer for none
-once a process was killed, and would let a run that nobody answered in time fail. So the states are set here.
+Prefect's own functions for this set the state first and store the form after it, ignore an old form's answer once a
+process was killed, and would let a run fail that nobody answered in time. So the states are set here.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ WHAT = {
 }
 
 Terminal = Callable[[Asked, str], Awaitable[Reply | None]]
-"""Asks the person in the terminal, with a complaint about the last answer; None when nobody is there any more."""
+"""Asks the person in the terminal, with a complaint about the last answer; returns None when the person has left."""
 
 _terminal: ContextVar[Terminal | None] = ContextVar("fathom_terminal", default=None)
 
@@ -97,8 +97,8 @@ class _Asking:
         self._engine = engine
         self._how = f"fathom answer {str(flow_run.id)[:8]}"
         self._told = False
-        self._complaint = self._typed = ""  # of an answer that cannot be used
-        # The same for the same question, whichever process asks.
+        self._complaint = self._typed = ""  # complaint about an answer that cannot be used
+        # The key is the same for the same question, whichever process asks.
         self._name = f"{asked.matter.value}-{digest_of(json_bytes(asked))[:12]}"
 
     async def reply(self) -> Reply:
@@ -112,7 +112,7 @@ class _Asking:
         return reply
 
     async def _earlier(self) -> Reply | None:
-        """Return an answer that the server has: it came while no process of the run was there to store it."""
+        """Return an answer that the server has stored: it came while no process of the run could store it."""
         for state in ("paused", "suspended"):
             kept = await self._client.filter_flow_run_input(
                 self._flow_run.id, f"{state}-{self._name}", _MOST_ANSWERS, set()
@@ -128,7 +128,7 @@ class _Asking:
         return None
 
     async def _ask(self) -> Reply | None:
-        """Ask once, in the process if that may wait; None when somebody let the run go on without an answer.
+        """Ask once, in the process if it may wait; None if somebody let the run go on without an answer.
 
         Raises:
             InvalidInput: the answer cannot be used.
@@ -171,7 +171,7 @@ class _Asking:
         return key_of(state)
 
     async def _tell(self) -> None:
-        """Say that the run waits: on its screen, and once in its log and as an event."""
+        """Report that the run waits: on its screen, and once in its log and as an event."""
         phase(f"waiting for you: {self._how}")
         if not self._told:
             self._told, what = True, WHAT[self._asked.matter]
@@ -180,7 +180,7 @@ class _Asking:
             await tell_waiting(self._engine.start, what, self._how)
 
     async def _while_paused(self) -> None:
-        # A run that is to be cancelled is stopped by whoever supervises it.
+        # Supervision stops a run that is being cancelled.
         while True:
             state = (await self._client.read_flow_run(self._flow_run.id)).state
             if not state or not (state.is_paused() or state.is_cancelling() or state.is_cancelled()):
@@ -199,7 +199,7 @@ class _Asking:
         self._typed = str(given.get("plan") or "")
         reply = reply_of(self._asked, given)
         if reply.stop:
-            # Whoever continues the run is asked again.
+            # The question is asked again when the run continues.
             await self._client.delete_flow_run_input(self._flow_run.id, f"{key}{RESPONSE}")
             said = f"The run was stopped by {reply.by}."
             await self._engine.audit.record(AuditType.person_replied, "user", said, matter=self._asked.matter)
@@ -220,7 +220,7 @@ class _Asking:
             await asyncio.sleep(2 * POLL_SECONDS)  # if somebody else has answered, the conversation ends here
 
     async def _nobody(self, key: str = "") -> Reply | None:
-        """Do what is to be done when nobody answers in the process."""
+        """Suspend, continue or stop the run when nobody answers in the process."""
         if self._flow_run.deployment_id:
             if key:
                 await propose_state(self._client, Running(), self._flow_run.id)
@@ -239,21 +239,21 @@ class _Asking:
         return await self._answered(key)
 
     async def _stop(self, why: str) -> NoReturn:
-        """Cancel the run, which can be continued, and asks again then."""
+        """Cancel the run, which can be continued, and then asks again."""
         stop([self._flow_run.id], RunCancelled(why))
         await asyncio.Event().wait()
         raise AssertionError("the run was cancelled")
 
 
 def _assumed(asked: Asked) -> Reply:
-    """Return the reply that stands when nobody replies."""
+    """Return the default reply if nobody replies."""
     if asked.matter is not Matter.question:
         raise RunCancelled(f"Nobody can be asked {WHAT[asked.matter]}.", next_step="fathom resume RUN asks again")
     return Reply(answers=[question.default for question in asked.questions], assumed=True)
 
 
 def _short(asked: Asked, reply: Reply) -> str:
-    """Return in one line what a reply says."""
+    """Return a reply in one line."""
     if reply.answers:
         return f"{'assumed' if reply.assumed else 'answered'}: {'; '.join(reply.answers)}"
     changed = f"changed the {asked.matter.value}" if reply.plan else f"accepted the {asked.matter.value}"

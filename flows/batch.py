@@ -1,7 +1,7 @@
-"""A batch: many questions, each of them a flow run of its own on a work pool, and one budget for all.
+"""A batch: many questions, each in its own flow run on a work pool, and one budget for all.
 
-A batch that a command runs: its flow here, its questions on the workers of a pool or, if there is none, here too.
-Imports Prefect: call `fathom.flows.server.ensure_api` first.
+If a command runs a batch, its flow runs in the command's process, its questions on the workers of a pool or, if there
+are none, in the process too. Imports Prefect: call `fathom.flows.server.ensure_api` first.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ async def research_batch(  # noqa: PLR0917 - the boxes of a form
         questions: The questions. Example: `["What is a descriptor?", "What is a metaclass?"]`
         file: Instead of questions: a txt, csv or jsonl file of them, as the worker sees it. Example: `s3://bucket/q.csv`
         settings: How to research them. A line of a csv or jsonl file can have settings of its own.
-        at_once: Most questions that are researched at the same time. Example: `8`
+        at_once: Maximum number of questions researched at the same time. Example: `8`
         budget: Caps over all questions together.
         deployment: The deployment that researches a question. Example: `deep-research/on-demand`
         run_key: Batches with the same key share what has finished. Empty: only retries of this one do. Example: `may`
@@ -91,7 +91,7 @@ async def research_batch(  # noqa: PLR0917 - the boxes of a form
                 budget=budget,
                 at_once=at_once,
                 deployment=deployment,
-                tags=flow_run.tags,  # such as whose it is
+                tags=flow_run.tags,  # such as the owner's tag
                 show=lambda batch: _show(display, batch),
             )
             await batch.run()
@@ -148,7 +148,7 @@ def _show(display: Display, batch: BatchRunner) -> None:
     display.table("research-batch", table, f"### {done} of {counted(len(table), 'question')}\n\n{used(batch.rows)}")
 
 
-ASK_SECONDS = HEARTBEAT_SECONDS  # a worker that was killed counts as running for three of them
+ASK_SECONDS = HEARTBEAT_SECONDS  # a killed worker counts as running for three of these intervals
 
 
 async def run(
@@ -177,11 +177,11 @@ async def run(
 
 @asynccontextmanager
 async def _staffed(pool: str, limit: int, say: Callable[[str], object]) -> AsyncIterator[None]:
-    """Have a worker in this process inside the block as soon as the pool has none."""
+    """Run a worker in this process inside the block as soon as the pool has none."""
     with ExitStack() as own:
 
         async def watch() -> None:
-            while await _has_workers(pool):  # noqa: ASYNC110 - the server tells nobody
+            while await _has_workers(pool):  # noqa: ASYNC110 - the server sends no notice
                 await asyncio.sleep(ASK_SECONDS)
             say(f"No worker serves the pool {pool!r}: the questions are researched in this process.")
             own.enter_context(serving(Worker(pool, limit)))

@@ -1,4 +1,4 @@
-"""What a run of a watch adds to research: what changed since the run before."""
+"""The addition of a watch's run to research: the changes since the previous run."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from fathom.telemetry.progress import phase
 
 
 async def compare_with_last(engine: Engine, run: ResearchState, report: Report | None) -> Changes | None:
-    """Compare a run of a watch with the one before, save what changed, and return it; None if there is none before.
+    """Compare a run of a watch with the previous one, save and return the changes; None if there is no earlier run.
 
-    What a run says is compared with the latest run that has a report: one without evidence in between is no reason to
-    tell everything again. A run before that cannot be read is named in the log, and this one is not compared.
+    A run is compared with the latest run that has a report: a run without evidence in between must not make everything
+    count as new. If the earlier run cannot be read, the log names it, and this run is not compared.
     """
     start = engine.start
     if not start.watch:
@@ -52,6 +52,6 @@ async def compare_with_last(engine: Engine, run: ResearchState, report: Report |
 
 
 def is_before(run: StoredRun, start: RunStart) -> bool:
-    """Whether a run is an earlier one of the same watch; one of another watch of its name may be somebody else's."""
+    """Whether a run is an earlier one of the same watch; another watch of that name may be somebody else's."""
     same = run.watch == start.watch and run.query == start.query
     return same and run.run_id != start.run_id and run.started <= start.started

@@ -57,7 +57,7 @@ def check_file(wish: Wish) -> tuple[ForeignCheck, Report]:
 
     Raises:
         UserError: the file is not a report, there are no sources to check it against, or the model cannot be asked.
-            ModelError: the model answered nothing.
+        ModelError: the model answered nothing.
     """
     judging = _Judging(_settings(wish), Environment.read())
     if not wish.sources and not wish.fetch:

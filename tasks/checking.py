@@ -45,8 +45,10 @@ LASTING: frozenset[Kind] = frozenset(("table", "code"))
 class Reviewer:
     """Judges, corrects and checks the claims of one report.
 
-    Attributes: asked: requests to the judge so far, and its answers; no claim is judged twice. removed: the sentences
-        that were removed. usage: usage of the judge and of the writer's corrections, by role.
+    Attributes:
+        asked: requests to the judge so far, and its answers; no claim is judged twice.
+        removed: the sentences that were removed.
+        usage: usage of the judge and of the writer's corrections, by role.
     """
 
     def __init__(self, notes: Sequence[Note], texts: Sequence[StoredText], engine: Engine) -> None:

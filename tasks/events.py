@@ -70,8 +70,8 @@ async def tell(event: str, about: About, place: str, payload: Payload) -> None:
     Args:
         event: its name.
         about: the run.
-        place: where to look, or what happened, in one line: the name of the event's resource. payload: data in addition
-            to the run and its deployment.
+        place: where to look, or what happened, in one line: the name of the event's resource.
+        payload: data in addition to the run and its deployment.
     """
     if flow_run.id:
         told = {**asdict(about), "deployment_id": str(deployment.id or ""), **payload}

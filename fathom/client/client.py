@@ -117,7 +117,7 @@ class _Client(Resource[D]):
             every: how often, such as 6h or 1d; give either this or `cron`.
             cron: minute, hour, day, month and weekday.
             timezone: the time zone of `cron`.
-            name: by default made of the question.
+            name: by default derived from the question.
             settings: settings of each run.
             template: the name of a template.
         """

@@ -1,10 +1,10 @@
-"""What is computed from values that sources state: a difference, the greatest of a column, a count of rows.
+"""Sentences computed from values that sources state: a difference, the greatest of a column, a count of rows.
 
-A comparison names each of its two operands as the value and, in brackets, what it is the value of: "Computed: 71 dB
-(Gannet) is 8 dB more than 63 dB (Corvid)." It holds if each value stands in a cited source beside the name, in one
-sentence or row, or below a heading or title that has the name, and if the same is computed again. The others say from
-what of a table they are computed, "the lowest of the 10 values of “Quay”", and hold if that follows from a whole table
-of a cited source. So whoever checks a report needs no more than the sentence and its sources.
+A comparison names each of its two operands by its value and, in brackets, its name: "Computed: 71 dB (Gannet) is 8 dB
+more than 63 dB (Corvid)." It holds if each value stands in a cited source beside the name, in one sentence or row, or
+below a heading or title that has the name, and if the same is computed again. The others say from what of a table they
+are computed, "the lowest of the 10 values of “Quay”", and hold if that follows from a whole table of a cited source. So
+whoever checks a report needs no more than the sentence and its sources.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _COUNT = re.compile(r"\d+ of the \d+ rows have “(?P<wanted>[^”]+)”: .+")
 
 
 class Value(NamedTuple):
-    """A number or date that a text states, as it is written, and what it can be compared in."""
+    """A number or date that a text states, as it is written, and in a comparable form."""
 
     text: str
     amount: Decimal  # in the dimension's own unit; of a date, YYYYMMDD
@@ -51,7 +51,7 @@ class Value(NamedTuple):
 
 
 class Operand(NamedTuple):
-    """A value, and the name of what it is a value of."""
+    """A value, and the name of the thing that has it."""
 
     value: Value
     name: str
@@ -61,7 +61,7 @@ class Operand(NamedTuple):
 
 
 DATE = "date"
-LEAST_ROWS = 3  # of a table of which one value is the greatest
+LEAST_ROWS = 3  # least rows of a table for naming its greatest value
 
 
 def values_of(text: str) -> Iterator[Value]:
@@ -95,7 +95,7 @@ def difference(a: Operand, b: Operand) -> str | None:
 
 
 def _by(a: Value, b: Value) -> str:
-    """Return by how much a value differs from another: "8 dB more than"."""
+    """Return the difference of a value from another: "8 dB more than"."""
     if not comparable(a, b):
         return ""
     if a.amount == b.amount:
@@ -157,9 +157,9 @@ def _parts(amount: Decimal) -> tuple[int, int, int]:
 
 
 def extreme(table: WholeTable, column: int, *, greatest: bool) -> tuple[str, Operand] | None:
-    """Return the sentence that names the least or greatest value of a column, and that; None if it is not clear.
+    """Return the sentence that names the least or greatest value of a column, and the value; None if it is not clear.
 
-    Nor is it where a cell states no value, or several: the least may be there.
+    It is unclear, too, if a cell states no value, or several: the least may be there.
     """
     operands = []
     for row in table.rows:
@@ -185,7 +185,7 @@ _TOTAL = re.compile(
 
 
 def count(table: WholeTable, wanted: str) -> str | None:
-    """Return the sentence that says how many rows of a table have some words; None if all have them, or none."""
+    """Return the sentence on the number of rows of a table with some words; None if all rows have them, or none."""
     counted = [row for row in table.rows if not _TOTAL.match(row[0])]
     rows = [row for row in counted if row_has(row, wanted)]
     if not rows or len(rows) == len(counted):
@@ -202,9 +202,9 @@ def row_has(row: Sequence[str], wanted: str) -> bool:
 
 
 def computed_from(sentence: str, search: Search, ids: Collection[str] | None) -> list[SourcePassage] | None:
-    """Return where the sources state the values of a computed sentence; nothing if they do not, or it computes wrongly.
+    """Return the places where sources state the values of a computed sentence; nothing if they do not, or it is wrong.
 
-    None for a sentence that is none of the forms of this module: it is a claim as any other.
+    None for a sentence in none of the forms of this module: it is a claim like any other.
     """
     if not sentence.startswith(MARK):
         return None
@@ -233,7 +233,7 @@ def _extreme_again(table: WholeTable, name: str, *, greatest: bool) -> str | Non
 def _in_table(
     sentence: str, search: Search, ids: Collection[str] | None, again: Callable[[WholeTable], str | None]
 ) -> list[SourcePassage]:
-    """Return the first rows of the table from which a sentence is computed, those with most of it first."""
+    """Return the first rows of the table from which a sentence is computed, the closest rows first."""
     for stored in _texts(search, ids):
         for table in tables_of(stored.text):
             if again(table) == sentence:
@@ -277,6 +277,6 @@ def _standing(operand: Operand, search: Search, ids: Collection[str] | None) -> 
 
 
 def is_named(name: str, text: str) -> bool:
-    """Whether a text has the words of a name in their order, one behind the other."""
+    """Whether a text has the words of a name in order, one behind the other."""
     wanted, said = terms(name), terms(text)
     return any(said[n : n + len(wanted)] == wanted for n in range(len(said) - len(wanted) + 1))

@@ -96,7 +96,8 @@ class UsageReader:
     """Reads the usage of the runs of a store; a finished run is read once, unless its log is replaced.
 
     Attributes:
-        runs: the runs of the store, by folder. gone: runs that an earlier reading found: their usage still counts.
+        runs: the runs of the store, by folder.
+        gone: runs that an earlier reading found: their usage still counts.
         unreadable: the folders that could not be read.
     """
 

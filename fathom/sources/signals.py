@@ -27,7 +27,7 @@ LEAST_SENTENCES = 20
 
 
 class _Sign(NamedTuple):
-    """A pattern, and terms, one of which is in every matching sentence: most sentences need not be tried."""
+    """A pattern, and terms: every matching sentence has one of them, so most sentences need not be tried."""
 
     terms: frozenset[str]
     pattern: re.Pattern[str]

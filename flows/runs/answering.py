@@ -72,7 +72,8 @@ async def waiting(run_id: UUID) -> Waiting:
     """Return the question of a run.
 
     Raises:
-        RunNotFound: the server does not know the run. InvalidInput: the run asks nothing.
+        RunNotFound: the server does not know the run.
+        InvalidInput: the run asks nothing.
     """
     async with get_client() as client:
         flow_run = await _read(client, run_id)

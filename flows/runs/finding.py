@@ -37,7 +37,8 @@ _PAGE = 200  # the most that the server returns at once
 class KnownRun:
     """A run, as the store and Prefect know it.
 
-    Attributes: stored: the store's record; for a run without files yet, the parameters of its flow run.
+    Attributes:
+        stored: the store's record; for a run without files yet, the parameters of its flow run.
         flow_run: None if Prefect has forgotten the run; in a list also once it has ended.
         state: in a list, its ending if Prefect knows it.
         created: ISO 8601 in UTC, down to the microsecond, so that its text can be ordered.

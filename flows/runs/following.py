@@ -36,7 +36,8 @@ async def find_parent(store: ArtifactStore, reference: str) -> Parent:
     """Return the run of a store that a reference means, in the form of `parent_of`.
 
     Raises:
-        RunNotFound: there is none. InvalidInput: there are several, or the run is in another store.
+        RunNotFound: there is none.
+        InvalidInput: there are several, or the run is in another store.
     """
     root, name = locate(reference.strip(), store.address())
     if root != store.address():

@@ -45,12 +45,12 @@ class McpServers:
         self.chosen = list(file.names if chosen is None else chosen)
         self.secrets = file.secrets
         self._scrubber = Scrubber(environment.secrets | self.secrets)
-        guard_logs(self._scrubber)  # those of `mcp` quote what a server says
+        guard_logs(self._scrubber)  # log records of `mcp` quote servers' words
         used = {server for name, (server, _) in file.names.items() if name in self.chosen}
         self._connections = {name: _connection(file, name) for name in sorted(file.servers if chosen is None else used)}
 
     async def offers(self) -> list[OfferedTools]:
-        """Ask every server what it offers; of one that cannot be asked, the offer says why."""
+        """Ask every server for its offer; if a server cannot be asked, its offer says why."""
 
         async def ask(connection: Connection) -> OfferedTools:
             try:
@@ -63,7 +63,7 @@ class McpServers:
         return [self._scrubber.model(offer) for offer in found]
 
     async def check(self, offers: Iterable[OfferedTools]) -> None:
-        """Compare the servers with what they offered when the run began; one that cannot be asked fails when called.
+        """Compare the servers with their offers when the run began; a server that cannot be asked fails when called.
 
         Raises:
             InvalidInput: a server has changed, or the file of this process does not have it.
@@ -96,18 +96,18 @@ class McpServers:
 
 
 def _connection(file: McpTools, name: str) -> Connection:
-    """Return the connection to a server of the file, which nothing has opened yet."""
+    """Return the still unopened connection to a server of the file."""
     variables = {**file.inherited, **file.filled(name, "env")}
     return Connection(name, file.servers[name], variables, file.filled(name, "headers"))
 
 
-LONGEST_ERROR = 300  # characters of what a server says of a call that failed
+LONGEST_ERROR = 300  # characters of a server's message about a failed call
 
 
 class McpTool(Tool):
     """One allowed tool of a server. Without a connection, as in a replay, it cannot be called."""
 
-    searches = True  # some do: each object says for itself
+    searches = True  # some do: each object declares it
     network = True
 
     def __init__(self, server: str, offered: OfferedTool, connection: Connection | None) -> None:
@@ -140,7 +140,7 @@ class McpTool(Tool):
         return ToolOutput(results=[self._source(arguments, tool_input, text)] if text else [])
 
     async def holdings(self, words: Sequence[str]) -> Holdings | None:
-        """Return the server as the place to find things, of a tool that searches."""
+        """Return the server as the holdings of a search tool."""
         return Holdings(tool=self.name, where=[f"the MCP server {self._server}"]) if self.searches else None
 
     def _source(self, arguments: dict[str, object], tool_input: str, text: str) -> SourceText:
@@ -151,7 +151,7 @@ class McpTool(Tool):
 
 
 def _text(result: CallToolResult) -> str:
-    """Return all that a result says: its texts, else its structured content. JSON becomes a line for each value."""
+    """Return the content of a result: its texts, else its structured content. JSON becomes a line for each value."""
     from mcp.types import EmbeddedResource, ResourceLink, TextContent, TextResourceContents
 
     parts: list[str] = []

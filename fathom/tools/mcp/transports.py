@@ -1,11 +1,10 @@
-"""The transports to an MCP server: streamable HTTP, or lines of JSON to a program; what arrives is counted.
+"""The transports to an MCP server: streamable HTTP, or lines of JSON to a program; arriving bytes are counted.
 
-The transport to an MCP server at an address: streamable HTTP, its answers counted while they arrive. Redirects that
-lead away from the address are not followed; the client of `mcp` sees to that.
+A server at an address speaks streamable HTTP. The client of `mcp` does not follow redirects away from the address.
 
-The transport to an MCP server that is a program: lines of JSON over its input and output. The client of `mcp` reads a
-line whatever its length, and leaves the program running when this process is killed. Here a line ends at the limit of
-the meter, and the program has a guard.
+A server that is a program reads and writes lines of JSON over its input and output. The client of `mcp` reads a line
+whatever its length, and leaves the program running when this process is killed. Here a line ends at the limit of the
+meter, and the program has a guard.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ class Meter:
 
     @property
     def exceeded(self) -> bool:
-        """Whether more has come than may come."""
+        """Whether more bytes have arrived than allowed."""
         return self.received > self.most
 
     def add(self, size: int) -> bool:
@@ -62,7 +61,7 @@ class Address:
 
     @asynccontextmanager
     async def streams(self) -> AsyncIterator[tuple[Any, Any]]:
-        """Yield what the server says and what it is told."""
+        """Yield the streams from the server and to it."""
         import httpx2
         from mcp.client.streamable_http import streamable_http_client
 
@@ -77,7 +76,7 @@ class Address:
             yield made
 
     async def _limit(self, response: httpx2.Response) -> None:
-        """Have a body that is yet to be read fail once the server has sent too much."""
+        """Make an unread body fail once the server has sent too much."""
         import httpx2
 
         self.last_words = f"It answered HTTP {response.status_code}." if response.status_code >= 300 else ""
@@ -93,7 +92,7 @@ class Address:
                             raise BodyTooLarge(meter.most)
                         yield piece
                 except BodyTooLarge as error:
-                    meter.add(meter.most)  # also of one that is too large before it is unpacked
+                    meter.add(meter.most)  # also for a body that is too large before it is unpacked
                     raise httpx2.StreamError(str(error)) from None
 
             async def aclose(self) -> None:
@@ -102,7 +101,7 @@ class Address:
         response.stream = Limited()
 
 
-END_SECONDS = 2.0  # in which a program may end by itself once its input is closed
+END_SECONDS = 2.0  # seconds in which a program may end by itself once its input is closed
 PIECE = 2**16
 SAID = 500  # characters of the last words of a program that are shown
 
@@ -117,18 +116,18 @@ class ServerProgram:
         self._errors = b""
         self._stray = b""
         self.ended = False
-        """Whether nothing more can be heard of it."""
+        """Whether no further messages can arrive."""
 
     @property
     def last_words(self) -> str:
-        """A sentence with its last line on stderr, else with the first of its output that is no message."""
+        """A sentence with its last line on stderr, else with the first output line that is not a message."""
         lines = [line for line in self._errors.decode(errors="replace").splitlines() if line.strip()]
         said = clean_line(lines[-1] if lines else self._stray.decode(errors="replace"))[:SAID]
         return f"Its last words: {said}" if said else ""
 
     @asynccontextmanager
     async def streams(self) -> AsyncIterator[tuple[Any, Any]]:
-        """Start the program and yield what it says and what it is told; it is gone when the block is left.
+        """Start the program and yield the streams from it and to it; the program has ended when the block is left.
 
         Raises:
             ToolRejected: there is no such program.
@@ -139,7 +138,7 @@ class ServerProgram:
         said, hear = anyio.create_memory_object_stream[SessionMessage | Exception](0)
         tell, told = anyio.create_memory_object_stream[SessionMessage](0)
         process, lifeline = await self._start()
-        patience = 0.0  # for a program that is hung or says too much
+        patience = 0.0  # for a program that hangs or sends too much
         async with said, hear, tell, told:
             try:
                 async with anyio.create_task_group() as group:
@@ -180,7 +179,7 @@ class ServerProgram:
     async def _listen(
         self, process: asyncio.subprocess.Process, said: MemoryObjectSendStream[SessionMessage | Exception]
     ) -> None:
-        """Pass on a message a line, and close once the program ends or says too much."""
+        """Pass on one message per line, and close once the program ends or sends too much."""
         from anyio import BrokenResourceError, ClosedResourceError
         from mcp.shared.message import SessionMessage
         from mcp.types import jsonrpc_message_adapter
@@ -208,7 +207,7 @@ class ServerProgram:
 
     async def _talk(self, process: asyncio.subprocess.Process, told: MemoryObjectReceiveStream[SessionMessage]) -> None:
         assert process.stdin
-        with suppress(OSError):  # the program has ended, which its output tells
+        with suppress(OSError):  # the program has ended, as its output shows
             async for message in told:
                 line = message.message.model_dump_json(by_alias=True, exclude_unset=True)
                 process.stdin.write(line.encode() + b"\n")
@@ -222,7 +221,7 @@ class ServerProgram:
 
 
 async def _end(process: asyncio.subprocess.Process, lifeline: int, patience: float) -> None:
-    """Let a program end by itself for some seconds, then have its guard end it with all that it has started."""
+    """Wait some seconds for a program to end, then let its guard end it with all processes that it has started."""
     assert process.stdin and process.stdout and process.stderr
     process.stdin.close()
     try:
