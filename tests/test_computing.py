@@ -187,3 +187,10 @@ def test_the_sides_of_a_comparison_are_read_from_its_form(question: str, sides: 
 def test_what_is_asked_of_something_described_is_asked_again_with_its_name(question: str, asked: str | None) -> None:
     hop = hop_of(question)
     assert (hop.of("Holt") if hop else None) == asked
+
+
+def test_what_a_long_question_tells_is_not_read_by_its_form() -> None:
+    asked = "Which is cheaper, Alpha or Bravo?"
+    assert comparison_of(asked)
+    assert comparison_of(f"{'what or ' * 1_000}{asked}") is None
+    assert hop_of(f"{'what or ' * 1_000}Who runs the company that built the bridge?") is None

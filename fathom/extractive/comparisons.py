@@ -14,6 +14,7 @@ from typing import NamedTuple
 from fathom.extractive.questions import is_verb, keywords, strip_lead
 from fathom.text.terms import STOP_WORDS, terms
 
+MOST_CHARS = 400  # of a question that is read by its form: the time for that grows with the square of its length
 SIDE_WORDS = 6
 _ARTICLE = r"(?:(?:an?|the|der|die|das|den|dem|ein|eine[mnr]?)\s+)?"
 _OR = r"\s*,?\s+(?:or|oder)\s+"
@@ -196,6 +197,8 @@ _AND_BY = re.compile(r",?\s+(?:and|und)\s+(?:by|in|at|um)\s+(?:how|what|which|wi
 
 def comparison_of(question: str) -> Comparison | None:
     """Return what a question compares; None if it names no two things that it compares."""
+    if len(question) > MOST_CHARS:
+        return None
     text = _AND_BY.sub("", " ".join(strip_lead(question).rstrip("?. ").split()))
     for form in _patterns():
         found = form.match(text)

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from fathom.evidence.computed import is_named
+from fathom.extractive.comparisons import MOST_CHARS
 from fathom.extractive.computing import stated_of
 from fathom.extractive.questions import families, key_terms, strip_lead
 from fathom.extractive.statements import ANSWERED, Quotations
@@ -79,6 +80,8 @@ def _named(back: re.Match[str]) -> str:
 
 def hop_of(question: str) -> Hop | None:
     """Return the two hops of a question; None if it has one."""
+    if len(question) > MOST_CHARS:
+        return None
     text = " ".join(strip_lead(question).rstrip("?. ").split())
     for pattern in _PATTERNS:
         if found := pattern.match(text):
