@@ -40,7 +40,7 @@ help:
 	@echo '                                  answer a published benchmark'"'"'s questions in the form it scores (docs/measuring.md)'
 	@echo 'make bench-world MODEL=provider/name LIMIT=n OUT=folder'
 	@echo '                                  answer questions over a web that a script makes; without a model in half a minute (docs/world.md)'
-	@echo '                                  (ARGS=--held-out: the questions that were not used to choose any rule)'
+	@echo '                                  (ARGS=--unseen: the questions of somebody who had not seen the engine)'
 	@echo 'make bench-report RUNS="folder other"   score finished runs, one system or two side by side (docs/measuring.md)'
 	@echo 'make bench-guard                  compare calls, tokens, bytes and claims with the accepted counts (ARGS=--accept: accept them)'
 	@echo 'make bench-compare A=commit B=commit [ROUNDS=5]   measure two commits in turns (docs/benchmarking.md)'

@@ -28,6 +28,7 @@ from benchmarks.world.freely_worded import freely_worded_questions
 from benchmarks.world.held_out import held_out_questions
 from benchmarks.world.pages import KINDS, PORT, Page
 from benchmarks.world.questions import all_questions
+from benchmarks.world.unseen import unseen_questions
 from benchmarks.world.web import all_pages, digest
 from fathom.config.environment import Environment
 from fathom.config.settings import ResearchSettings, resolve
@@ -42,9 +43,8 @@ from tests.conftest import base_env, quiet_port
 from tests.test_tool_declarations import Stored
 
 PAGES = {page.url: page for page in all_pages()}
-QUESTIONS = {
-    question.id: question for question in [*all_questions(), *freely_worded_questions(), *held_out_questions()]
-}
+SETS = all_questions(), freely_worded_questions(), held_out_questions(), unseen_questions()
+QUESTIONS = {question.id: question for questions in SETS for question in questions}
 WRONG = {"farm", "outdated", "copy", "spam", "hostile"}
 """Kinds of pages that may have it wrong, or only repeat what others say."""
 
@@ -77,6 +77,12 @@ REFUSED: dict[str, Words] = {
     "held-elsewhere-2": [["wine", "carpet", "carpets", "stain", "stains"]],
     "held-elsewhere-3": [["Saturn", "Titan", "moon", "moons"]],
     "held-elsewhere-4": [["football", "soccer", "World Cup", "France"]],
+    "unseen-unknown-1": [["Karrow"], ["lighthouse", "Leuchtturm"], ["metres", "m", "Meter", "high", "tall", "hoch"]],
+    "unseen-unknown-2": [["dog", "dogs", "pet", "pets", "animals"]],
+    "unseen-unknown-3": [["reed shrike", "reed shrikes"], ["pairs", "breeding population"]],
+    "unseen-unknown-4": [["penalty", "penalties", "fine", "fined", "fines"]],
+    "unseen-elsewhere-1": [["boil", "boiled", "boiling"]],
+    "unseen-elsewhere-2": [["Curie", "Nobel"]],
 }
 """Words without which no page can answer."""
 
@@ -126,19 +132,18 @@ def test_pages_have_addresses_of_their_own_that_lead_nowhere_else() -> None:
 
 def test_questions_have_ids_and_words_of_their_own() -> None:
     questions = QUESTIONS.values()
-    assert len(QUESTIONS) == len({question.question for question in questions}) == 60 + 63 + 64
+    assert len(QUESTIONS) == len({question.question for question in questions}) == 60 + 63 + 64 + 48
     assert all(bool(question.answer) == question.answerable for question in questions)
     assert {one.id for one in questions if not one.answerable} == REFUSED.keys() | BOUGHT.keys()
 
 
 def test_the_documentation_counts_what_there_is() -> None:
     text = (Path(__file__).parent.parent / "docs" / "world.md").read_text(encoding="utf-8")
-    sets = all_questions(), freely_worded_questions(), held_out_questions()
     pages = Counter(page.kind for page in PAGES.values())
-    questions, *_ = sets
-    kinds, freely, held = (Counter(question.kind for question in chosen) for chosen in sets)
+    questions, *_ = SETS
+    kinds, *others = (Counter(question.kind for question in chosen) for chosen in SETS)
     listed = [f"| `{kind}` | {count} |" for kind, count in pages.items()]
-    listed += [f"| `{kind}` | {count} | {freely[kind]} | {held[kind]} |" for kind, count in kinds.items()]
+    listed += [" | ".join([f"| `{kind}`", *(str(one[kind]) for one in (kinds, *others)), ""]) for kind in kinds]
     assert [row for row in listed if row not in text] == []
     refused = sum(not question.answerable for question in questions)
     sites = len({page.host for page in PAGES.values()})

@@ -1,7 +1,7 @@
 """Questions over a small web that a script makes, without a key: `python -m benchmarks.world`.
 
     python -m benchmarks.world                                  all 60 questions, without a model
-    python -m benchmarks.world --held-out                       64 others, which were not used to choose any rule
+    python -m benchmarks.world --unseen                         48 others, by somebody who had not seen the engine
     python -m benchmarks.world --model openai/gpt-5-mini --limit 16 --max-usd 0.05
     python -m benchmarks.world serve                            only the web and its search service, for other systems
     python -m benchmarks.world questions                        the questions as JSON Lines, with what is expected
@@ -27,9 +27,15 @@ from benchmarks.results import Page, Question, Result, System
 from benchmarks.world.freely_worded import freely_worded_questions
 from benchmarks.world.held_out import held_out_questions
 from benchmarks.world.questions import all_questions, in_turn
+from benchmarks.world.unseen import unseen_questions
 from fathom.errors import InvalidInput
 
-_SETS = {"": all_questions, "freely-worded": freely_worded_questions, "held-out": held_out_questions}
+_SETS = {
+    "": all_questions,
+    "freely-worded": freely_worded_questions,
+    "held-out": held_out_questions,
+    "unseen": unseen_questions,
+}
 
 
 def main() -> None:
@@ -61,7 +67,8 @@ def _arguments() -> argparse.Namespace:
     other = parser.add_mutually_exclusive_group()
     for name, help in (
         ("freely-worded", "63 questions further away from the words of the pages"),
-        ("held-out", "64 questions that were not used to choose any rule"),
+        ("held-out", "64 questions that were written without sight of the rules, and looked at since"),
+        ("unseen", "48 questions by somebody who had not seen the engine"),
     ):
         other.add_argument(f"--{name}", action="store_const", const=name, dest="set_name", default="", help=help)
     parser.add_argument("--limit", type=_positive, metavar="N", help="at most N questions, of all kinds in turn")
