@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from tests.conftest import ROOT, PrefectServer, base_env, quiet_port
+from tests.processes import asking
 
 DEPLOYMENTS = yaml.safe_load((ROOT / "prefect.yaml").read_text(encoding="utf-8"))["deployments"]
 QUESTION = "What is a descriptor in Python?"
@@ -107,13 +108,13 @@ def test_deployments_are_registered_and_their_runs_taken(
 ) -> None:
     made = json.loads(ran(installed / "fathom", "deploy", "--pool", "from-wheel", "--json", env=env, folder=folder))
     assert [name.split("/")[1] for name in made] == [deployment["name"] for deployment in DEPLOYMENTS]
-    with httpx.Client(base_url=prefect_server.api_url, timeout=60) as client:
-        found = client.get("/deployments/name/deep-research/on-demand").raise_for_status().json()
+    with asking(prefect_server.api_url) as client:
+        found = client.get("/deployments/name/deep-research/on-demand").json()
         assert found["entrypoint"] == "fathom.flows.deep_research.deep_research"
         asked = {"parameters": {"query": QUESTION}, "state": {"type": "SCHEDULED"}}
-        run = client.post(f"/deployments/{found['id']}/create_flow_run", json=asked).raise_for_status().json()
+        run = client.post(f"/deployments/{found['id']}/create_flow_run", json=asked).json()
         ran(*(installed / "fathom", "worker", "--pool", "from-wheel", "--idle-seconds", "3"), env=env, folder=folder)
-        ended = client.get(f"/flow_runs/{run['id']}").raise_for_status().json()
+        ended = client.get(f"/flow_runs/{run['id']}").json()
     assert ended["state_type"] == "COMPLETED", ended["state"]
 
 
