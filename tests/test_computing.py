@@ -58,7 +58,22 @@ Die Firma Nordblech wurde 1954 gegründet und hat 85 Mitarbeiter.
 
 Die Firma Steiner wurde 1920 gegründet und hat 120 Mitarbeiter.
 """
-FILES = {"prices": PRICES, "releases": RELEASES, "staff": STAFF, "minutes": MINUTES, "yards": YARDS, "firmen": FIRMEN}
+TARIFFS = """# Tariffs
+
+| Tariff | Small boat (up to 6 m) | Large boat (up to 20 m) | Deposit |
+|---|---|---|---|
+| Harbour | 34 | 210 | 50 |
+| Mooring | 29 | 260 | 150 |
+"""
+FILES = {
+    "tariffs": TARIFFS,
+    "prices": PRICES,
+    "releases": RELEASES,
+    "staff": STAFF,
+    "minutes": MINUTES,
+    "yards": YARDS,
+    "firmen": FIRMEN,
+}
 
 
 async def _asked(root: Path, question: str, *names: str) -> RunResult:
@@ -76,6 +91,7 @@ prices | Which tent is cheaper, the Vale 3 or the Ridge 2? | €249 (Ridge 2) is
 prices | is the vale 3 heavier than the ridge 2 | 3.4 kg (vale 3) is 1.3 kg more than 2.1 kg (ridge 2).
 prices | Of the larger tents, which is lightest? | the lowest of the 3 values of “Weight” is 1.2 kg (Summit 1).
 prices | Which tent costs the most? | the highest of the 3 values of “Price” is €410 (Summit 1).
+tariffs | Which is cheaper for a large boat, Harbour or Mooring? | 210 (Harbour) is 50 less than 260 (Mooring).
 releases | How many releases of Kettle were there in 2025? | 2 of the 3 rows have “2025”: 1.2; 1.3.
 releases | What is the latest version of Kettle? | the latest of the 3 values of “Date” is 2025-06-30 (1.3).
 staff | who has been here longer, Mira Holt or Jon Feld? | 2018 (Jon Feld) is 3 years earlier than 2021 (Mira Holt).
@@ -95,6 +111,13 @@ async def test_a_report_computes_what_is_asked_and_cites_each_value(case: str, t
     assert claim["verdict"] == Verdict.supported
     assert claim["source_ids"] and claim["quotes"]
     assert "What begins with “Computed:”" in Path(result.artifacts, "report.md").read_text(encoding="utf-8")
+
+
+async def test_what_is_computed_under_a_condition_that_no_source_has_only_may_answer(tmp_path: Path) -> None:
+    result = await _asked(tmp_path, "Which tent is cheaper in winter, the Vale 3 or the Ridge 2?", "prices")
+    assert result.answered is Answered.maybe
+    report = Path(result.artifacts, "report.md").read_text(encoding="utf-8")
+    assert report.index("do not mention “winter”") < report.index("Computed: €249")
 
 
 async def test_a_question_in_two_hops_is_answered_of_the_name_that_describes(tmp_path: Path) -> None:

@@ -91,6 +91,21 @@ async def test_the_later_statement_comes_first_and_the_earlier_one_is_marked(
     assert mark not in re.findall(r"^- .*", markdown, re.MULTILINE)
 
 
+async def test_the_item_beside_one_that_is_replaced_still_holds(tmp_path: Path) -> None:
+    files = {
+        "2024-02-06.md": "- Everybody may work from home on two days a week from 1 March 2024.\n"
+        "- Ada Holm is responsible for the rota of those at home.\n",
+        "2024-09-03.md": "- The rule of February is revised: everybody may work from home on three days a week.\n",
+    }
+    (docs := tmp_path / "docs").mkdir()
+    for name, text in files.items():
+        (docs / name).write_text(f"# Meeting of {name[:10]}\n\n{text}", encoding="utf-8")
+    markdown = await report(docs, tmp_path, "On how many days a week may everybody work from home?")
+    before, after = re.split(r"Superseded on 2024-09-03:", re.split(r"\n## ", markdown)[1])
+    assert "three days" in before and "two days" not in before
+    assert "two days" in after and "Ada Holm" not in after
+
+
 async def test_numbers_that_no_date_decides_are_both_shown(folder: Path, tmp_path: Path) -> None:
     markdown = await report(folder, tmp_path, "How many passengers does the ferry Nordlys carry?")
     short = re.split(r"\n## ", markdown)[1]

@@ -78,7 +78,16 @@ def _compared(quotations: Quotations, compared: Comparison) -> ComputedAnswer | 
         Quoted(each.found.text, quotations.markdown(each.found, f"{each.operand.name} {wording}"))
         for each in (first, second)
     ]
-    return ComputedAnswer(sentence, sources, shown)
+    return ComputedAnswer(sentence, sources, shown, is_all=all(_is_met(quotations, compared, each) for each in agreed))
+
+
+def _is_met(quotations: Quotations, compared: Comparison, stated: Sequence[_StatedValue]) -> bool:
+    """Whether what states a value has all words that say in what things are compared, or what is measured by them."""
+    each = stated[0]
+    says = (quotations.markdown(each.found, each.operand.name), quotations.heading(each.found))
+    said = set(terms(" ".join((*says, quotations.titles[each.found.text]))))
+    words = [term for term in terms(compared.matter) if not quantities_of(term)]
+    return all(said & family for family in families(words))
 
 
 def _in_order(a: Operand, b: Operand, compared: Comparison) -> tuple[Operand, Operand]:
@@ -159,9 +168,12 @@ class _WantedValue:
         if self._in_time:
             dated = [value for _, cell in cells[1:] if (value := self._only(cell))]
             return dated[0] if len(dated) == 1 else None
-        named = [value for name, cell in cells if self._bears(name) and (value := self._only(cell))]
-        measured = [value for _, cell in cells if self._is_quantity(cell) and (value := self._only(cell))]
-        return named[0] if named else measured[0] if len(measured) == 1 else None
+        valued = [(name, cell, value) for name, cell in cells if (value := self._only(cell))]
+        borne = [self._borne(name) for name, _, _ in valued]
+        if best := max(borne, default=0):
+            return valued[borne.index(best)][2] if borne.count(best) == 1 else None
+        measured = [value for _, cell, value in valued if self._is_quantity(cell)]
+        return measured[0] if len(measured) == 1 else None
 
     def of_sentence(self, text: str) -> Value | None:
         """Return the value that a sentence states of what is asked; None if it states none, or several."""
@@ -172,10 +184,15 @@ class _WantedValue:
 
     def _bears(self, text: str) -> bool:
         """Whether a text has a word of what is asked, or one in its place."""
+        return self._borne(text) > 0
+
+    def _borne(self, text: str) -> int:
+        """Return how many words of what is asked a text has, or others in their place."""
         said = set(terms(text))
+        founding = bool(said & self.of_founding)
         if self.of_founding and not self._by_any_date:  # a town of 1388 has a census of 2025
-            return bool(said & self.of_founding)
-        return bool(said & self.of_founding) or any(said & family for family in self._families)
+            return int(founding)
+        return founding + sum(bool(said & family) for family in self._families)
 
     def _may_count(self, value: Value) -> bool:
         """Whether a value counts what is to be counted, if that is known: no eggs where pairs are."""

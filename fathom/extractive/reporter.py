@@ -188,15 +188,16 @@ def _answer(quotations: Quotations, query: str) -> str:
     computed: list[str] = []
     missing: list[str] = []
     for question in questions:
-        if found := computed_answer(quotations, question):
-            computed += [cited([found.sentence], found.sources)] if found.sentence else []
+        found = computed_answer(quotations, question)
+        computed += [cited([found.sentence], found.sources)] if found and found.sentence else []
+        if found and found.is_all:
             shown += found.quoted
-            if found.is_all:
-                continue
+            continue
         succession = Succession(quotations, question)
         if hop and question == hop.asked:
             succession.found = list(hop.found)
         shown += succession.shown(quotations.choose(_best(succession.found), question, room, most))
+        shown += found.quoted if found else ()
         if len(questions) > 1 and not hop and quotations.answered_by(succession.found, question) is Answered.no:
             missing.append(question)
     absent = [f"{NOT_FOUND} {question.rstrip('?')}?" for question in missing]
@@ -227,7 +228,7 @@ def _section_text(quotations: Quotations, request: SectionRequest) -> str:
     chosen = quotations.choose(new, wording, SECTION_TOKENS)
     # A lead-in that is the section's heading says nothing more.
     bare = (each._replace(markdown=each.markdown.removeprefix(f"{heading}:").lstrip("\n")) for each in chosen)
-    return _quoted(quotations, [succession.marked(Quoted(each.text, each.markdown)) for each in bare])
+    return _quoted(quotations, succession.marked(Quoted(each.text, each.markdown) for each in bare))
 
 
 def _plain(question: str) -> str:
@@ -282,7 +283,7 @@ def write_given_section(request: SectionRequest) -> str:
     found = [each for each in succession.found if each.text in own]
     telling = [each for each in found if each.score >= LEAST_GIVEN * found[0].score]
     chosen = quotations.choose(telling, wording, SECTION_TOKENS)
-    shown = [succession.marked(Quoted(each.text, each.markdown)) for each in chosen]
+    shown = succession.marked(Quoted(each.text, each.markdown) for each in chosen)
     return quoted((quotations.sources[each.number], each.markdown) for each in shown)
 
 

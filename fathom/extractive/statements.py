@@ -240,6 +240,18 @@ COMPARED = 40  # best excerpts of a question that are compared
 BESIDE = 2  # other excerpts that are shown with the chosen ones of a question
 
 
+_BLOCKS = re.compile(r"\n\n|\n(?=[-*+] )")  # between paragraphs, and before an item
+
+
+def _joined(blocks: Sequence[str]) -> str:
+    """Return paragraphs and items as one text."""
+    text = ""
+    for before, block in zip(["", *blocks], blocks, strict=False):
+        apart = "\n" if block[:2] == before[:2] in ("- ", "* ", "+ ") else "\n\n"
+        text += f"{apart if text else ''}{block}"
+    return text
+
+
 class Quoted(NamedTuple):
     """An excerpt as it is shown."""
 
@@ -290,15 +302,40 @@ class Succession:
                 if left and self._conflict(each, other, [*taken, *shown]):
                     shown.append(other)
                     left -= 1
-        return [self.marked(each) for each in (self._in_order(shown) if self._newest else shown)]
+        return self.marked(self._in_order(shown) if self._newest else shown)
 
-    def marked(self, quoted: Quoted) -> Quoted:
-        """Return an excerpt below a line that says since when something else holds, if it does."""
-        dates = [self._quotations.dates[new] for new, _ in self._successors(quoted)]
-        if not dates:
-            return quoted
-        part = "in part " if len(self._readings(quoted)) > 1 else ""
-        return Quoted(quoted.number, f"Superseded {part}on {min(dates)}:\n\n{quoted.markdown}")
+    def marked(self, excerpts: Iterable[Quoted]) -> list[Quoted]:
+        """Return excerpts, and behind all that holds what does not any more, below a line that says since when.
+
+        Of a list or of several paragraphs, only what something else replaces is below that line. Where the question
+        names a time, they keep their order.
+        """
+        holding: list[Quoted] = []
+        superseded: list[Quoted] = []
+        for each in excerpts:
+            if not (successors := list(self._successors(each))):
+                holding.append(each)
+                continue
+            date = min(self._quotations.dates[number] for number, _ in successors)
+            holds, replaced = self._parted(each, [reading for _, reading in successors])
+            holding += [each._replace(markdown=holds)] if holds else []
+            part = "in part " if len(self._readings(each._replace(markdown=replaced))) > 1 else ""
+            marked = each._replace(markdown=f"Superseded {part}on {date}:\n\n{replaced}")
+            (superseded if self._newest else holding).append(marked)
+        return [*holding, *superseded]
+
+    def _parted(self, quoted: Quoted, successors: Sequence[ReadStatement]) -> tuple[str, str]:
+        """Return what of an excerpt holds, empty if that cannot be told apart, and what is replaced."""
+        old = {one.text for one in self._readings(quoted) if any(replaces(new, one) for new in successors)}
+        blocks = _BLOCKS.split(quoted.markdown)
+        said = [{one.text for one in self._readings(quoted._replace(markdown=block))} for block in blocks]
+        whole = "|" in quoted.markdown or "```" in quoted.markdown
+        if whole or len(blocks) < 2 or not old.issubset(set[str]().union(*said)):
+            return "", quoted.markdown
+        holds = [block for block, own in zip(blocks, said, strict=True) if not own & old]
+        if all(block.rstrip().endswith(":") for block in holds):
+            return "", quoted.markdown
+        return _joined(holds), _joined([block for block, own in zip(blocks, said, strict=True) if own & old])
 
     def _readings(self, quoted: Quoted) -> Sequence[ReadStatement]:
         return readings(quoted.markdown, self._quotations.titles[quoted.number])

@@ -8,6 +8,8 @@ from datetime import date
 from typing import TYPE_CHECKING, NamedTuple
 
 from fathom.evidence.claims import claims_of, lead_ins
+from fathom.evidence.computed import MARK
+from fathom.extractive.comparisons import grade_words
 from fathom.extractive.critic import MOST_MISSING
 from fathom.extractive.questions import is_verb, keywords
 from fathom.extractive.reporter import CLOSEST, NOT_FOUND
@@ -136,14 +138,16 @@ def _lacking_in(report: Report, answer: str, claims: Sequence[Claim]) -> list[st
     shown = "\n".join(line for line in answer.split("\n") if not line.startswith(NOT_FOUND))
     held = set(terms(shown.replace("_", " "))) | set(terms(shown))
     weights = read_asked(report.query).weights
-    named = (word for word in dict.fromkeys(keywords(report.query)) if not is_verb(word))
+    is_computed = shown.startswith(MARK)
+    compared = grade_words(report.query) if is_computed else ()
+    named = (word for word in dict.fromkeys(keywords(report.query)) if not is_verb(word) and word not in compared)
     telling = (word for word in named if any(weights.get(term, 0) == 1 for term in terms(word)))
     missing = [word for word in telling if not set(terms(word)) & held]
     lacking: list[str] = []
     if missing and claims:
         named_words = joined([f"“{word}”" for word in missing[:MOST_MISSING]], "and")
         lacking.append(f"the quotations do not mention {named_words}")
-    if report.answered is Answered.maybe and compares(report.query):
+    if report.answered is Answered.maybe and compares(report.query) and not is_computed:
         lacking.append("the quotations were not compared with each other")
     return lacking
 
