@@ -65,7 +65,20 @@ TARIFFS = """# Tariffs
 | Harbour | 34 | 210 | 50 |
 | Mooring | 29 | 260 | 150 |
 """
+LENDING = """# Club house
+
+## Borrowing a tent
+
+1. Enter your name in the list at the counter.
+2. Pay the deposit of 20 euros.
+3. The tent is handed out on Fridays.
+
+## Keys
+
+Mira Holt keeps the keys.
+"""
 FILES = {
+    "lending": LENDING,
     "tariffs": TARIFFS,
     "prices": PRICES,
     "releases": RELEASES,
@@ -217,3 +230,10 @@ def test_what_a_long_question_tells_is_not_read_by_its_form() -> None:
     assert comparison_of(asked)
     assert comparison_of(f"{'what or ' * 1_000}{asked}") is None
     assert hop_of(f"{'what or ' * 1_000}Who runs the company that built the bridge?") is None
+
+
+async def test_how_something_is_done_is_answered_with_all_steps(tmp_path: Path) -> None:
+    result = await _asked(tmp_path, "How do I borrow a tent?", "lending")
+    report = Path(result.artifacts, "report.md").read_text(encoding="utf-8")
+    answer = report.split("**How sure:**", maxsplit=1)[0]
+    assert answer.index("list at the counter") < answer.index("deposit") < answer.index("tent is handed out")

@@ -130,7 +130,8 @@ async def test_a_run_without_a_report_does_not_look_like_a_success(
     kind, name, message = page.state
     assert (kind, name) == ("FAILED", "Failed")
     assert message == (
-        f"insufficient_evidence: no tool call found anything useful. No report; what was read: {result.artifacts}"
+        "insufficient_evidence: nothing that was read answers the question. "
+        f"No report; what was read: {result.artifacts}"
     )
     assert "insufficient_evidence" in page.run["tags"]
     why = page.artifact("research-report")["data"]

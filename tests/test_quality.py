@@ -581,7 +581,7 @@ def test_warnings_name_what_a_report_rests_on_the_gravest_first() -> None:
     gravest = [
         "This sentence cites a source that says otherwise (“Ferry times”): “It is number 3.”",
         f"{missing} 1 more sentence is marked so in the text.",
-        "Another source, “Never cited”, says otherwise about this: “It is number 1.”",
+        "“It is number 1.” is contradicted by another source, “Never cited”.",
     ]
     assert report_warnings(claims, qualities, sources, TODAY) == gravest, "no more than three"
     fewer = [claim(1, "S000001"), claim(2, "S000001", "S000002"), claim(3, "S000003")]

@@ -18,6 +18,7 @@ from fathom.retrieval.asked import (
     QuestionTerms,
     asks_definition,
     asks_for_newest,
+    asks_for_steps,
     compares,
     preferences,
     read_asked,
@@ -32,6 +33,7 @@ from fathom.text.terms import STOP_WORDS
 ANSWERED = 0.54
 """Share of a question's terms, by worth, from which an excerpt may be its answer; see docs/extractive.md."""
 SURE, POSSIBLE = 0.7, 0.35  # the same of the best excerpt, from which it passes for the answer, or may be it
+AROUND_STEP = 0.3  # the same where the steps of something are asked for: one step alone is no answer
 AROUND = 0.8  # of the score of a chosen excerpt, from which one that contains it takes its place
 
 ON_QUESTION = 0.4  # share of a question's terms, by worth, from which a contradiction matters to it
@@ -128,7 +130,8 @@ class Quotations:
 
     def choose(self, found: Sequence[Found], question: str, max_tokens: int, most: int = MOST_RANKED) -> list[Chosen]:
         """Return the best excerpts that fit together, at most `most`."""
-        return self._evidence.choose(found, asked_by(question), max_tokens, around=AROUND, most=most)
+        around = AROUND_STEP if asks_for_steps(question) else AROUND
+        return self._evidence.choose(found, asked_by(question), max_tokens, around=around, most=most)
 
     def markdown(self, found: Found, question: str) -> str:
         """Return an excerpt as Markdown."""

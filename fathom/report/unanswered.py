@@ -68,6 +68,7 @@ def explain(
     asked_in = language_of_question(question)
     written_in = (known or [language_tag("\n".join(text.text[:SAMPLE_CHARS] for text in texts))])[0]
     differ = bool(asked_in and written_in and asked_in != written_in)
+    foreign = differ and all(language_tag(text.text[:SAMPLE_CHARS]) != asked_in for text in texts)
     absent = _absent(question, texts, catalogue.holdings)
     if differ:  # a word of another language is not misspelt
         absent = [AbsentWord(word=each.word) for each in absent]
@@ -76,9 +77,9 @@ def explain(
         searched=searched,
         closest=_closest(_corrected(question, absent), texts),
         absent=absent,
-        asked_in=asked_in if differ else "",
-        written_in=written_in if differ else "",
-        next_steps=list(_next_steps(absent, written_in if differ else "", searched, settings, cut=cut)),
+        asked_in=asked_in if foreign else "",
+        written_in=written_in if foreign else "",
+        next_steps=list(_next_steps(absent, written_in if foreign else "", searched, settings, cut=cut)),
     )
 
 

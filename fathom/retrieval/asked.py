@@ -25,7 +25,11 @@ _UNSET = re.compile(
 )
 _PRONOUNS = "anybody anyone anything everybody everyone everything nobody nothing somebody someone something"
 _INDEFINITE = frozenset(terms(_PRONOUNS))
-_ASKING = re.compile(r"\bhow (often|long|many|much|far|old|large|big|tall|fast|deep|wide|high|heavy)\b", re.IGNORECASE)
+_ASKING = re.compile(
+    r"\b(?:how (?:often|long|many|much|far|old|large|big|tall|fast|deep|wide|high|heavy)|"
+    r"wie (?:oft|lange|viele?|weit|alt|groß|hoch|schnell|tief|breit|schwer)(?: dauert?n?\b)?)\b",
+    re.IGNORECASE,
+)
 _ASKS_ELSE = re.compile(r"(?:why|when|where|how|who|which)\b", re.IGNORECASE)
 # "How do I get my costs paid back?" and "Why is it so slow?" ask for no quantity; key words alone may.
 _ASKS = re.compile(r"\b(?:how|what|which|who|whose|whom|when|where|why)\b|\?\s*\Z", re.IGNORECASE)
@@ -56,6 +60,11 @@ _ATTRIBUTE = re.compile(
 _FORMS = frozenset(
     query_terms("step way kind sort type form part thing purpose point role example idea term word conclusion")
 )
+_STEPS = re.compile(
+    r"\b(?:how (?:do|can|could|should|would|must) (?:i|we|you|one|somebody|someone|people)\b|how to\b|the steps\b|"
+    r"wie (?:kann|muss|soll|darf|sollte|könnte) (?:ich|man)\b)",
+    re.IGNORECASE,
+)
 _NAME = re.compile(r"(?<=[a-z,] )[A-Z][\w'’-]+(?: [A-Z0-9][\w.'’-]*)*")
 _CLAUSE = re.compile(r"(?<=\w) (?:which|that|where|who|whose|whom)\b")
 _DEFINITION = re.compile(
@@ -77,6 +86,11 @@ class QuestionTerms(NamedTuple):
     attribute: str = ""  # term of what is asked of something: the colour of "What colour is the lamp?"
     names: Sequence[frozenset[str]] = ()  # of things that an answer is about, each as its terms
     quantities: frozenset[str] = frozenset()  # of which an answer states one, where it is asked "how heavy"
+
+
+def asks_for_steps(question: str) -> bool:
+    """Whether a question asks how something is done."""
+    return bool(_STEPS.search(question))
 
 
 def read_asked(

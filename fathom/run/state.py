@@ -207,7 +207,7 @@ class ResearchState:
         found = [*stopped, *cut, thin, *self.usage.fallbacks, *failures, *unread]
         reasons = list(dict.fromkeys(filter(None, found)))
         if not self.notes:
-            return Ending.insufficient_evidence, "; ".join(["no tool call found anything useful", *reasons])
+            return Ending.insufficient_evidence, "; ".join(["nothing that was read answers the question", *reasons])
         return (Ending.degraded, "; ".join(reasons)) if reasons else (Ending.complete, "")
 
 

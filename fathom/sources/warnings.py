@@ -67,9 +67,9 @@ def _disputed(claims: Sequence[Claim], sources: Mapping[str, Source]) -> Iterato
     those = [c for c in claims if c.corroboration is Corroboration.contradicted and not c.verdict.objects]
     if those and those[0].contradicting:
         against = sources.get(those[0].contradicting[0].source_id)
-        who = f"Another source, {_named(against)}," if against else "Another source that was read"
+        who = f"another source, {_named(against)}" if against else "another source that was read"
         more = f" Sources also disagree about {_more(map(_sentence, those[1:]), 'sentence')}." if those[1:] else ""
-        yield f"{who} says otherwise about this: {_sentence(those[0])}{more}"
+        yield f"{_sentence(those[0])} is contradicted by {who}.{more}"
 
 
 def _doubtful(used: Sequence[Source], scored: Mapping[str, SourceQuality], uses: Mapping[str, int]) -> Iterator[str]:
