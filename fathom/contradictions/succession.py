@@ -18,6 +18,7 @@ from fathom.contradictions.finding import differ
 from fathom.facts.dates import MONTHS, WEEKDAYS, Date
 from fathom.facts.extraction import Facts, Figure, agree, blanked, facts_of, figures_of
 from fathom.text.sentences import Sentence, fences, split_sentences
+from fathom.text.tables import RULE, cells_of_row
 from fathom.text.terms import query_terms, terms
 
 MOST_WORDS = 60
@@ -69,8 +70,6 @@ _ROLE = re.compile(
     re.IGNORECASE,
 )
 _FIELD = re.compile(r"(?P<key>[^\W\d][^:.|]{1,60}?)\s*:\s+(?P<value>\S.*)", re.DOTALL)
-_BAR = re.compile(r"(?<!\\)\|")
-_RULE = re.compile(r"\|(?:\s*:?-+:?\s*\|)+")
 _MARKS = re.compile(r"[*_`]+|\{%.*?%\}|\S*/\S*/\S*|^\s*(?:[-*+]|\d{1,3}[.)])\s+|\[[^\]]{0,80}\]")
 # Words for a change, an owner or a statement, which do not name the subject.
 _ASIDE_WORDS = """
@@ -125,19 +124,15 @@ def _each(markdown: str, title: frozenset[str]) -> Iterator[ReadStatement]:
     for sentence in split_sentences(markdown):
         text = sentence.text.strip()
         if sentence.kind in ("table", "rule"):
-            if _RULE.fullmatch(text):
-                header = _cells(previous)
+            if RULE.match(text):
+                header = cells_of_row(previous)
             elif header:
-                yield from _row(header, _cells(text), title)
+                yield from _row(header, cells_of_row(text), title)
             previous = text
         elif text.endswith(":"):
             above = text
         elif reading := _sentence(sentence, title, above):
             yield reading
-
-
-def _cells(row: str) -> list[str]:
-    return [cell.strip() for cell in _BAR.split(row.strip().strip("|"))]
 
 
 def _row(header: list[str], cells: list[str], title: frozenset[str]) -> Iterator[ReadStatement]:

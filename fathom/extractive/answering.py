@@ -37,6 +37,7 @@ from fathom.retrieval.expansion import is_quantity, states
 from fathom.retrieval.relevance import Found
 from fathom.roles.reporter import ANSWER_CHARS, AnswerRequest, ShortAnswer
 from fathom.text.sentences import split_sentences
+from fathom.text.tables import cells_of_row
 from fathom.text.terms import terms
 
 CONSIDERED = 12  # excerpts
@@ -325,9 +326,9 @@ def _of_code(lines: Sequence[str], chars: int) -> Iterator[_Part]:
 def _of_rows(lines: Sequence[str], held: Held, chars: int) -> Iterator[_Part]:
     """Yield each row as its first cell and the cells that are asked for, with the names of their columns."""
     rule = next(i for i, line in enumerate(lines) if _RULE.match(line))
-    header = _cells(lines[rule - 1])
+    header = cells_of_row(lines[rule - 1])
     for line in lines[rule + 1 :]:
-        cells = _cells(line)
+        cells = cells_of_row(line)
         named = [(name, cell) for name, cell in zip(header[1:], cells[1:], strict=False) if cell]
         named.sort(key=lambda each: -held(each[0]))
         asked = [each for each in named if held(each[0]) >= held(named[0][0])]
@@ -352,10 +353,6 @@ def _row(first: str, named: Iterable[tuple[str, str]], held: Held, chars: int) -
 
 def _clauses(cell: str) -> list[str]:
     return [sentence.clean for sentence in split_sentences(cell)]
-
-
-def _cells(row: str) -> list[str]:
-    return [cell.strip() for cell in re.split(r"(?<!\\)\|", row.strip().strip("|"))]
 
 
 def _spans(sentence: str, chars: int) -> Iterator[_Part]:

@@ -94,22 +94,24 @@ FOUNDING = (
 @cache
 def _grades() -> dict[str, Grade]:
     table: dict[str, Grade] = {}
-    for entry in re.split(r"\s*\|\s*|\n", _ADJECTIVES.strip()):
-        word, _, said = entry.partition(": ")
-        grade = _grade(said)
-        for form in _forms(word):
-            table[form] = grade
-    for entry in re.split(r"\s*\|\s*|\n", _IRREGULAR.strip()):
-        word, _, said = entry.partition(": ")
+    for word, said in _entries(_ADJECTIVES):
+        table |= dict.fromkeys(_forms(word), _grade(said))
+    for word, said in _entries(_IRREGULAR):
         table[word] = _grade(said)
     return table
+
+
+def _entries(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the words of a table, each with what it says of them."""
+    for entry in re.split(r"\s*\|\s*|\n", text.strip()):
+        word, _, said = entry.partition(": ")
+        yield word, said
 
 
 @cache
 def _nouns() -> dict[str, str]:
     """What texts call that an adjective asks for: the weight, where it is asked "how heavy"."""
-    entries = (entry.partition(": ") for entry in re.split(r"\s*\|\s*|\n", _ADJECTIVES.strip()))
-    return {word: said.lstrip("-") for word, _, said in entries}
+    return {word: said.lstrip("-") for word, said in _entries(_ADJECTIVES)}
 
 
 def _grade(said: str) -> Grade:

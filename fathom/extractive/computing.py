@@ -20,6 +20,7 @@ from fathom.facts.numbers import UNITS
 from fathom.retrieval.asked import kind_of
 from fathom.retrieval.expansion import quantities_of, states
 from fathom.retrieval.relevance import Found
+from fathom.text.tables import cells_of_row
 from fathom.text.terms import terms
 
 CONSIDERED = 80  # excerpts, for each thing
@@ -84,8 +85,7 @@ def _compared(quotations: Quotations, compared: Comparison) -> ComputedAnswer | 
 def _is_met(quotations: Quotations, compared: Comparison, stated: Sequence[_StatedValue]) -> bool:
     """Whether what states a value has all words that say in what things are compared, or what is measured by them."""
     each = stated[0]
-    says = (quotations.markdown(each.found, each.operand.name), quotations.heading(each.found))
-    said = set(terms(" ".join((*says, quotations.titles[each.found.text]))))
+    said = set(terms(" ".join((quotations.markdown(each.found, each.operand.name), *quotations.above(each.found)))))
     words = [term for term in terms(compared.matter) if not quantities_of(term)]
     return all(said & family for family in families(words))
 
@@ -127,7 +127,7 @@ def _stated(
         in_row = each.excerpt.kind == "table"
         if each.excerpt.kind in ("heading", "code") or len(each.excerpt.units) > MOST_UNITS[in_row]:
             continue
-        above = [text for text in (quotations.heading(each), quotations.titles[each.text]) if not _names(other, text)]
+        above = [text for text in quotations.above(each) if not _names(other, text)]
         for says in quotations.sentences(each):
             if (each.text, says) in known or _names(other, says):
                 continue
@@ -220,12 +220,8 @@ def _cells(markdown: str) -> Iterator[tuple[str, str]]:
     """Yield the cells of a row with the names of their columns, from a table of a header and that row."""
     rows = [line for line in markdown.split("\n") if line.startswith("|")]
     if len(rows) >= 3:
-        header, row = (_split(line) for line in (rows[0], rows[-1]))
+        header, row = (cells_of_row(line) for line in (rows[0], rows[-1]))
         yield from zip(header, row, strict=False)
-
-
-def _split(row: str) -> list[str]:
-    return [cell.strip() for cell in row.strip().strip("|").split("|")]
 
 
 def _agreed(quotations: Quotations, stated: Iterator[_StatedValue]) -> list[_StatedValue]:

@@ -41,10 +41,11 @@ def reflect(request: ReflectRequest) -> ReflectAnswer:
     held = {str(step.step_id): _held(step, request.notes, statements) for step in request.plan.steps}
     empty = [step for step in request.plan.steps if not any(_is_of(note, step) for note in request.notes)]
     covered = 1 - len(missing) / (len(wanted) or 1)
-    best = Quotations.of_statements(statements).share(request.query)
+    quotations = Quotations.of_statements(statements)
+    best = quotations.share(request.query)
     steps = sum(min(1.0, share / ANSWERED) for share in held.values()) / len(held)
     score = 1 + round(9 * (covered + min(1.0, best / ANSWERED) + steps) / 3) if request.notes else 1
-    second = _second_hop(request, statements)
+    second = _second_hop(request, quotations)
     if second:
         score = min(score, HALF_WAY)
     return ReflectAnswer(
@@ -65,10 +66,9 @@ def reflect(request: ReflectRequest) -> ReflectAnswer:
     )
 
 
-def _second_hop(request: ReflectRequest, statements: list[QuotedStatement]) -> list[FollowUpStep]:
+def _second_hop(request: ReflectRequest, quotations: Quotations) -> list[FollowUpStep]:
     """Return the step that asks with the name of what the question only describes, once the notes have that name."""
     hop = hop_of(request.query)
-    quotations = Quotations.of_statements(statements)
     name = name_of(hop, quotations) if hop else ""
     if not hop or not name or answers_both(hop, quotations, request.query):
         return []

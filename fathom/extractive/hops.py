@@ -158,10 +158,7 @@ def second_hop(quotations: Quotations, question: str) -> SecondHop | None:
 
 def _is_on(name: str, found: Found, quotations: Quotations) -> bool:
     """Whether an excerpt is about a thing: it names it, or its heading or its source's title does."""
-    return any(
-        is_named(name, text)
-        for text in (quotations.titles[found.text], quotations.heading(found), quotations.says(found))
-    )
+    return any(is_named(name, text) for text in (*quotations.above(found), quotations.says(found)))
 
 
 def _names(found: Found, quotations: Quotations, known: set[str], described: set[str]) -> Iterator[str]:

@@ -170,9 +170,9 @@ class Quotations:
         """Return the sentences, rows or items of an excerpt, without its lead-in."""
         return self._evidence.sentences(found)
 
-    def heading(self, found: Found) -> str:
-        """Return the heading above an excerpt; empty without one."""
-        return self._evidence.heading(found)
+    def above(self, found: Found) -> tuple[str, str]:
+        """Return the heading above an excerpt, empty without one, and the title of its text."""
+        return self._evidence.heading(found), self.titles[found.text]
 
     def share(self, question: str) -> float:
         """Return the largest share of a question's terms, by worth, that one excerpt holds."""

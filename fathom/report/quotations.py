@@ -10,11 +10,10 @@ import re
 from collections.abc import Iterator, Sequence
 
 from fathom.text.sentences import Fence, fences
+from fathom.text.tables import BAR, RULE
 
 _INFO = re.compile(r"[\w+#.-]{0,30}\Z")
 _ROW = re.compile(r"\s*\|.*\|")
-_RULE = re.compile(r"\s*\|(?:\s*:?-+:?\s*\|)+\s*\Z")
-_BAR = re.compile(r"(?<!\\)\|")
 _ITEM = re.compile(r"( *)- +(?=\S)")
 _TICKS = re.compile(r"`+")
 _CITATIONS = re.compile(r"(?:\s*\[S[0-9a-f]{6,64}\]|\s*⸨\d+\.[\d!]+⸩)*\s*\Z")
@@ -67,7 +66,7 @@ def _is_head(lines: Sequence[str]) -> bool:
     return (
         len(lines) > 1
         and bool(_ROW.match(lines[0]))
-        and bool(_RULE.match(lines[1]))
+        and bool(RULE.match(lines[1]))
         and len(_cells(lines[0])) == len(_cells(lines[1]))
     )
 
@@ -97,7 +96,7 @@ def _table(lines: Sequence[str]) -> str:
 
 def _cells(row: str) -> list[str]:
     """Return the cells of a row; citations behind its last bar belong to its last cell."""
-    first, *cells = (cell.strip() for cell in _BAR.split(row.strip()))
+    first, *cells = (cell.strip() for cell in BAR.split(row.strip()))
     assert not first  # it begins with a bar
     behind = cells.pop()
     if behind and _CITATIONS.match(behind) and cells:

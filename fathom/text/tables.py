@@ -6,9 +6,11 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-_RULE = re.compile(r"\s*\|(?:\s*:?-+:?\s*\|)+\s*\Z")
+RULE = re.compile(r"\s*\|(?:\s*:?-+:?\s*\|)+\s*\Z")
+"""The line below the header of a table."""
+BAR = re.compile(r"(?<!\\)\|")
+"""What parts the cells of a row."""
 _CUT = re.compile(r"(?:\.\.\.|…)\s*\Z")
-_BAR = re.compile(r"(?<!\\)\|")
 _MARKS = re.compile(r"[()*`“”\"]")
 
 
@@ -34,7 +36,7 @@ def tables_of(text: str) -> Iterator[WholeTable]:
     """Yield the tables of a text that it has from their header to their last row: none that is cut off with dots."""
     lines = text.split("\n")
     for number, line in enumerate(lines):
-        if not _RULE.match(line) or not number or not lines[number - 1].startswith("|"):
+        if not RULE.match(line) or not number or not lines[number - 1].startswith("|"):
             continue
         end = next((n for n in range(number + 1, len(lines)) if not lines[n].startswith("|")), len(lines))
         behind = next((after for after in lines[end:] if after.strip()), "")
@@ -56,7 +58,7 @@ def _inner(row: str) -> str:
 
 def cells_of_row(row: str) -> list[str]:
     """Return the cells of a row."""
-    return [cell.strip() for cell in _BAR.split(row.strip().removeprefix("|").removesuffix("|"))]
+    return [cell.strip() for cell in BAR.split(row.strip().removeprefix("|").removesuffix("|"))]
 
 
 def plain_cell(cell: str) -> str:
