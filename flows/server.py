@@ -165,9 +165,10 @@ def _start_once(say: Callable[[str], object]) -> ServerInfo:
         if running := _running(say):
             return ServerInfo(running)
         preferred = _ports()[0]
-        port = next(port for port in range(preferred, preferred + 1000) if _is_free(port))
-        say(f"Starting a Prefect server on http://127.0.0.1:{port}; the first start takes half a minute ...")
-        _start(home, port, say)
+        for port in filter(_is_free, range(preferred, preferred + 1000)):
+            say(f"Starting a Prefect server on http://127.0.0.1:{port}; the first start takes half a minute ...")
+            if _start(home, port, say):
+                break
         if port != preferred:
             (home / "fathom-server.port").write_text(str(port), encoding="ascii")
     return ServerInfo(_local_url(port), started=True)
@@ -183,7 +184,12 @@ def _locked(path: Path) -> Iterator[None]:
         yield
 
 
-def _start(home: Path, port: int, say: Callable[[str], object]) -> None:
+def _start(home: Path, port: int, say: Callable[[str], object]) -> bool:
+    """Start a server; False if another program took the port before the server could.
+
+    Raises:
+        ServerUnreachable: the server ended, or did not answer in time.
+    """
     pid_file = home / "server.pid"
     if pid_file.exists() and not _is_server(_pid(pid_file)):
         pid_file.unlink()  # left by a server that was killed; Prefect would refuse to start another
@@ -203,8 +209,10 @@ def _start(home: Path, port: int, say: Callable[[str], object]) -> None:
     deadline = time.monotonic() + START_SECONDS
     while done.returncode == 0 and time.monotonic() < deadline and _is_server(_pid(pid_file)):
         if _answers(_local_url(port), say):
-            return
+            return True
         time.sleep(0.25)
+    if not _is_server(_pid(pid_file)) and not _is_free(port):
+        return False
     said = " ".join((done.stderr or done.stdout).split())[-300:] if done.returncode else ""
     raise ServerUnreachable(
         f"No Prefect server could be started on port {port}. {said}".strip(),

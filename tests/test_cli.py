@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -11,10 +12,12 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -524,27 +527,42 @@ def test_doctor_names_what_is_missing_and_no_secret(fathom_cli: FathomCLI, home:
 
 
 def test_two_first_runs_start_one_server_beside_what_has_its_port(new_database: Path, home: Path) -> None:
-    """The port is taken by something else, the pid file is left over, and two processes start at once."""
+    """The port is taken, the next one is taken while the server starts, a pid file is left, and two start at once."""
     prefect_home = home / ".prefect"
     prefect_home.mkdir()
     (prefect_home / "server.pid").write_text("999999999")
     shutil.copy(new_database, prefect_home)
-    with HTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as other:
+    said = home / "said"
+    with HTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as other, said.open("w") as stderr:
         threading.Thread(target=other.serve_forever, daemon=True).start()
         port = other.server_port
         env = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
         env |= {"PREFECT_SERVER_API_PORT": str(port), "PYTHONPATH": str(ROOT)}
         command = [sys.executable, "-c", ENSURE]
-        processes = [subprocess.Popen(command, env=env, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+        processes = [
+            subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=stderr, text=True) for _ in range(2)
+        ]
         try:
-            said = [process.communicate(timeout=200)[0].split() for process in processes]
+            while not starting(said) and processes[0].poll() is None:
+                time.sleep(0.01)
+            with contextlib.ExitStack() as taken:
+                with contextlib.suppress(OSError):  # taken by another program already: just what is tried here
+                    taken.enter_context(socket.create_server(("127.0.0.1", starting(said)[0])))
+                printed = [process.communicate(timeout=200)[0].split() for process in processes]
         finally:
             os.kill(int((prefect_home / "server.pid").read_text()), signal.SIGKILL)
             other.shutdown()
-    (url, first), (other_url, second) = said
+    assert [len(words) for words in printed] == [2, 2], said.read_text()
+    (url, first), (other_url, second) = printed
     assert url == other_url
-    assert url != f"http://127.0.0.1:{port}/api"
+    assert urlsplit(url).port == starting(said)[-1]
+    assert port < starting(said)[0] < starting(said)[-1]
     assert {first, second} == {"True", "False"}
+
+
+def starting(said: Path) -> list[int]:
+    """Return the ports on which the starting of a server was told."""
+    return [int(port) for port in re.findall(r"Starting a Prefect server on http://127.0.0.1:(\d+)", said.read_text())]
 
 
 def test_chat_messages_in_and_out(prefect_server: PrefectServer, home: Path, tmp_path: Path) -> None:
