@@ -36,11 +36,25 @@ RELEASES = """# Releases of Kettle
 """
 STAFF = """# Staff of the club
 
-| Name | Role | Joined | Hours a week |
-|---|---|---|---|
-| Mira Holt | treasurer | 2021 | 6 |
-| Jon Feld | coach | 2018 | 20 |
-| Ola Brandt | coach | 2023 | 16 |
+| Name | Role | Joined | Hours a week | Swims |
+|---|---|---|---|---|
+| Mira Holt | treasurer | 2021 | 6 | yes |
+| Jon Feld | coach | 2018 | 20 | no |
+| Ola Brandt | coach | 2023 | 16 | yes |
+"""
+BOATS = """# Our boats
+
+The Otter weighs 895 kg with its engine. The Otter Mini weighs 249 kg and seats two.
+"""
+HOTELS = """# Hotels
+
+We compared three hotels near the lake. All prices are for one night.
+
+| Hotel | Price | Distance to station |
+|---|---|---|
+| Seeblick | €142 | 1.2 km |
+| Alte Post | €98 | 300 m |
+| Panorama | €189 | 4.5 km |
 """
 MINUTES = """# Minutes of 9 September 2025
 
@@ -86,6 +100,8 @@ FILES = {
     "minutes": MINUTES,
     "yards": YARDS,
     "firmen": FIRMEN,
+    "boats": BOATS,
+    "hotels": HOTELS,
 }
 
 
@@ -109,6 +125,27 @@ releases | How many releases of Kettle were there in 2025? | 2 of the 3 rows hav
 releases | What is the latest version of Kettle? | the latest of the 3 values of “Date” is 2025-06-30 (1.3).
 staff | who has been here longer, Mira Holt or Jon Feld? | 2018 (Jon Feld) is 3 years earlier than 2021 (Mira Holt).
 staff | how many coaches are there on the staff? | 2 of the 3 rows have “coaches”: Jon Feld; Ola Brandt.
+tariffs | How much more expensive is Mooring than Harbour for a large boat? | \
+260 (Mooring) is 50 more than 210 (Harbour).
+boats | How much lighter is the Otter Mini than the Otter? | 249 kg (Otter Mini) is 646 kg less than 895 kg (Otter).
+releases | how many versions came out in 2024? | 1 of the 3 rows has “2024”: 1.1.
+staff | Who joined most recently? | the latest of the 3 values of “Joined” is 2023 (Ola Brandt).
+staff | Who has been with us the longest? | the earliest of the 3 values of “Joined” is 2018 (Jon Feld).
+staff | Which coach works the most hours? | \
+the highest of the 2 values of “Hours a week” where rows have “coach” is 20 (Jon Feld).
+staff | how many people can swim | 2 of the 3 rows have “Swims: yes”: Mira Holt; Ola Brandt.
+staff | how many of them cannot swim | 1 of the 3 rows has “Swims: no”: Jon Feld.
+staff | How many of them work more than 10 hours? | 2 of the 3 rows have “Hours a week > 10”: Jon Feld; Ola Brandt.
+staff | who joined before 2021 | 1 of the 3 rows has “Joined < 2021”: Jon Feld.
+prices | Which tents cost less than €350? | 2 of the 3 rows have “Price < €350”: Ridge 2; Vale 3.
+prices | which tents weigh at least 2.1 kg | 2 of the 3 rows have “Weight ≥ 2.1 kg”: Ridge 2; Vale 3.
+staff | How many of our people are not coaches? | 1 of the 3 rows does not have “coaches”: Mira Holt.
+staff | Which person who can swim joined first? | \
+the earliest of the 2 values of “Joined” where rows have “Swims: yes” is 2021 (Mira Holt).
+staff | What is the average number of hours a week? | the average of the 3 values of “Hours a week” is 14.
+prices | What do the tents cost in total? | the sum of the 3 values of “Price” is €988.
+staff | Which role do most people have? | \
+“coach” is the most frequent value of “Role”, in 2 of the 3 rows: Jon Feld; Ola Brandt.
 firmen | Ist Nordblech älter als Steiner? | 1920 (Steiner) is 34 years earlier than 1954 (Nordblech).
 """
 
@@ -124,6 +161,24 @@ async def test_a_report_computes_what_is_asked_and_cites_each_value(case: str, t
     assert claim["verdict"] == Verdict.supported
     assert claim["source_ids"] and claim["quotes"]
     assert "What begins with “Computed:”" in Path(result.artifacts, "report.md").read_text(encoding="utf-8")
+
+
+NOT_COMPUTED = """
+staff | Which role works the most hours?
+staff | How many coaches live in Sundby?
+staff | How many meetings since 2020?
+hotels | Which hotel is closest to the lake?
+hotels | what is the smallest hotel
+hotels | Which is bigger, the Panorama or the Seeblick?
+"""
+
+
+@pytest.mark.parametrize("case", NOT_COMPUTED.strip().split("\n"))
+async def test_nothing_is_computed_of_what_the_columns_do_not_say(case: str, tmp_path: Path) -> None:
+    name, question = case.split(" | ")
+    result = await _asked(tmp_path, question, name)
+    report = Path(result.artifacts, "report.md")
+    assert not report.is_file() or "Computed:" not in report.read_text(encoding="utf-8").split("As of", maxsplit=1)[0]
 
 
 async def test_what_is_computed_under_a_condition_that_no_source_has_only_may_answer(tmp_path: Path) -> None:
@@ -216,6 +271,8 @@ def test_the_sides_of_a_comparison_are_read_from_its_form(question: str, sides: 
         ("the firm that built the pier: who runs it?", "who runs Holt?"),
         ("In which year was the company founded that builds turbines?", "In which year was Holt founded?"),
         ("Wer leitet die Firma, die den Pier gebaut hat?", "Wer leitet Holt?"),
+        ("When did the owner of the leave policy join the firm?", "When did Holt join the firm?"),
+        ("what's the extension of the person who led the repair", "what's the extension of Holt?"),
         ("How many pupils are there in the school?", None),
         ("If I find a nest, how many eggs are in it?", None),
     ],

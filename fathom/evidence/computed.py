@@ -1,4 +1,4 @@
-"""Sentences computed from values that sources state: a difference, the greatest of a column, a count of rows.
+"""Sentences computed from values that sources state: a difference, or what the rows of a table come to.
 
 A comparison names each of its two operands by its value and, in brackets, its name: "Computed: 71 dB (Gannet) is 8 dB
 more than 63 dB (Corvid)." It holds if each value stands in a cited source beside the name, in one sentence or row, or
@@ -10,6 +10,7 @@ whoever checks a report needs no more than the sentence and its sources.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from decimal import Decimal
 from typing import NamedTuple
@@ -31,8 +32,13 @@ _OPERAND = r"(?P<{0}>[^();]{{1,60}}) \((?P<{0}_of>[^()]{{1,80}})\)"
 _DIFFERENCE = re.compile(
     rf"{_OPERAND.format('a')} is (?P<by>as much as|.{{1,60}} (?:more|less|earlier|later) than) {_OPERAND.format('b')}"
 )
-_EXTREME = re.compile(r"the (?P<end>lowest|highest|earliest|latest) of the \d+ values of “(?P<column>[^”]+)” is .+")
-_COUNT = re.compile(r"\d+ of the \d+ rows have “(?P<wanted>[^”]+)”: .+")
+_WHERE = r"(?: where rows have “(?P<where>[^”]+)”)?"
+_EXTREME = re.compile(
+    rf"the (?P<end>lowest|highest|earliest|latest) of the \d+ values of “(?P<column>[^”]+)”{_WHERE} is .+"
+)
+_COUNT = re.compile(r"\d+ of the \d+ rows (?P<lack>do(?:es)? not )?ha(?:ve|s) “(?P<wanted>[^”]+)”: .+")
+_SUM = re.compile(rf"the (?P<what>sum|average) of the \d+ values of “(?P<column>[^”]+)”{_WHERE} is .+")
+_MOST = re.compile(r"“[^”]+” is the most frequent value of “(?P<column>[^”]+)”, in \d+ of the \d+ rows: .+")
 
 
 class Value(NamedTuple):
@@ -62,6 +68,8 @@ class Operand(NamedTuple):
 
 DATE = "date"
 LEAST_ROWS = 3  # least rows of a table for naming its greatest value
+LEAST_CHOSEN = 2  # least rows with what is asked, for their greatest value or sum
+CENT = Decimal("0.01")
 
 
 def values_of(text: str) -> Iterator[Value]:
@@ -156,27 +164,51 @@ def _parts(amount: Decimal) -> tuple[int, int, int]:
     return number // 10_000, number // 100 % 100, number % 100
 
 
-def extreme(table: WholeTable, column: int, *, greatest: bool) -> tuple[str, Operand] | None:
+def extreme(table: WholeTable, column: int, where: str = "", *, greatest: bool) -> tuple[str, Operand] | None:
     """Return the sentence that names the least or greatest value of a column, and the value; None if it is not clear.
 
-    It is unclear, too, if a cell states no value, or several: the least may be there.
+    It is unclear, too, if a cell states no value, or several: the least may be there. With `where`, only the rows
+    count that have it, at least two.
     """
-    operands = []
-    for row in table.rows:
-        if _TOTAL.match(row[0]):
-            continue
-        values = list(values_of(row[column])) if column < len(row) else []
-        if len(values) != 1:
-            return None
-        operands.append(Operand(values[0], plain_cell(row[0])))
-    if len(operands) < LEAST_ROWS or not all(comparable(operands[0].value, other.value) for other in operands):
+    operands = _operands(table, column, where)
+    if len(operands) < (LEAST_CHOSEN if where else LEAST_ROWS):
         return None
     first, second, *_ = sorted(operands, key=lambda operand: operand.value.amount, reverse=greatest)
     if first.value.amount == second.value.amount:
         return None
     word = (("earliest", "latest") if first.value.is_date else ("lowest", "highest"))[greatest]
-    name = plain_cell(table.header[column])
-    return f"{MARK}the {word} of the {len(operands)} values of “{name}” is {first}.", first
+    return f"{MARK}the {word} of the {_values(table, column, operands, where)} is {first}.", first
+
+
+def total(table: WholeTable, column: int, where: str = "", *, average: bool) -> str | None:
+    """Return the sentence with the sum or average of a column's values; None if a cell states no value, or several."""
+    operands = _operands(table, column, where)
+    if len(operands) < LEAST_CHOSEN or any(operand.value.is_date for operand in operands):
+        return None
+    amount = sum((operand.value.amount for operand in operands), Decimal(0))
+    if average:
+        amount = (amount / len(operands)).quantize(CENT)
+    written = _written(amount, operands[0].value)
+    word = "average" if average else "sum"
+    return f"{MARK}the {word} of the {_values(table, column, operands, where)} is {written}." if written else None
+
+
+def _operands(table: WholeTable, column: int, where: str) -> list[Operand]:
+    """Return the value of each row in a column with the row's name; nothing if one is not clear, or of another kind."""
+    operands = []
+    for row in _counted(table):
+        if where and not meets(table, row, where):
+            continue
+        values = list(values_of(row[column])) if column < len(row) else []
+        if len(values) != 1:
+            return []
+        operands.append(Operand(values[0], plain_cell(row[0])))
+    return operands if all(comparable(operands[0].value, other.value) for other in operands) else []
+
+
+def _values(table: WholeTable, column: int, operands: Sequence[Operand], where: str) -> str:
+    chosen = f" where rows have “{where}”" if where else ""
+    return f"{len(operands)} values of “{plain_cell(table.header[column])}”{chosen}"
 
 
 _TOTAL = re.compile(
@@ -184,21 +216,70 @@ _TOTAL = re.compile(
 )
 
 
-def count(table: WholeTable, wanted: str) -> str | None:
-    """Return the sentence on the number of rows of a table with some words; None if all rows have them, or none."""
-    counted = [row for row in table.rows if not _TOTAL.match(row[0])]
-    rows = [row for row in counted if row_has(row, wanted)]
+def _counted(table: WholeTable) -> list[Sequence[str]]:
+    """Return the rows of a table without totals and averages."""
+    return [row for row in table.rows if not _TOTAL.match(row[0])]
+
+
+def count(table: WholeTable, wanted: str, *, lacking: bool = False) -> str | None:
+    """Return the sentence on the number of rows with, or without, what is wanted; None if all rows have it, or none."""
+    counted = _counted(table)
+    rows = [row for row in counted if meets(table, row, wanted) is not lacking]
     if not rows or len(rows) == len(counted):
         return None
-    names = "; ".join(plain_cell(row[0]) for row in rows)
-    return f"{MARK}{len(rows)} of the {len(counted)} rows have “{wanted}”: {names}."
+    said = ("does not have" if lacking else "has") if len(rows) == 1 else ("do not have" if lacking else "have")
+    return f"{MARK}{len(rows)} of the {len(counted)} rows {said} “{wanted}”: {_named(rows)}."
 
 
-def row_has(row: Sequence[str], wanted: str) -> bool:
-    """Whether a row has some words, in whatever cells; a year also in its dates."""
+def most_frequent(table: WholeTable, column: int) -> str | None:
+    """Return the sentence that names the value most rows have in a column; None if two are as frequent."""
+    counted = _counted(table)
+    cells = [plain_cell(row[column]) if column < len(row) else "" for row in counted]
+    (value, most), *others = Counter(cells).most_common(2)
+    if not value or not others or most == others[0][1]:
+        return None
+    rows = [row for row, cell in zip(counted, cells, strict=True) if cell == value]
+    name = plain_cell(table.header[column])
+    said = f"“{value}” is the most frequent value of “{name}”"
+    return f"{MARK}{said}, in {most} of the {len(counted)} rows: {_named(rows)}."
+
+
+def _named(rows: Sequence[Sequence[str]]) -> str:
+    return "; ".join(plain_cell(row[0]) for row in rows)
+
+
+def meets(table: WholeTable, row: Sequence[str], condition: str) -> bool:
+    """Whether a row has some words in whatever cells, a year also in its dates.
+
+    Of "Pool: yes" it must have the words, and of "Rooms > 40" a value beyond the limit, in the column of that name.
+    """
+    if limited := _LIMITED.fullmatch(condition):
+        column = table.column(limited["column"])
+        return column is not None and column < len(row) and _is_beyond(row[column], limited["sign"], limited["limit"])
+    name, _, value = condition.partition(": ")
+    column = table.column(name) if value else None
+    if column is not None:
+        return column < len(row) and terms(row[column]) == terms(value)
     text = " | ".join(row)
     years = {str(found.date.year) for found in find_dates(text)}
-    return set(terms(wanted)) <= {*terms(text), *years}
+    return set(terms(condition)) <= {*terms(text), *years}
+
+
+_LIMITED = re.compile(r"(?P<column>.+) (?P<sign>[<>≤≥]) (?P<limit>.+)")
+
+
+def _is_beyond(cell: str, sign: str, limit: str) -> bool:
+    """Whether the only value of a cell is beyond a limit; of dates, as far as both are told."""
+    values, limits = list(values_of(cell)), list(values_of(limit))
+    if len(values) != 1 or len(limits) != 1 or not comparable(values[0], limits[0]):
+        return False
+    amount, other = values[0].amount, limits[0].amount
+    if values[0].is_date:
+        _, month, day = _parts(other)
+        unit = 1 if day else 100 if month else 10_000
+        amount, other = amount // unit, other // unit
+    more, same = amount > other, amount == other
+    return {">": more, "<": not more and not same, "≥": more or same, "≤": not more}[sign]
 
 
 def computed_from(sentence: str, search: Search, ids: Collection[str] | None) -> list[SourcePassage] | None:
@@ -215,34 +296,44 @@ def computed_from(sentence: str, search: Search, ids: Collection[str] | None) ->
             return []
         places = [_standing(operand, search, ids) for operand in (a, b)]
         return [place for place in places if place] if all(places) else []
-    if found := _EXTREME.fullmatch(said):
-        end, name = found["end"] in ("highest", "latest"), found["column"]
-        return _in_table(sentence, search, ids, lambda table: _extreme_again(table, name, greatest=end))
+    again = _again(said)
+    return _in_table(sentence, search, ids, again) if again else None
+
+
+def _again(said: str) -> Callable[[WholeTable], str | None] | None:
+    """Return what computes a sentence on a table again; None for a sentence in none of these forms."""
     if found := _COUNT.fullmatch(said):
-        wanted = found["wanted"]
-        return _in_table(sentence, search, ids, lambda table: count(table, wanted))
-    return None
+        wanted, lacking = found["wanted"], bool(found["lack"])
+        return lambda table: count(table, wanted, lacking=lacking)
+    found = _EXTREME.fullmatch(said) or _SUM.fullmatch(said) or _MOST.fullmatch(said)
+    if not found:
+        return None
+    parts = found.groupdict()
+    name, where = parts["column"], parts.get("where") or ""
 
+    def computed(table: WholeTable) -> str | None:
+        column = table.column(name)
+        if column is None:
+            return None
+        if end := parts.get("end"):
+            named = extreme(table, column, where, greatest=end in ("highest", "latest"))
+            return named[0] if named else None
+        what = parts.get("what")
+        return total(table, column, where, average=what == "average") if what else most_frequent(table, column)
 
-def _extreme_again(table: WholeTable, name: str, *, greatest: bool) -> str | None:
-    column = table.column(name)
-    found = extreme(table, column, greatest=greatest) if column is not None else None
-    return found[0] if found else None
+    return computed
 
 
 def _in_table(
     sentence: str, search: Search, ids: Collection[str] | None, again: Callable[[WholeTable], str | None]
 ) -> list[SourcePassage]:
-    """Return the first rows of the table from which a sentence is computed, the closest rows first."""
+    """Return the rows that a sentence names of the table from which it is computed; all rows if it names none."""
     for stored in _texts(search, ids):
         for table in tables_of(stored.text):
             if again(table) == sentence:
-                rows = [
-                    line
-                    for line, row in zip(table.lines[1:], table.rows, strict=True)
-                    if plain_cell(row[0]) in sentence
-                ]
-                return [_row(stored, line) for line in rows]
+                lines = list(zip(table.lines[1:], table.rows, strict=True))
+                named = [line for line, row in lines if plain_cell(row[0]) in sentence]
+                return [_row(stored, line) for line in named or [line for line, _ in lines]]
     return []
 
 

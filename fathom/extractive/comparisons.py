@@ -75,18 +75,19 @@ cold: -temperature | old: founded | young: -founded | early: date | late: -date 
 schwer: gewicht | leicht: -gewicht | laut: lautstärke | leise: -lautstärke | lang: länge | kurz: -länge | hoch: höhe
 niedrig: -höhe | tief: tiefe | breit: breite | groß: größe | klein: -größe | billig: -preis | günstig: -preis
 teuer: preis | schnell: geschwindigkeit | langsam: -geschwindigkeit | stark: leistung | schwach: -leistung
+close: -distance | near: -distance | new: -date | recent: -date
 alt: gegründet | jung: -gegründet | früh: datum | spät: -datum | viel: anzahl | wenig: -anzahl
 """
 _IRREGULAR = """
 more: - | most: - | less: -- | least: -- | fewer: -- | fewest: -- | first: date | last: -date | mehr: - | meisten: -
-before: date | after: -date
+before: date | after: -date | further: distance | furthest: distance | farther: distance | farthest: distance
 weniger: -- | wenigsten: -- | better: - | best: - | zuerst: datum | zuletzt: -datum | höher: höhe | höchste: höhe
 höchsten: höhe | teurer: preis | teurere: preis | teuerste: preis | teuersten: preis | größte: größe | größten: größe
 """
 _TIME = frozenset(("founded", "date", "gegründet", "datum"))
 FOUNDING = (
-    "founded established opened built started, started in, since charter rights inaugurated gegründet eröffnet gebaut "
-    "erbaut seit stadtrechte"
+    "founded established opened built started, started in, since joined charter rights inaugurated gegründet eröffnet "
+    "gebaut erbaut seit stadtrechte"
 )
 """Words of sentences that say how old something is."""
 
@@ -135,14 +136,15 @@ def _umlaut(stem: str) -> str:
     return stem[:place] + stem[place].translate(str.maketrans("aou", "äöü")) + stem[place + 1 :] if place >= 0 else stem
 
 
-_MORE_OF = re.compile(r"\b(?P<way>more|most|less|least)\s+(?P<word>expensive|powerful|silent)\b", re.IGNORECASE)
+_LONG = r"(?P<word>expensive|powerful|silent|recent)(?:ly)?"
+_MORE_OF = re.compile(rf"\b(?P<way>more|most|less|least)\s+{_LONG}\b", re.IGNORECASE)
 _LASTING = re.compile(
     r"\b(?:been|existed|exists?)\b.*\blong(?:er|est)\b|\bfor longer\b|\bgibt es\b.*\blänger\b", re.IGNORECASE
 )
 
 
 SUPERLATIVE = re.compile(
-    r"\b(?:(?:most|least)\s+(?:expensive|powerful|silent)|most|least|fewest|first|last|zuerst|zuletzt|meisten|wenigsten"
+    r"\b(?:(?:most|least)\s+(?:expensive|powerful|silent|recent(?:ly)?)|most|least|fewest|first|last|zuerst|zuletzt|meisten|wenigsten"
     r"|\w+(?:est|ste|sten|ster|stes))\b",
     re.IGNORECASE,
 )
@@ -152,7 +154,7 @@ SUPERLATIVE = re.compile(
 def grade_of(question: str) -> Grade | None:
     """Return what the words of comparison of a question ask for, the first one that tells what; None without any."""
     if found := _MORE_OF.search(question):
-        grade = _grades()[f"{found['word'].lower()}er"]
+        grade = _grade(dict(_entries(_ADJECTIVES))[found["word"].lower()])
         more = found["way"].lower() in ("more", "most")
         return grade._replace(greater=grade.greater == more, earlier=grade.earlier == more)
     if _LASTING.search(question):
@@ -164,7 +166,8 @@ def grade_of(question: str) -> Grade | None:
 
 def grade_words(question: str) -> list[str]:
     """Return the words of comparison of a question."""
-    return [word for word in re.findall(r"\w+", question) if word.lower() in _grades()]
+    long = {word.lower() for found in _MORE_OF.finditer(question) for word in found[0].split()}
+    return [word for word in re.findall(r"\w+", question) if word.lower() in _grades() or word.lower() in long]
 
 
 class Comparison(NamedTuple):
@@ -173,6 +176,7 @@ class Comparison(NamedTuple):
     sides: tuple[str, str]
     matter: str
     grade: Grade | None
+    differs: bool = False  # it is asked by how much
 
     def query(self, side: str) -> str:
         """Return the words with which a search for one of the things begins."""
@@ -229,6 +233,8 @@ def _read(found: re.Match[str]) -> Comparison | None:
         rest = f"{rest} {more}".strip()
     else:
         b = _thing(parts.get("b") or parts.get("named") or "")
+    if not _FOR.search(a) and (behind := _FOR.search(b)):  # "than B for a large boat"
+        b, rest = b[: behind.start()], f"{rest} {b[behind.start() :]}".strip()
     if not a or not b or (parts.get("named") and not (_NAMED.match(a) and _NAMED.match(b))):
         return None
     a, b, shared = _common(a, b)
@@ -237,9 +243,11 @@ def _read(found: re.Match[str]) -> Comparison | None:
         return None
     grade, matter = grade_of(SUPERLATIVE.sub(" ", rest)) or grade_of(rest), _matter(rest)
     measured = parts.get("open") or _OF_BOTH.search(rest) or _DIFFERENCE.search(rest)
-    return Comparison((a, b), matter, grade) if grade or (measured and matter) else None
+    differs = bool(_DIFFERENCE.search(rest))
+    return Comparison((a, b), matter, grade, differs) if grade or (measured and matter) else None
 
 
+_FOR = re.compile(r"\s+(?:for|für)\s+", re.IGNORECASE)
 _OF_BOTH = re.compile(
     r"\b(?:how|wie) (?!do\b|does\b|did\b|is\b|are\b|to\b)\w+ .*?\b(?:they|each|both|sie|beide)\b", re.IGNORECASE
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fathom.extractive.questions import ANY_OF, clip, is_question, topic_terms
+from fathom.extractive.tables import from_tables
 from fathom.models import SourceText
 from fathom.retrieval.asked import QuestionTerms, preferences, read_asked
 from fathom.retrieval.ranking import titled
@@ -41,7 +42,7 @@ def compress(request: CompressRequest) -> CompressAnswer:
     weighed = [each._replace(score=each.score * preferred[each.text]) for each in evidence.rank(asked)]
     found = sorted(weighed, key=lambda each: -each.score)
     if not _is_on_step(max((each.share for each in found), default=0.0), asked, request, evidence):
-        return NOT_USEFUL
+        return _table(request)
     telling = [each for each in found if each.score >= LEAST_SCORE * found[0].score]
     room = _room(request)
     chosen = evidence.choose(telling, asked, max(0, room - MESSAGE_TOKENS), overhead=CITATION_TOKENS)
@@ -50,6 +51,16 @@ def compress(request: CompressRequest) -> CompressAnswer:
         chosen = chosen[:-1]
         answer = _answer(request, chosen, room)
     return answer if chosen else NOT_USEFUL
+
+
+def _table(request: CompressRequest) -> CompressAnswer:
+    """Return a note of the table from which the step's question can be computed; one that is not useful without it."""
+    texts = request.texts
+    found = from_tables(request.step_title, [text.title for text in texts], [text.text for text in texts])
+    if not found:
+        return NOT_USEFUL
+    number, computed = found
+    return _answer(request, [Chosen(number, "table", computed.markdown, computed.share)], _room(request))
 
 
 def _is_on_step(share: float, asked: QuestionTerms, request: CompressRequest, evidence: RankedExcerpts) -> bool:

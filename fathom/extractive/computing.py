@@ -18,7 +18,7 @@ from fathom.extractive.tables import from_tables
 from fathom.facts.dates import find_dates
 from fathom.facts.numbers import UNITS
 from fathom.retrieval.asked import kind_of
-from fathom.retrieval.expansion import quantities_of, states
+from fathom.retrieval.expansion import quantities_of, stand_ins_of, states
 from fathom.retrieval.relevance import Found
 from fathom.text.tables import cells_of_row
 from fathom.text.terms import terms
@@ -70,7 +70,7 @@ def _compared(quotations: Quotations, compared: Comparison) -> ComputedAnswer | 
     pairs = ((one, other) for one in agreed[0] for other in agreed[1])
     first, second = min(pairs, key=lambda pair: pair[0].found.text != pair[1].found.text)  # of one text, if possible
     sources = tuple(dict.fromkeys(i for each in (first, second) for i in quotations.sources[each.found.text]))
-    asked = bool(compared.grade)
+    asked = bool(compared.grade) or compared.differs
     sentence = difference(*_in_order(first.operand, second.operand, compared)) if asked else ""
     if sentence is None:
         return None
@@ -127,13 +127,13 @@ def _stated(
         in_row = each.excerpt.kind == "table"
         if each.excerpt.kind in ("heading", "code") or len(each.excerpt.units) > MOST_UNITS[in_row]:
             continue
-        above = [text for text in quotations.above(each) if not _names(other, text)]
+        above = [text for text in quotations.above(each) if not _names(other, text, side)]
         for says in quotations.sentences(each):
-            if (each.text, says) in known or _names(other, says):
+            if (each.text, says) in known or _names(other, says, side):
                 continue
             known.add((each.text, says))
-            tried = (side, short) if in_row else (side,)
-            name = next((name for name in tried if any(is_named(name, text) for text in (says, *above))), "")
+            tried = (side, short, _without(side, quotations.markdown(each, side))) if in_row else (side,)
+            name = next((name for name in tried if any(_names(name, text, other) for text in (says, *above))), "")
             if not name:
                 continue
             value = wanted.of_row(quotations.markdown(each, side)) if in_row else wanted.of_sentence(says)
@@ -141,7 +141,16 @@ def _stated(
                 yield _StatedValue(Operand(value, name), each)
 
 
-def _names(name: str, text: str) -> bool:
+def _without(side: str, row: str) -> str:
+    """Return the name of a thing without the names of a row's columns: of the "Heron plan", "Heron" in "Plan"."""
+    header = {term for column, _ in cells_by_column(row) for term in terms(column)}
+    return " ".join(word for word in side.split() if header.isdisjoint(terms(word)))
+
+
+def _names(name: str, text: str, other: str) -> bool:
+    """Whether a text names a thing, not only another one with a longer name: the "Otter", not the "Otter Mini"."""
+    if other and name and is_named(name, other):
+        text = re.sub(re.escape(other), " ", text, flags=re.IGNORECASE)
     return bool(name) and is_named(name, text)
 
 
@@ -156,7 +165,7 @@ class _WantedValue:
         founding = set(terms(FOUNDING))
         self._by_any_date = not _DATES.isdisjoint(terms(wording))  # "who joined earlier", but not "which is older"
         self.of_founding = founding if in_time and founding & set(asked) else set[str]()
-        self._quantities = {quantity for term in asked for quantity in quantities_of(term)}
+        self._quantities = {quantity for term in asked for quantity in stand_ins_of(term)}
         if _PEOPLE in asked:
             self._quantities.add("<people>")
         self._counted = counted
@@ -164,7 +173,7 @@ class _WantedValue:
 
     def of_row(self, markdown: str) -> Value | None:
         """Return the value that a row states in the column of what is asked, or its only one of that kind."""
-        cells = list(_cells(markdown))
+        cells = list(cells_by_column(markdown))
         if self._in_time:
             dated = [value for _, cell in cells[1:] if (value := self._only(cell))]
             return dated[0] if len(dated) == 1 else None
@@ -216,7 +225,7 @@ class _WantedValue:
         return values[0] if len({value.amount for value in values}) == 1 else None
 
 
-def _cells(markdown: str) -> Iterator[tuple[str, str]]:
+def cells_by_column(markdown: str) -> Iterator[tuple[str, str]]:
     """Yield the cells of a row with the names of their columns, from a table of a header and that row."""
     rows = [line for line in markdown.split("\n") if line.startswith("|")]
     if len(rows) >= 3:

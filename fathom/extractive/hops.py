@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from fathom.evidence.computed import is_named
 from fathom.extractive.comparisons import MOST_CHARS
-from fathom.extractive.computing import stated_of
+from fathom.extractive.computing import cells_by_column, stated_of
 from fathom.extractive.questions import families, key_terms, strip_lead
 from fathom.extractive.statements import ANSWERED, Quotations
 from fathom.extractive.tables import from_tables
@@ -28,6 +28,7 @@ LEAST_SHARE = 0.4  # of the description's terms, by worth, that the best of them
 NEAR_BEST = 0.6  # of the best one's score
 MOST_WORDS = 3  # of a title in small letters that is a name
 AROUND = 8  # words between the description's and the name
+LINE = 3  # words, that the end of a line between them is worth
 _NOUN = r"(?P<noun>(?:[\w-]+\s+){0,2}?[\w-]+)"
 _CLAUSE = (
     r"(?P<clause>(?:that|which|who|whose|where|in which|on which|at which|"
@@ -41,6 +42,11 @@ _BACK = (
     r"(?:that|this|the)\s+(?:company|firm|maker|manufacturer|town|city|place|person|ship|bridge|team|author|project|product|model)|dort|sie|er|es)\b"
 )
 _WHO = r"(?:who|when|where|what|which|how|since when|in which|wer|wann|wo|was|wie|seit wann)"
+_ROLE = (
+    r"(?:owner|maintainer|instructor|teacher|head|chief|leader|boss|chair(?:man|woman)?|president|captain|manager|director|"
+    r"author|inventor|founder|designer|architect|builder|maker|manufacturer|publisher|editor|supplier|provider|winner|coach|"
+    r"treasurer|secretary|person)"
+)
 _FORMS = [
     # "Which company makes it, and how many people work there?"
     rf"^(?P<inner>(?:which|who|what|welche\w*|wer)\b[^?]+?),?\s+(?:and|und)\s+(?P<outer>{_WHO}\b[^?]*?{_BACK}.*)$",
@@ -48,12 +54,16 @@ _FORMS = [
     rf"^(?P<inner>(?!(?:{_WHO}|if|when|in|at|on|i'd|i|my|we)\b)(?=.*\b(?:some|an?|the|eine?n?)\b)[^,:;?]+?)\s*[,:;]\s+(?P<outer>{_WHO}\b.*?{_BACK}.*)$",
     # "In which year was the company founded that builds turbines?"
     r"^(?P<before>.+?)\s+the\s+(?P<noun>[\w-]+)\s+(?P<verb>[\w-]+ed|built|made|sold)\s+(?P<clause>(?:that|which|who)\s.+)$",
+    # "When did the owner of the leave policy join?"
+    rf"^(?P<before>.+?)\s+the\s+(?P<noun>{_ROLE})\s+(?P<clause>(?:of|for)\s+.+?)(?P<behind>(?:\s+(?:sit|work|live|join|start|"
+    r"come from|earn|have|speak)(?:\s+(?:the|our|their)\s+\w+)?)?)$",
+    rf"^(?P<before>.+?)\s+the\s+(?P<noun>{_ROLE})\s+(?P<clause>who\s+.+)$",
     # "Who runs the company that built the bridge?"
     rf"^(?P<before>.+?)\s*{_ARTICLE}{_NOUN}\s+{_CLAUSE}$",
     rf"^(?P<before>.+?)\s+(?:der|die|das|dem|den|des)\s+{_NOUN},\s+{_GERMAN}$",
 ]
 _PATTERNS = [re.compile(form, re.IGNORECASE) for form in _FORMS]
-_NAME = re.compile(r"[A-ZÄÖÜ][\w'’&-]*(?:\s+(?:of\s+(?=[A-Z]))?(?:[A-ZÄÖÜ][\w'’&-]*|(?!(?:19|20)\d\d\b)\d[\w.]*))*")
+_NAME = re.compile(r"[A-ZÄÖÜ][\w'’&-]*(?:[ \t]+(?:of\s+(?=[A-Z]))?(?:[A-ZÄÖÜ][\w'’&-]*|(?!(?:19|20)\d\d\b)\d[\w.]*))*")
 _PUBLISHER = re.compile(r"\s[-–—|]\s")  # what stands behind it in a title is whose page it is
 _SEGMENT = re.compile(r"[:?!]\s")
 _NO_NAMES = STOP_WORDS | MONTHS.keys() | WEEKDAYS
@@ -90,7 +100,7 @@ def hop_of(question: str) -> Hop | None:
                 outer = re.sub(_BACK, _named, parts["outer"], count=1, flags=re.IGNORECASE)
                 hop = Hop(parts["inner"], outer)
             else:
-                behind = f" {parts['verb']}" if parts.get("verb") else ""
+                behind = f" {parts['verb']}" if parts.get("verb") else parts.get("behind") or ""
                 hop = Hop(f"{parts['noun']} {parts['clause']}", f"{parts['before']} {NAMED}{behind}")
             noun = (parts.get("noun") or "").lower().split()
             if any(word in _VERBS for word in noun):
@@ -151,9 +161,12 @@ def second_hop(quotations: Quotations, question: str) -> SecondHop | None:
     if name and (stated := stated_of(quotations, name, asked)):
         sure = quotations.share(hop.inner) >= ANSWERED
         return SecondHop(hop.inner, asked, stated, Answered.yes if sure else Answered.maybe)
-    found = [each for each in quotations.rank(asked) if _is_on(name, each, quotations)] if name else []
-    answered = quotations.answered_by(found, asked)
-    return SecondHop(hop.inner, asked, found, answered) if answered is not Answered.no else None
+    for wording in (hop.of(name), asked) if name else ():
+        found = [each for each in quotations.rank(wording) if _is_on(name, each, quotations)]
+        answered = quotations.answered_by(found, wording)
+        if answered is not Answered.no:
+            return SecondHop(hop.inner, wording, found, answered)
+    return None
 
 
 def _is_on(name: str, found: Found, quotations: Quotations) -> bool:
@@ -164,9 +177,11 @@ def _is_on(name: str, found: Found, quotations: Quotations) -> bool:
 def _names(found: Found, quotations: Quotations, known: set[str], described: set[str]) -> Iterator[str]:
     """Yield the name that the sentence of an excerpt with most of a description gives, or its source's title."""
     if found.excerpt.kind == "table":
-        row = quotations.says(found).strip("| \n").split("|")[0].strip()
-        if len(found.excerpt.units) == 1 and set(terms(row)) - known:
-            yield row
+        if len(found.excerpt.units) == 1:
+            cells = list(cells_by_column(quotations.markdown(found, " ".join(described))))
+            asked = [cell for column, cell in cells[1:] if described & set(terms(column)) and set(terms(cell)) - known]
+            first = quotations.says(found).strip("| \n").split("|")[0].strip()
+            yield from asked[:1] or ([first] if set(terms(first)) - known else [])
         return
     sentences = quotations.sentences(found)
     text = max(sentences, key=lambda each: len(described & set(terms(each))), default="")
@@ -184,11 +199,11 @@ def _distances(text: str, known: set[str], described: set[str]) -> Iterator[tupl
         name, _, place = _POSSESSIVE.sub("", found[0]).partition(" of ")
         if place and " " not in name:  # "University of Norwell", but "Harlow Metalworks" of Norwell
             name = f"{name} of {place}"
-        opening = not text[: found.start()].strip("\"'“‘(*| ") and len(name.split()) == 1
+        opening = not text[: found.start()].strip("\"'“‘(*|- ") and len(name.split()) == 1
         if opening or name.lower() in _NO_NAMES or not set(terms(name)) - known:
             continue
         between = (text[min(found.end(), place) : max(found.start(), place)] for place in places)
-        yield name, min((len(part.split()) for part in between), default=AROUND + 1)
+        yield name, min((len(part.split()) + LINE * part.count("\n") for part in between), default=AROUND + 1)
 
 
 def subject_of_title(title: str, known: set[str]) -> str:

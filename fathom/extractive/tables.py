@@ -1,26 +1,49 @@
-"""The least or the greatest of the rows of a table, and how many rows are of a kind: from all its cells, or not at all.
+"""What the rows of a table come to: the least or greatest, how many are of a kind, a sum, an average, the commonest.
 
-A table is read whole; of one that a search has cut nothing is computed, nor of one that is too long to be quoted whole.
+From all cells that matter, or not at all: a table is read whole; of one that a search has cut nothing is computed, nor
+of one that is too long to be quoted whole. A question's words are read as the table knows them: as names of its
+columns, as what some of its rows have and others not, or as what each row stands for.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from fathom.evidence.computed import count, extreme, row_has, values_of
-from fathom.extractive.comparisons import SUPERLATIVE, Grade, comparison_of, grade_of, grade_words
-from fathom.extractive.questions import families, keywords, topic_terms
+from fathom.evidence.computed import Value, comparable, count, extreme, meets, most_frequent, total, values_of
+from fathom.extractive.comparisons import FOUNDING, SUPERLATIVE, Grade, comparison_of, grade_of, grade_words
+from fathom.extractive.questions import families, is_verb, keywords, topic_terms
 from fathom.facts.dates import find_dates
-from fathom.retrieval.expansion import quantities_of, states
-from fathom.text.tables import WholeTable, tables_of
+from fathom.retrieval.expansion import stand_ins_of, states
+from fathom.text.tables import WholeTable, plain_cell, tables_of
 from fathom.text.terms import terms
 
 MOST_ROWS = 24
 LEAST_ON = 0.6  # share of the question's words that the table, its title and the lines before it must have
 _HOW_MANY = re.compile(r"\b(?:how many|wie ?viele)\s+(?P<what>[\w-]+)", re.IGNORECASE)
-_COUNTING = frozenset(terms("name list which what give there"))
+_AVERAGE = re.compile(r"\b(?:average|mean|durchschnitt\w*|im schnitt)\b", re.IGNORECASE)
+_SUM = re.compile(r"\b(?:total|sum|altogether|in all|insgesamt|summe|gesamt\w*)\b", re.IGNORECASE)
+_WHO = re.compile(r"\b(?:who|whom|wer)\b", re.IGNORECASE)
+_NONE = re.compile(r"\b(?:no|not|cannot|\w+n['’]t|without|lacks?|kein\w*|ohne)\b", re.IGNORECASE)
+_YES = frozenset(("yes", "y", "true", "x", "✓", "✔", "ja"))
+_NO = frozenset(("no", "n", "false", "-", "–", "✗", "nein"))
+_PEOPLE = frozenset(terms("people persons employees staff workers colleagues members anyone mitarbeiter leute"))
+_NAMED = frozenset(terms("name person employee member colleague staff mitarbeiter"))
+_LISTING = re.compile(r"\A\W*(?:which|who|what|list|name|show|welche\w*|wer|nenne)\b", re.IGNORECASE)
+_LIMIT = re.compile(
+    r"\b(?:(?P<more>more than|over|above|after|longer than|mehr als|über|nach)|"
+    r"(?P<least>at least|since|from|mindestens|seit)|"
+    r"(?P<less>(?:less|fewer|cheaper|shorter) than|under|below|before|weniger als|unter|vor)|"
+    r"(?P<most>at most|up to|until|höchstens|bis))\s+(?:the\s+)?(?P<limit>[$€£]?\s?\d[^?;:]{0,24})",
+    re.IGNORECASE,
+)
+_SIGNS = {"more": ">", "least": "≥", "less": "<", "most": "≤"}
+_FOUNDING = frozenset(terms(FOUNDING))
+_ASKING = frozenset(
+    terms("name list which what give there number many total sum average mean altogether durchschnitt insgesamt summe")
+)
 
 
 class FromTable(NamedTuple):
@@ -30,103 +53,293 @@ class FromTable(NamedTuple):
     markdown: str
     name: str = ""
     share: float = 1.0  # of the question's words that the table has
+    held: int = 0  # how many of them
 
 
 def from_tables(question: str, titles: Sequence[str], texts: Sequence[str]) -> tuple[int, FromTable] | None:
     """Return what is computed from the table that has most of a question's words, with the number of its text."""
-    superlative, counted = _superlative(question), _HOW_MANY.search(question)
-    if not superlative and not counted:
-        return None
-    graded = set(terms(" ".join(grade_words(question))))
-    wanted = [term for term in topic_terms(question) if term not in graded]
-    best: tuple[float, int, FromTable] | None = None
-    for number, (title, text) in enumerate(zip(titles, texts, strict=True)):
+    limits: list[Limit | None] = [*Limit.each(question)]
+    asked = [each for limit in limits or [None] if (each := _Asked.of(question, limit))]
+    best: tuple[int, FromTable] | None = None
+    for number, (title, text) in enumerate(zip(titles, texts, strict=True) if asked else ()):
         for table in tables_of(text):
-            said = f"{title} {table.above} {' '.join(table.header)} {_column(table, 0)}"
-            named = said if superlative else f"{said} {_conditions(table, wanted)}"
-            share = _share(wanted, named)
-            if len(table.rows) > MOST_ROWS or share < LEAST_ON or (best and best[0] >= share):
+            if len(table.rows) > MOST_ROWS:
                 continue
-            if superlative and _names_some_rows(table, wanted, f"{title} {table.above}"):
-                continue
-            found = _extreme(table, question, superlative) if superlative else _count(table, question, said)
-            if found:
-                best = (share, number, found._replace(share=share))
-    return best[1:] if best else None
+            read = (_AskedTable(each, table, f"{title} {table.above}").computed() for each in asked)
+            found = next(filter(None, read), None)
+            if found and (not best or (found.share, found.held) > (best[1].share, best[1].held)):
+                best = (number, found)
+    return best
+
+
+def words_of_superlative(question: str) -> str:
+    """Return the words of a question for the greatest or least of a kind, without the superlative; empty for others."""
+    grade = _superlative(question)
+    if not grade or comparison_of(question):
+        return ""
+    graded = {word.lower() for word in grade_words(question)}
+    lasting = FOUNDING if grade.is_in_time and "date" not in grade.words else ""
+    return " ".join([word for word in keywords(question) if word.lower() not in graded] or [lasting]).strip()
+
+
+def words_for_people(question: str) -> list[str]:
+    """Return the words of a question for people, whom a table names without such a word."""
+    return [word for word in keywords(question) if is_person(word)]
+
+
+def is_person(word: str) -> bool:
+    """Whether a word stands for people in general."""
+    return not _PEOPLE.isdisjoint(terms(word))
 
 
 def _superlative(question: str) -> Grade | None:
     """Return what the superlative of a question asks for."""
     said = [found for found in SUPERLATIVE.findall(question) if grade_words(found)]
-    return grade_of(" ".join(said)) if said else None
-
-
-def words_of_superlative(question: str) -> str:
-    """Return the words of a question for the greatest or least of a kind, without the superlative; empty for others."""
-    if not _superlative(question) or comparison_of(question):
-        return ""
-    graded = {word.lower() for word in grade_words(question)}
-    return " ".join(word for word in keywords(question) if word.lower() not in graded)
-
-
-def _column(table: WholeTable, number: int) -> str:
-    return " ".join(row[number] for row in table.rows if number < len(row))
-
-
-def _conditions(table: WholeTable, wanted: Sequence[str]) -> str:
-    """Return the words by which some rows can be told from others: only rows that have them are counted."""
-    return " ".join(word for word in wanted if any(row_has(row, word) for row in table.rows))
-
-
-def _names_some_rows(table: WholeTable, wanted: Sequence[str], title: str) -> bool:
-    """Whether a question asks only for some rows: the greatest of all rows need not be one of them."""
-    known = set(terms(f"{title} {' '.join(table.header)}"))
-    held = ([row_has(row, word) for row in table.rows] for word in wanted if word not in known)
-    return any(any(found) and not all(found) for found in held)
-
-
-def _share(wanted: Sequence[str], text: str) -> float:
-    said = set(terms(text))
-    return sum(bool(said & family) for family in families(wanted)) / (len(wanted) or 1)
-
-
-def _extreme(table: WholeTable, question: str, grade: Grade) -> FromTable | None:
-    """Return the row with the least or greatest cell of the column that is asked for."""
-    column = _asked_column(table, question, grade)
-    if column is None:
+    if not said:
         return None
-    dated = any(value.is_date for value in values_of(table.rows[0][column]))
-    found = extreme(table, column, greatest=not grade.earlier if dated else grade.greater)
-    return FromTable(found[0], table.markdown(table.rows), found[1].name) if found else None
+    lasting = grade_of(question)
+    return lasting if lasting and lasting.is_in_time else grade_of(" ".join(said))
 
 
-def _asked_column(table: WholeTable, question: str, grade: Grade) -> int | None:
-    """Return the column of what is asked, not the first; None if no name or unit tells it from the others."""
-    asked = topic_terms(" ".join([*grade.words, question]))
-    own = [term for word in grade.words for term in terms(word)]
-    quantities = {quantity for term in asked for quantity in quantities_of(term)}
-    held = []
-    for number, name in enumerate(table.header):
-        cells = [row[number] for row in table.rows if number < len(row)]
-        said = set(terms(name))
-        exact = sum(term in said for term in asked)
-        related = sum(bool(said & family) for family in families([*asked, *own]))
-        measured = sum(any(states(quantity, cell) for quantity in quantities) for cell in cells) / (len(cells) or 1)
-        dated = grade.is_in_time and all(find_dates(cell) for cell in cells)
-        valued = all(len(list(values_of(cell))) == 1 for cell in cells)
-        fits = valued and number > 0 and dated is grade.is_in_time
-        held.append(fits * (2.0 * exact + related + measured + 2.0 * dated))
-    best = max(held, default=0.0)
-    return held.index(best) if best > 0 and held.count(best) == 1 else None
+class Limit(NamedTuple):
+    """A bound that a question sets: "more than 40"."""
+
+    said: str
+    sign: str
+    value: Value
+
+    @classmethod
+    def each(cls, question: str) -> Iterator[Limit]:
+        """Yield the only bound of a question, with its unit, and without it: a column's name may have that."""
+        found = list(_LIMIT.finditer(question))
+        if len(found) != 1:
+            return
+        sign = next(sign for name, sign in _SIGNS.items() if found[0][name])
+        plain = re.match(r"[\d.,]*\d", found[0]["limit"])
+        for text in dict.fromkeys([found[0]["limit"], plain[0] if plain else ""]):
+            if value := next(values_of(text), None):
+                yield cls(f"{found[0][0].split(value.text)[0]}{value.text}", sign, value)
 
 
-def _count(table: WholeTable, question: str, said: str) -> FromTable | None:
-    """Return how many rows have the words of a question that neither the table's names nor its first column have."""
-    counted = _HOW_MANY.search(question)
-    [what] = families(terms(counted["what"])[:1]) if counted else [set[str]()]
-    if any(what & set(terms(name)) for name in table.header[1:]):
-        return None  # a column has the numbers
-    known = {*terms(said), *_COUNTING}
-    wanted = " ".join(word for word in keywords(question) if set(terms(word)) - known)
-    sentence = count(table, wanted) if wanted else None
-    return FromTable(sentence, table.markdown([r for r in table.rows if row_has(r, wanted)])) if sentence else None
+class _Asked(NamedTuple):
+    """What a question asks of the rows of a table."""
+
+    question: str
+    grade: Grade | None
+    counted: str  # what "how many" counts; empty if it is not asked
+    is_average: bool
+    is_sum: bool
+    lists: bool
+    limit: Limit | None
+    words: Sequence[str]  # its topic's, as written, without those of asking and grading, and the limit
+
+    @classmethod
+    def of(cls, question: str, limit: Limit | None = None) -> _Asked | None:
+        """Return what is asked; None for a question that no computing answers."""
+        text = question.replace(limit.said, " ") if limit else question
+        counted, grade = _HOW_MANY.search(text), _superlative(text)
+        average, summed = bool(_AVERAGE.search(text)), bool(_SUM.search(text))
+        listed = bool(_LISTING.search(text))
+        if not (grade or counted or average or summed or listed):
+            return None
+        graded = {word.lower() for word in grade_words(text)}
+        topic = set(topic_terms(text)) - _ASKING
+        words = [word for word in keywords(text) if word.lower() not in graded and topic & set(terms(word))]
+        return cls(text, grade, counted["what"] if counted else "", average, summed, listed, limit, words)
+
+
+class _AskedTable:
+    """A table, and what a question's words are in it."""
+
+    def __init__(self, asked: _Asked, table: WholeTable, above: str) -> None:
+        self._asked = asked
+        self._table = table
+        self._said = set(terms(f"{above} {' '.join(table.header)}"))
+        self._subjects = {term for row in table.rows for term in terms(row[0])}
+        self._of_people = not _NAMED.isdisjoint(terms(table.header[0]))
+        self._conditions = dict(self._each_condition())
+
+    def computed(self) -> FromTable | None:
+        """Return what is asked of the table; None if it cannot be computed."""
+        share, held = self._share()
+        where = self._limited() if self._asked.limit else self._where()
+        if share < LEAST_ON or where is None:
+            return None
+        found = self._by_form(where)
+        return found._replace(share=share, held=held) if found else None
+
+    def _by_form(self, where: str) -> FromTable | None:
+        asked, table = self._asked, self._table
+        lacking = bool(where) and self._is_negated(where)
+        if lacking and (asked.grade or asked.is_average or asked.is_sum):
+            return None
+        if asked.grade:
+            return self._extreme(asked.grade, where) or self._most_frequent()
+        if asked.is_average or (asked.is_sum and self._column() is not None):
+            column = self._column()
+            sentence = total(table, column, where, average=asked.is_average) if column is not None else None
+            return self._of_rows(sentence, where)
+        if not where or (asked.counted and self._has_numbers(asked.counted)):
+            return None
+        if asked.counted or (asked.lists and (asked.limit or lacking or ": " in where)):
+            return self._of_rows(count(table, where, lacking=lacking), where, lacking=lacking)
+        return None
+
+    def _each_condition(self) -> Iterator[tuple[str, str]]:
+        """Yield the words of the question that only some rows have, each with what these rows have.
+
+        Of a column of yes and no the name is such a word, too. The name of a row is none.
+        """
+        for word in self._asked.words:
+            column = self._column_of_yes(word)
+            if column is not None:
+                value = self._answer(column, _NO if _NONE.search(self._asked.question) else _YES)
+                if value:
+                    yield word, f"{plain_cell(self._table.header[column])}: {value}"
+                continue
+            own = set(terms(word))
+            if own & self._said or own & self._subjects:
+                continue
+            held = [meets(self._table, row, word) for row in self._table.rows]
+            if any(held) and not all(held):
+                yield word, word
+
+    def _column_of_yes(self, word: str) -> int | None:
+        """Return the column that a word names, if its cells say nothing but yes and no."""
+        for number, name in enumerate(self._table.header):
+            cells = {plain_cell(row[number]).lower() for row in self._table.rows if number < len(row)}
+            if number and set(terms(word)) & set(terms(name)) and cells & _YES and cells <= _YES | _NO | {""}:
+                return number
+        return None
+
+    def _answer(self, column: int, wanted: frozenset[str]) -> str:
+        """Return the cell of a column that says yes, or no, as the table writes it."""
+        cells = Counter(plain_cell(row[column]) for row in self._table.rows if column < len(row))
+        return next((cell for cell in cells if cell.lower() in wanted and terms(cell)), "")
+
+    def _share(self) -> tuple[float, int]:
+        """Return the share of the question's words that the table has, and how many; verbs need not be there.
+
+        Where nothing else is asked ("Who joined last?"), its rows must be people if "who" is asked.
+        """
+        wanted = [word for word in self._asked.words if not self._is_of_rows(word)]
+        held = sum(map(self._held, wanted))
+        lacked = [word for word in wanted if not self._held(word)]
+        verbs = sum(is_verb(word.lower()) for word in lacked)
+        if held or len(lacked) > verbs:
+            return held / (held + len(lacked) - verbs), held
+        asks_people = _WHO.search(self._asked.question) or len(wanted) < len(self._asked.words)
+        return float(self._of_people and bool(asks_people) and not lacked), 0
+
+    def _held(self, word: str) -> bool:
+        if word in self._conditions:
+            return True
+        said = self._said | self._subjects
+        own = [{term} for term in terms(word)] if is_person(word) else families(terms(word))
+        return all(said & family for family in own)
+
+    def _is_of_rows(self, word: str) -> bool:
+        """Whether a word is for what each row stands for: people, in a table of names."""
+        return self._of_people and is_person(word)
+
+    def _where(self) -> str | None:
+        """Return what the rows must have that are asked for; None if that is not one condition, or names a row."""
+        found = list(dict.fromkeys(self._conditions.values()))
+        columns = [condition for condition in found if ": " in condition]
+        words = " ".join(condition for condition in found if ": " not in condition)
+        if columns and (words or len(columns) > 1):
+            return None
+        own = self._asked.words
+        if any(set(terms(word)) & self._subjects and not set(terms(word)) & self._said for word in own):
+            return None
+        return columns[0] if columns else words
+
+    def _is_negated(self, where: str) -> bool:
+        """Whether the rows are asked for that do not have some words: "not in Berlin"."""
+        return bool(re.search(rf"{_NONE.pattern}(?:\W+\w+){{0,2}}?\W+{re.escape(where)}\b", self._asked.question, re.I))
+
+    def _limited(self) -> str | None:
+        """Return the bound on the values of a column that is asked for; None if there is not one such column."""
+        limit = self._asked.limit
+        if not limit or self._conditions:
+            return None
+        column = self._column(limited=limit.value)
+        if column is None:
+            return None
+        return f"{plain_cell(self._table.header[column])} {limit.sign} {limit.value.text}"
+
+    def _of_rows(self, sentence: str | None, where: str, name: str = "", *, lacking: bool = False) -> FromTable | None:
+        if not sentence:
+            return None
+        table = self._table
+        rows = [row for row in table.rows if meets(table, row, where) is not lacking] if where else table.rows
+        return FromTable(sentence, table.markdown(rows), name)
+
+    def _extreme(self, grade: Grade, where: str) -> FromTable | None:
+        """Return the row with the least or greatest cell of the column that is asked for."""
+        column = self._column(grade)
+        if column is None or self._asks_groups(column):
+            return None
+        dated = any(value.is_date for value in values_of(self._table.rows[0][column]))
+        greatest = not grade.earlier if dated else grade.greater
+        found = extreme(self._table, column, where, greatest=greatest)
+        return self._of_rows(found[0], where, found[1].name) if found else None
+
+    def _asks_groups(self, column: int) -> bool:
+        """Whether a question asks for one of the values that several rows share: "which team earns the most"."""
+        table = self._table
+        for number in self._named_columns():
+            cells = [row[number] for row in table.rows if number < len(row)]
+            given = any(each.startswith(f"{plain_cell(table.header[number])}: ") for each in self._conditions.values())
+            if number != column and not given and len(set(cells)) < len(cells):
+                return True
+        return False
+
+    def _named_columns(self) -> list[int]:
+        """Return the columns but the first whose name has a word of the question."""
+        words = {term for word in self._asked.words for term in terms(word)}
+        return [number for number, name in enumerate(self._table.header) if number and words & set(terms(name))]
+
+    def _most_frequent(self) -> FromTable | None:
+        """Return the value that most rows have in the column that is asked for: "which office has the most people"."""
+        grade, asked = self._asked.grade, self._asked
+        if not grade or grade.words or not grade.greater or self._conditions:
+            return None
+        if not any(self._is_of_rows(word) for word in asked.words):
+            return None
+        named = self._named_columns()
+        return self._of_rows(most_frequent(self._table, named[0]), "") if len(named) == 1 else None
+
+    def _column(self, grade: Grade | None = None, limited: Value | None = None) -> int | None:
+        """Return the column of what is asked, not the first; None if no name or unit tells it from the others."""
+        words = grade.words if grade else ()
+        asked = topic_terms(" ".join([*words, self._asked.question]))
+        own = [term for word in words for term in terms(word)]
+        quantities = {quantity for term in asked for quantity in stand_ins_of(term)}
+        in_time = limited.is_date if limited else bool(grade and grade.is_in_time)
+        held = []
+        for number, name in enumerate(self._table.header):
+            cells = [row[number] for row in self._table.rows if number < len(row)]
+            said = set(terms(name))
+            exact = sum(term in said for term in asked)
+            related = sum(bool(said & family) for family in families([*asked, *own]))
+            measured = sum(any(states(quantity, cell) for quantity in quantities) for cell in cells) / (len(cells) or 1)
+            dated = in_time and all(find_dates(cell) for cell in cells)
+            founding = dated and "date" not in words and not said.isdisjoint(_FOUNDING)
+            values = [list(values_of(cell)) for cell in cells]
+            valued = all(len(each) == 1 and (not limited or comparable(each[0], limited)) for each in values)
+            fits = valued and number > 0 and dated is in_time
+            in_unit = bool(limited and limited.unit)
+            held.append(fits * (2.0 * exact + related + measured + 2.0 * dated + founding + 0.5 * in_unit))
+        best = max(held, default=0.0)
+        return held.index(best) if best > 0 and held.count(best) == 1 else None
+
+    def _has_numbers(self, counted: str) -> bool:
+        """Whether a column has the numbers of what is counted."""
+        what = families(terms(counted)[:1])
+        for number, name in enumerate(self._table.header):
+            cells = [row[number] for row in self._table.rows if number and number < len(row)]
+            numbers = cells and all(any(not value.is_date for value in values_of(cell)) for cell in cells)
+            if numbers and any(family & set(terms(name)) for family in what) and not all(map(find_dates, cells)):
+                return True
+        return False

@@ -45,7 +45,7 @@ _RELATION_TERMS = frozenset(query_terms("differ difference compare comparison co
 _GRADED = "cheap|old|young|long|short|larg|bigg|small|high|low|heavi|light|fast|slow|loud|quiet|earli|great|wid|deep"
 _COMPARES = re.compile(rf"\b(?:most|least|more|fewer|fewest|versus|vs|later|(?:{_GRADED})(?:er|est))\b", re.IGNORECASE)
 _LIGHT = """
-become get give happen have make take come go sort kind type good well inside outside within behind across around
+become choose get give happen have make take come go sort kind type good well inside outside within behind across around
 actual actually already anyway especially exactly generally likely mainly mostly normally perhaps possible possibly
 quite rather really regarding simply still typically usually able aware expect idea know need suppose sure tell tend
 think towards understand want wonder somebody someone
@@ -295,9 +295,20 @@ in at from near to on of outside around across the a an it he she they this thes
 _SMALL = frozenset(_SMALL_WORDS.split())
 
 
+# "What happens to my data when I cancel?" asks for no date; "Do you know when it opens?" does.
+_WHEN_CLAUSE = re.compile(
+    r"(?P<asked>\W*(?:what|which|how|why|who|where|is|are|was|were|do|does|did|can|could|may|must|will|would|should)\b"
+    r".*?)(?<!\bknow)(?<!\bknown)(?<!\bsay)(?<!\bsays)(?<!\btell)(?<!\bme)(?<!\bus)(?<!\bout)(?<!\bremember)(?<!\band)"
+    r"(?<!\bor)(?<!\bsince)(?<!\buntil)(?<!\bby)(?<!\bexactly)(?<!\bidea)(?<!\bsure)\s+when\b(?!\s*\?*\Z)",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
 def kind_of(question: str) -> AnswerKind | None:
     """Return what a sentence with the answer holds, or None where the question does not tell."""
-    return next((kind for asked, kind in _KINDS if asked.search(question)), None)
+    clause = _WHEN_CLAUSE.match(question)
+    text = question[: clause.end("asked")] if clause else question
+    return next((kind for asked, kind in _KINDS if asked.search(text)), None)
 
 
 def has_kind(kind: AnswerKind | None, text: str, question: str) -> bool:

@@ -35,7 +35,8 @@ university school college; studied: university; employer: worked; occupation: pr
 cemetery tomb; burial: buried cemetery; location: located; population: inhabitants people; capital: city; border:
 bordering; height: tall high; length: long; mouth: flows; start: began begin; decide: decision decided agreed;
 decided: decision agreed; decision: decided agreed; expensive: cost costs price; price: cost charge; reason: because
-due; cause: because reason due; increase: rise rose raised; rise: increase rose raised; delivered: delivery;
+due cause motivation rationale; cause: because reason due; increase: rise rose raised; rise: increase rose raised;
+delivered: delivery;
 delivery: delivered; problem: failure fault; begin: began started; end: ended; happen: occurred; effect: result;
 cost: price; election: elected; look: lookup search; lookup: access find resolve search; difference: differ unlike
 whereas; winner: won; win: won; won: winner win; film: movie; movie: film; geburt: geboren; geboren: geburt; tod:
@@ -103,6 +104,8 @@ medicine: drug; kids: children; repair: fix; fix: repair; fault: failure defect;
 manual; rule: regulation requirement; regulation: rule; picture: image photo; photo: picture image; pupils: students;
 students: pupils; phone: telephone; earn: profit income pay; income: revenue profit; situated: located lies; crossing:
 cross passage; cross: crossing; opened: open inaugurated; inaugurated: opened; collapse: fell;
+earn: salary wage; pay: salary wage; paid: salary wage; salary: pay wage earnings; start: joined; member: join
+membership; choose: decide select pick; select: choose; pick: choose; decide: choose;
 led: lead head chief; lead: led head chief executive; leads: led head chief executive; leader: led head chief
 """
 

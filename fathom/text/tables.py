@@ -15,7 +15,7 @@ _MARKS = re.compile(r"[()*`“”\"]")
 
 
 class WholeTable(NamedTuple):
-    """A table of a text: the names of its columns, its rows as cells, and the lines before it."""
+    """A table of a text: the names of its columns, its rows as cells, and the headings and lead-in above it."""
 
     header: Sequence[str]
     rows: Sequence[Sequence[str]]
@@ -41,13 +41,14 @@ def tables_of(text: str) -> Iterator[WholeTable]:
         end = next((n for n in range(number + 1, len(lines)) if not lines[n].startswith("|")), len(lines))
         behind = next((after for after in lines[end:] if after.strip()), "")
         above = [before for before in lines[: number - 1] if before.strip()][-2:]
+        introduced = [before for before in above if before.startswith("#") or before.rstrip().endswith(":")]
         rows = lines[number + 1 : end]
         cut = _CUT.match(behind) or any(_CUT.match(each) for each in [*above[-1:], *map(_inner, rows)])
         if rows and not cut:
             yield WholeTable(
                 cells_of_row(lines[number - 1]),
                 list(map(cells_of_row, rows)),
-                " ".join(above),
+                " ".join(introduced),
                 [lines[number - 1], *rows],
             )
 
