@@ -106,6 +106,19 @@ async def test_the_item_beside_one_that_is_replaced_still_holds(tmp_path: Path) 
     assert "two days" in after and "Ada Holm" not in after
 
 
+async def test_minutes_of_several_days_in_one_file_are_told_with_their_days(tmp_path: Path) -> None:
+    (docs := tmp_path / "docs").mkdir()
+    (docs / "board.txt").write_text(
+        "NOTES OF THE BOARD\n\n--- 14 Nov 2023 ---\n- The berth fee is 120 euros a season.\n\n"
+        "--- 20 Feb 2024 ---\n- The decision of November is revised: the berth fee is 95 euros a season.\n",
+        encoding="utf-8",
+    )
+    markdown = await report(docs, tmp_path, "How much is the berth fee?")
+    before, after = re.split(r"Superseded on 2024-02-20:", re.split(r"\n## ", markdown)[1])
+    assert before.index("20 Feb 2024:") < before.index("95 euros")
+    assert "14 Nov 2023:" in before + after and "120 euros" in after
+
+
 async def test_numbers_that_no_date_decides_are_both_shown(folder: Path, tmp_path: Path) -> None:
     markdown = await report(folder, tmp_path, "How many passengers does the ferry Nordlys carry?")
     short = re.split(r"\n## ", markdown)[1]

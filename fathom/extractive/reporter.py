@@ -201,7 +201,17 @@ def _answer(quotations: Quotations, query: str) -> str:
         if len(questions) > 1 and not hop and quotations.answered_by(succession.found, question) is Answered.no:
             missing.append(question)
     absent = [f"{NOT_FOUND} {question.rstrip('?')}?" for question in missing]
-    return "\n\n".join(filter(None, [*computed, _quoted(quotations, _once(shown)), *absent]))
+    return "\n\n".join(filter(None, [*computed, _quoted(quotations, _dated(quotations, _once(shown))), *absent]))
+
+
+def _dated(quotations: Quotations, shown: Iterable[Quoted]) -> Iterator[Quoted]:
+    """Yield quotations, those from a dated section of a document below the heading that states the date."""
+    before = -1
+    for each in shown:
+        heading = quotations.headings[each.number]
+        told = heading and each.number != before and not each.markdown.startswith(f"{heading}:")
+        yield each._replace(markdown=f"{heading}:\n\n{each.markdown}") if told else each
+        before = each.number
 
 
 def _once(shown: Iterable[Quoted]) -> Iterator[Quoted]:

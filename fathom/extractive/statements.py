@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import takewhile
+from itertools import pairwise, takewhile
 from typing import NamedTuple, Self
 
 from fathom.contradictions.succession import ReadStatement, differing, readings, replaces
 from fathom.extractive.questions import is_verb, topic_terms
+from fathom.facts.dates import find_dates
 from fathom.models import Answered, Contradiction, Note, SourceText
 from fathom.retrieval.asked import (
     QuestionTerms,
@@ -81,8 +82,11 @@ class Quotations:
         orders: Sequence[int],
         dates: Sequence[str],
         pages: Sequence[WebSource | None],
+        *,
+        headings: Sequence[str] = (),
     ) -> None:
         self.sources = sources
+        self.headings = headings or [""] * len(sources)  # with dates, of the sections of one document
         self.dates = dates  # YYYY-MM-DD or YYYY-MM of local documents that state one, else empty
         self.titles = [passage.title for passage in passages]
         self._orders = orders
@@ -108,11 +112,15 @@ class Quotations:
 
     @classmethod
     def of_texts(cls, texts: Sequence[SourceText]) -> Self:
-        """Return all that some texts say."""
-        dates = [text.published if text.kind == "document" else "" for text in texts]
-        sources = [(text.source_id,) for text in texts]
+        """Return all that some texts say; of a document with dated sections, each section with its date."""
+        parts = [(text, part) for text in texts for part in dated_sections(text)]
         return cls(
-            [titled(text) for text in texts], sources, [0] * len(texts), dates, [WebSource.of(text) for text in texts]
+            [titled(text)._replace(text=part.text) for text, part in parts],
+            [(text.source_id,) for text, _ in parts],
+            [0] * len(parts),
+            [part.date for _, part in parts],
+            [WebSource.of(text) for text, _ in parts],
+            headings=[part.heading for _, part in parts],
         )
 
     def rank(self, question: str) -> list[Found]:
@@ -202,6 +210,50 @@ class Quotations:
             return Answered.yes if sure else Answered.maybe
         possible = trusted[0].share >= POSSIBLE and self._evidence.answers(trusted[0], asked)
         return Answered.maybe if possible else Answered.no
+
+
+class DatedSection(NamedTuple):
+    """A section of a document, with its date: YYYY-MM-DD, YYYY-MM, or empty."""
+
+    text: str
+    date: str
+    heading: str = ""  # that states the date
+
+
+LEAST_DATED = 2  # headings with a date that make the sections of a document ones of different days
+_MOST_DATED_WORDS = 8  # of a line that is no heading of Markdown
+
+
+def dated_sections(text: SourceText) -> list[DatedSection]:
+    """Return the sections below headings with dates, as minutes of several meetings in one file have; else all."""
+    published = text.published if text.kind == "document" else ""
+    whole = [DatedSection(text.text, published)]
+    if text.kind != "document":
+        return whole
+    lines = text.text.splitlines(keepends=True)
+    starts = [
+        number
+        for number, line in enumerate(lines)
+        if (not number or not lines[number - 1].strip()) and _date_of_heading(line)
+    ]
+    if len({_date_of_heading(lines[number]) for number in starts}) < LEAST_DATED:
+        return whole
+    first = "".join(lines[: starts[0]])
+    return [DatedSection(first, published)] * bool(first.strip()) + [
+        DatedSection("".join(lines[start:end]), _date_of_heading(lines[start]), lines[start].strip("#-=* \n"))
+        for start, end in pairwise([*starts, len(lines)])
+    ]
+
+
+def _date_of_heading(line: str) -> str:
+    """Return the only day that a heading, or a short line that is no item and no sentence, states."""
+    plain = line.strip()
+    is_heading = plain.startswith("#")
+    short = len(plain.split()) <= _MOST_DATED_WORDS and not plain.endswith((".", "!", "?", ";")) and "|" not in plain
+    if not is_heading and not (short and not re.match(r"(?:[-*+•]|\d+[.)])\s+(?!-)", plain)):
+        return ""
+    days = {found.date for found in find_dates(plain) if found.date.year and found.date.month and found.date.day}
+    return "{:04}-{:02}-{:02}".format(*days.pop()) if len(days) == 1 else ""
 
 
 def asked_by(question: str) -> QuestionTerms:
@@ -366,9 +418,10 @@ class Succession:
     def _conflict(self, quoted: Quoted, other: Quoted, shown: Sequence[Quoted]) -> bool:
         """Whether another excerpt says what one replaces, or gives other numbers, and is not yet shown."""
         first, second = (self._quotations.sources[each.number] for each in (quoted, other))
-        if set(first) & set(second) or self._is_later(other.number, quoted.number):
+        later = self._is_later(quoted.number, other.number)
+        if (set(first) & set(second) and not later) or self._is_later(other.number, quoted.number):
             return False
-        against = replaces if self._is_later(quoted.number, other.number) else differing
+        against = replaces if later else differing
         mine = self._readings(quoted)
         theirs = self._readings(other)
         same = (each for each in shown if self._quotations.sources[each.number] == second)

@@ -181,7 +181,7 @@ TIE = 1e-6  # of the score: between equals the newer one comes first
 
 _NEWEST = re.compile(
     r"\b(?:latest|newest|most recent(?:ly)?|current(?:ly)?|now|nowadays|today|at the moment|at present|these days|"
-    r"still|up[ -]to[ -]date|last (?:meeting|version|release|decision|time))\b",
+    r"still|finally|eventually|in the end|up[ -]to[ -]date|last (?:meeting|version|release|decision|time))\b",
     re.IGNORECASE,
 )
 _IN_MONTH = re.compile(
