@@ -46,6 +46,15 @@ BOATS = """# Our boats
 
 The Otter weighs 895 kg with its engine. The Otter Mini weighs 249 kg and seats two.
 """
+COURSES = """# Courses
+
+| Code | Course | Level | Days | Price |
+|---|---|---|---|---|
+| D1 | Taster Afternoon | beginner | 0.5 | 38 |
+| W1 | Women on Water | beginner | 2 | 189 |
+| K1 | Competent Crew | beginner | 5 | 545 |
+| K4 | Night Sailing | advanced | 1 | 145 |
+"""
 HOTELS = """# Hotels
 
 We compared three hotels near the lake. All prices are for one night.
@@ -101,6 +110,7 @@ FILES = {
     "yards": YARDS,
     "firmen": FIRMEN,
     "boats": BOATS,
+    "courses": COURSES,
     "hotels": HOTELS,
 }
 
@@ -142,6 +152,8 @@ prices | which tents weigh at least 2.1 kg | 2 of the 3 rows have “Weight ≥ 
 staff | How many of our people are not coaches? | 1 of the 3 rows does not have “coaches”: Mira Holt.
 staff | Which person who can swim joined first? | \
 the earliest of the 2 values of “Joined” where rows have “Swims: yes” is 2021 (Mira Holt).
+courses | Which beginner course of at least two days is the cheapest? | \
+the lowest of the 2 values of “Price” where rows have “beginner; Days ≥ two” is 189 (W1 Women on Water).
 staff | What is the average number of hours a week? | the average of the 3 values of “Hours a week” is 14.
 prices | What do the tents cost in total? | the sum of the 3 values of “Price” is €988.
 staff | Which role do most people have? | \

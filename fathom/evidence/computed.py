@@ -70,6 +70,8 @@ DATE = "date"
 LEAST_ROWS = 3  # least rows of a table for naming its greatest value
 LEAST_CHOSEN = 2  # least rows with what is asked, for their greatest value or sum
 CENT = Decimal("0.01")
+ALSO = "; "
+"""Between two conditions on the rows of a table."""
 
 
 def values_of(text: str) -> Iterator[Value]:
@@ -202,7 +204,7 @@ def _operands(table: WholeTable, column: int, where: str) -> list[Operand]:
         values = list(values_of(row[column])) if column < len(row) else []
         if len(values) != 1:
             return []
-        operands.append(Operand(values[0], plain_cell(row[0])))
+        operands.append(Operand(values[0], name_of_row(table, row)))
     return operands if all(comparable(operands[0].value, other.value) for other in operands) else []
 
 
@@ -228,7 +230,7 @@ def count(table: WholeTable, wanted: str, *, lacking: bool = False) -> str | Non
     if not rows or len(rows) == len(counted):
         return None
     said = ("does not have" if lacking else "has") if len(rows) == 1 else ("do not have" if lacking else "have")
-    return f"{MARK}{len(rows)} of the {len(counted)} rows {said} “{wanted}”: {_named(rows)}."
+    return f"{MARK}{len(rows)} of the {len(counted)} rows {said} “{wanted}”: {_named(table, rows)}."
 
 
 def most_frequent(table: WholeTable, column: int) -> str | None:
@@ -241,18 +243,30 @@ def most_frequent(table: WholeTable, column: int) -> str | None:
     rows = [row for row, cell in zip(counted, cells, strict=True) if cell == value]
     name = plain_cell(table.header[column])
     said = f"“{value}” is the most frequent value of “{name}”"
-    return f"{MARK}{said}, in {most} of the {len(counted)} rows: {_named(rows)}."
+    return f"{MARK}{said}, in {most} of the {len(counted)} rows: {_named(table, rows)}."
 
 
-def _named(rows: Sequence[Sequence[str]]) -> str:
-    return "; ".join(plain_cell(row[0]) for row in rows)
+def _named(table: WholeTable, rows: Sequence[Sequence[str]]) -> str:
+    return "; ".join(name_of_row(table, row) for row in rows)
+
+
+_CODES = frozenset(terms("code id no nr number sku key"))
+
+
+def name_of_row(table: WholeTable, row: Sequence[str]) -> str:
+    """Return the first cell of a row; behind a code also the second, which says what it stands for."""
+    coded = len(row) > 1 and not _CODES.isdisjoint(terms(table.header[0]))
+    return plain_cell(f"{row[0]} {row[1]}" if coded else row[0])
 
 
 def meets(table: WholeTable, row: Sequence[str], condition: str) -> bool:
     """Whether a row has some words in whatever cells, a year also in its dates.
 
-    Of "Pool: yes" it must have the words, and of "Rooms > 40" a value beyond the limit, in the column of that name.
+    Of "Pool: yes" it must have the words, and of "Rooms > 40" a value beyond the limit, in the column of that name; of
+    "beginner; Days ≥ 2" it must meet both.
     """
+    if ALSO in condition:
+        return all(meets(table, row, each) for each in condition.split(ALSO))
     if limited := _LIMITED.fullmatch(condition):
         column = table.column(limited["column"])
         return column is not None and column < len(row) and _is_beyond(row[column], limited["sign"], limited["limit"])

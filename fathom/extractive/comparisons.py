@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from functools import cache
+from itertools import pairwise
 from typing import NamedTuple
 
 from fathom.extractive.questions import is_verb, keywords, strip_lead
@@ -224,7 +225,11 @@ def _read(found: re.Match[str]) -> Comparison | None:
     rest = " ".join(filter(None, [parts.get("before"), parts.get("rest")]))
     a = _thing(parts["a"])
     words, other = a.split(), (parts.get("b") or "").split()
-    verbs = (n for n, word in enumerate(words) if n and word.islower() and is_verb(word) and word not in other)
+    verbs = (
+        n
+        for n, (before, word) in enumerate(pairwise(words), 1)
+        if word.islower() and is_verb(word) and word not in other and before.lower() not in _BEFORE_NOUN
+    )
     verb = next(verbs, len(words))
     a, rest = " ".join(words[:verb]), " ".join([rest, *words[verb:]]).strip()  # "A weigh" more than B
     opened = parts.get("open") or parts.get("graded")
@@ -248,6 +253,7 @@ def _read(found: re.Match[str]) -> Comparison | None:
 
 
 _FOR = re.compile(r"\s+(?:for|für)\s+", re.IGNORECASE)
+_BEFORE_NOUN = frozenset(("of", "for", "in", "the", "a", "an", "von", "für"))  # "the head of support"
 _OF_BOTH = re.compile(
     r"\b(?:how|wie) (?!do\b|does\b|did\b|is\b|are\b|to\b)\w+ .*?\b(?:they|each|both|sie|beide)\b", re.IGNORECASE
 )
@@ -277,7 +283,10 @@ def _thing(text: str) -> str:
 _POINTED = re.compile(
     r"(?:(?:the )?one|that|der|die|das|jene[rs]?)\s+(?:in|of|from|at|von|aus)\s+(?P<name>.+)", re.IGNORECASE
 )
-_PLACED = re.compile(r"(?P<noun>.+)\s+(?:in|of|from|at|von|aus)\s+(?:the\s+)?(?P<name>.+)", re.IGNORECASE)
+_PLACED = re.compile(  # "the quay in Sorrow", but no "head of support"
+    r"(?!(?:head|chief|director|manager|leader|owner|chair)\b)(?P<noun>.+)\s+(?:in|of|from|at|von|aus)\s+(?:the\s+)?(?P<name>.+)",
+    re.IGNORECASE,
+)
 
 
 def _common(a: str, b: str) -> tuple[str, str, str]:

@@ -112,8 +112,9 @@ def stated_of(quotations: Quotations, name: str, asked: str) -> list[Found]:
 
 
 def _of_side(quotations: Quotations, compared: Comparison, side: str, other: str) -> Iterator[_StatedValue]:
-    """Yield the values that sentences and rows state of a thing that is compared with another one."""
-    return _stated(quotations, side, other, compared.wording, in_time=compared.is_in_time)
+    """Yield the values that sentences and rows state of a thing, by its whole name where any has that."""
+    found = list(_stated(quotations, side, other, compared.wording, in_time=compared.is_in_time))
+    yield from [each for each in found if each.operand.name == side] or found
 
 
 def _stated(

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from fathom.evidence.computed import Value, comparable, count, extreme, meets, most_frequent, total, values_of
+from fathom.evidence.computed import ALSO, Value, comparable, count, extreme, meets, most_frequent, total, values_of
 from fathom.extractive.comparisons import FOUNDING, SUPERLATIVE, Grade, comparison_of, grade_of, grade_words
 from fathom.extractive.questions import families, is_verb, keywords, topic_terms
 from fathom.facts.dates import find_dates
@@ -36,7 +36,9 @@ _LIMIT = re.compile(
     r"\b(?:(?P<more>more than|over|above|after|longer than|mehr als|über|nach)|"
     r"(?P<least>at least|since|from|mindestens|seit)|"
     r"(?P<less>(?:less|fewer|cheaper|shorter) than|under|below|before|weniger als|unter|vor)|"
-    r"(?P<most>at most|up to|until|höchstens|bis))\s+(?:the\s+)?(?P<limit>[$€£]?\s?\d[^?;:]{0,24})",
+    r"(?P<most>at most|up to|until|höchstens|bis))\s+(?:the\s+)?"
+    r"(?P<limit>(?:[$€£]?\s?\d|(?:one|two|three|four|five|six|seven|eight|nine|ten|zwei|drei|vier|fünf|zehn)\b)"
+    r"[^?;:]{0,24})",
     re.IGNORECASE,
 )
 _SIGNS = {"more": ">", "least": "≥", "less": "<", "most": "≤"}
@@ -115,7 +117,7 @@ class Limit(NamedTuple):
         if len(found) != 1:
             return
         sign = next(sign for name, sign in _SIGNS.items() if found[0][name])
-        plain = re.match(r"[\d.,]*\d", found[0]["limit"])
+        plain = re.match(r"[\d.,]*\d|\w+", found[0]["limit"])
         for text in dict.fromkeys([found[0]["limit"], plain[0] if plain else ""]):
             if value := next(values_of(text), None):
                 yield cls(f"{found[0][0].split(value.text)[0]}{value.text}", sign, value)
@@ -162,7 +164,9 @@ class _AskedTable:
     def computed(self) -> FromTable | None:
         """Return what is asked of the table; None if it cannot be computed."""
         share, held = self._share()
-        where = self._limited() if self._asked.limit else self._where()
+        where = self._where()
+        if where is not None and self._asked.limit:
+            where = ALSO.join(filter(None, [where, self._limited()])) if self._limited() else None
         if share < LEAST_ON or where is None:
             return None
         found = self._by_form(where)
@@ -243,16 +247,14 @@ class _AskedTable:
         return self._of_people and is_person(word)
 
     def _where(self) -> str | None:
-        """Return what the rows must have that are asked for; None if that is not one condition, or names a row."""
+        """Return what the rows must have that are asked for; None if a word names a row."""
         found = list(dict.fromkeys(self._conditions.values()))
         columns = [condition for condition in found if ": " in condition]
         words = " ".join(condition for condition in found if ": " not in condition)
-        if columns and (words or len(columns) > 1):
-            return None
         own = self._asked.words
         if any(set(terms(word)) & self._subjects and not set(terms(word)) & self._said for word in own):
             return None
-        return columns[0] if columns else words
+        return ALSO.join(filter(None, [words, *columns]))
 
     def _is_negated(self, where: str) -> bool:
         """Whether the rows are asked for that do not have some words: "not in Berlin"."""
@@ -261,7 +263,7 @@ class _AskedTable:
     def _limited(self) -> str | None:
         """Return the bound on the values of a column that is asked for; None if there is not one such column."""
         limit = self._asked.limit
-        if not limit or self._conditions:
+        if not limit:
             return None
         column = self._column(limited=limit.value)
         if column is None:
@@ -278,19 +280,20 @@ class _AskedTable:
     def _extreme(self, grade: Grade, where: str) -> FromTable | None:
         """Return the row with the least or greatest cell of the column that is asked for."""
         column = self._column(grade)
-        if column is None or self._asks_groups(column):
+        if column is None or self._asks_groups(column, where):
             return None
         dated = any(value.is_date for value in values_of(self._table.rows[0][column]))
         greatest = not grade.earlier if dated else grade.greater
         found = extreme(self._table, column, where, greatest=greatest)
         return self._of_rows(found[0], where, found[1].name) if found else None
 
-    def _asks_groups(self, column: int) -> bool:
+    def _asks_groups(self, column: int, where: str) -> bool:
         """Whether a question asks for one of the values that several rows share: "which team earns the most"."""
         table = self._table
         for number in self._named_columns():
             cells = [row[number] for row in table.rows if number < len(row)]
-            given = any(each.startswith(f"{plain_cell(table.header[number])}: ") for each in self._conditions.values())
+            name = plain_cell(table.header[number])
+            given = any(re.match(rf"{re.escape(name)}(?:: | [<>≤≥] )", each) for each in where.split(ALSO))
             if number != column and not given and len(set(cells)) < len(cells):
                 return True
         return False
