@@ -1,20 +1,23 @@
 """Foreign text in Markdown: plain text is escaped, and quotations become blocks that keep their layout.
 
-The blocks are fenced code, tables with a rule below their first row, and items that begin with `- `. Everything else is
-plain text.
+The blocks are fenced code, tables with a rule below their first row, and items that begin with `- `, with their number
+behind it if they have one. Everything else is plain text.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from fathom.text.sentences import Fence, fences
 from fathom.text.tables import BAR, RULE
 
 _INFO = re.compile(r"[\w+#.-]{0,30}\Z")
 _ROW = re.compile(r"\s*\|.*\|")
-_ITEM = re.compile(r"( *)- +(?=\S)")
+_ITEM = re.compile(r"( *)- +(?:(0|[1-9]\d{0,8})\. +)?(?=\S)")
+_LIST = re.compile(r"^(\d{1,9})\. ", re.MULTILINE)  # Markdown's own; in plain text the dot is escaped
+_OMITTED = "…"
 _TICKS = re.compile(r"`+")
 _CITATIONS = re.compile(r"(?:\s*\[S[0-9a-f]{6,64}\]|\s*⸨\d+\.[\d!]+⸩)*\s*\Z")
 
@@ -27,7 +30,16 @@ def quoted_markdown(text: str) -> str:
         if fence.closed and _INFO.match(fence.info) and not _in_line(text, fence):
             blocks += [*_text_blocks(text[position : fence.start]), _fenced(fence)]
             position = fence.end
-    return "\n\n".join([*blocks, *_text_blocks(text[position:])])
+    return "\n\n".join(_apart([*blocks, *_text_blocks(text[position:])]))
+
+
+def _apart(blocks: Sequence[str]) -> Iterator[str]:
+    """Yield blocks with an ellipsis between two lists that Markdown would number as one, where a number is left out."""
+    for before, block in zip(["", *blocks], blocks, strict=False):
+        last, first = _LIST.findall(before), _LIST.match(block)
+        if not before.startswith("```") and last and first and int(first[1]) != int(last[-1]) + 1:
+            yield _OMITTED
+        yield block
 
 
 def _in_line(text: str, fence: Fence) -> bool:
@@ -75,16 +87,32 @@ def _text(lines: Sequence[str]) -> str:
     return escaped_quotation("\n".join(line.strip() for line in lines))
 
 
+class _Open(NamedTuple):
+    """An item that others may stand in or follow."""
+
+    indent: int
+    number: int | None
+    marker: str
+
+
 def _items(lines: Sequence[str]) -> Iterator[str]:
-    depths: list[int] = []  # indentation of the open items
+    """Yield the lines of a list. Markdown reads only the first number of one, so a list ends where one is left out."""
+    opened: list[_Open] = []
     for line in lines:
-        marker = _ITEM.match(line)
-        assert marker
-        indent = len(marker[1])
-        while depths and depths[-1] >= indent:
-            depths.pop()
-        yield "  " * len(depths) + "- " + escaped_quotation(line[marker.end() :].strip())
-        depths.append(indent)
+        found = _ITEM.match(line)
+        assert found
+        indent, number = len(found[1]), int(found[2]) if found[2] else None
+        before: _Open | None = None
+        while opened and opened[-1].indent >= indent:
+            before = opened.pop()
+        margin = " " * sum(len(item.marker) for item in opened)
+        marker = "- " if number is None else f"{number}. "
+        if number is not None and before and before.number not in (None, number - 1):
+            yield from ("", f"{margin}{_OMITTED}", "")
+        elif number not in (None, 1) and opened and not before:
+            yield ""  # only a list from 1 on may follow a line of text
+        yield f"{margin}{marker}{escaped_quotation(line[found.end() :].strip())}"
+        opened.append(_Open(indent, number, marker))
 
 
 def _table(lines: Sequence[str]) -> str:
@@ -123,7 +151,7 @@ _SPECIAL = re.compile(
     rf"|(?P<special>\\(?=[!-/:-@\[-`{{-~]|$)|[`*~]|{_NAME}|\](?=\()|<(?=[a-z/!?])|&(?=\#?\w{{1,32}};)"
     # ... and at the ends of a line: headings, quotations, lists, rules, lines that make a heading of the one above, and
     # definitions of links.
-    r"|(?<=^)\#(?=\#{0,5}(?:\s|$))|\#(?=\#*$)|(?<=^)>|(?<=^)[-+](?=\s|$)|(?<=^)[-=:|](?=[-=:|\s]*$)|(?<=^)\[(?=[^\[\]]*\]:))",
+    r"|(?<=^)\#(?=\#{0,5}(?:\s|$))|\#(?=\#*$)|(?<=^)>|(?<=^)[-+](?=\s|$)|(?<=^)[-=:|](?=[-=:|\s]*$)|(?<=^)\[(?=[^\]]*\]:))",
     re.IGNORECASE | re.MULTILINE,
 )
 _NUMBER = re.compile(r"^(\d{1,9})([.)])(?=\s|$)", re.MULTILINE)
