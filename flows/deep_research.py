@@ -32,6 +32,7 @@ from fathom.models import Report, RunResult
 from fathom.network import sharing
 from fathom.report.changes import summary_of
 from fathom.report.chapters import unread_lines
+from fathom.report.markdown import cited_answer
 from fathom.report.unanswered import render_unanswered
 from fathom.run.engine import Engine, RunStart
 from fathom.run.state import ResearchState, measure
@@ -194,6 +195,7 @@ def _result(engine: Engine, run: ResearchState, report: Report | None, seconds: 
         report=engine.run_folder.path_of(REPORT_TEXT) if report else None,
         answer=report.sections[0].markdown if report and engine.settings.mode is Mode.answer else None,
         confidence=report.confidence if report else None,
+        cited_answer=cited_answer(report) if report else None,
         sources=report.sources if report else list(run.sources.values()),
         metrics=measure(run, engine.ledger.account, seconds),
         reason=reason,

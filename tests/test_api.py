@@ -126,6 +126,8 @@ def test_claims_are_traced_and_checked_again(client: httpx.Client, server: Serve
     claims = client.get(f"{base}/claims").json()
     assert claims["counts"]["supported"] == len(claims["claims"]) > 0
     assert client.get(f"{base}/claims", params={"verdict": "contradicted"}).json()["claims"] == []
+    answer = client.get(base).json()["result"]["cited_answer"]
+    assert "[1]" in answer["markdown"] and answer["sources"][0]["number"] == 1 and answer["sure"] == "not rated"
     quote = claims["claims"][0]["quotes"][0]
     stored = client.get(f"{base}/artifacts/{quote['artifact_file']}").content
     assert stored[quote["start"] : quote["end"]]

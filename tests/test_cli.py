@@ -333,6 +333,13 @@ def test_a_question_without_any_key(fathom_cli: FathomCLI, prefect_server: Prefe
 
     again = fathom_cli(["resume", result.run_id[:8], "--quiet"], prefect_server.env)
     assert again.returncode == 0
+    answer = result.cited_answer
+    assert answer and again.stdout.startswith(
+        f"## {answer.heading}\n\n{answer.markdown}\n\n**How sure:** {answer.sure}."
+    )
+    assert [f"{cited.number}. {cited.title}" for cited in answer.sources] == [
+        found[0] for found in re.finditer(r"^\d+\. [^,\n]+", again.stdout.rpartition("**How sure:**")[2], re.MULTILINE)
+    ]
     assert again.stdout.startswith("## Answer\n")
     assert again.stdout.split("## Answer\n")[1].split("**How sure:**")[0] in report
     unknown = fathom_cli(["resume", "0000-0000"], prefect_server.env)

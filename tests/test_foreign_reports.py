@@ -6,7 +6,7 @@ import json
 import re
 import signal
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +14,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fathom.evidence.claims import claims_of
+from fathom.evidence.claims import claims_of, comparable
 from fathom.evidence.stored import StoredText
-from fathom.models import Source
+from fathom.models import Answered, ReportSection, Source
 from fathom.report.foreign import read_markdown, report_of
 from fathom.report.foreign_check import to_judge
 from fathom.report.foreign_sources import NumberedSource, in_folder
-from tests.conftest import FathomCLI, base_env
+from fathom.report.markdown import render_markdown
+from fathom.report.own_words import HOW_SURE, Added
+from tests.conftest import FathomCLI, PrefectServer, base_env
 from tests.forking import Forks
+from tests.sample_report import sample_report
 from tests.stubs import Stubs
 
 PORT, QUAY, SILT = (
@@ -558,3 +561,35 @@ def test_office_files_are_read_too(fathom_cli: FathomCLI, tmp_path: Path) -> Non
     found = json.loads(done.stdout)
     assert [source["places"] for source in found["sources"]] == [["any.docx"], ["2.pdf"], []]
     assert [claim["verdict"] for claim in found["claims"]][::3] == ["supported", "supported"]
+
+
+@pytest.mark.parametrize("extractive", [True, False])
+@pytest.mark.parametrize("answered", [Answered.yes, Answered.maybe, Answered.no])
+def test_of_a_report_of_fathom_s_own_only_what_it_found_is_checked(answered: Answered, extractive: bool) -> None:
+    report = sample_report()
+    plain = f"The lagoon delivered 61.4 GWh in 2024 [{report.sources[0].source_id}].\n\n- 2. It has a gate."
+    quoted = [ReportSection(heading="Answer", markdown=plain, quoted=True), *report.sections[2:]]
+    sections = quoted if extractive else report.sections
+    shown = report.model_copy(update={"answered": answered, "extractive": extractive, "sections": sections})
+    text = render_markdown(shown)
+    assert all(f"## {heading}" in text for heading in Added if heading is not Added.next_steps)
+    foreign = report_of(text, "report")
+
+    def said(sections: Sequence[ReportSection]) -> list[str]:
+        return [comparable(re.sub("[*`>]|^- 2. ", "", claim.sentence)).strip() for claim in claims_of(sections)]
+
+    assert foreign.by_fathom and said(foreign.report.sections) == said(sections)
+    others = report_of(text.replace(HOW_SURE, "**Confidence:**"), "report")  # it may claim something anywhere
+    assert not others.by_fathom and len(claims_of(others.report.sections)) > len(claims_of(sections)) + 5
+
+
+def test_a_report_of_fathom_s_own_is_checked_by_the_documents_that_it_read(
+    fathom_cli: FathomCLI, prefect_server: PrefectServer, tmp_path: Path
+) -> None:
+    folder(tmp_path / "notes", {"ferry.md": "# The ferry\n\nThe ferry Nordlys carries 80 cars. It sails at 9:40.\n"})
+    asked = ["research", "How many cars does the ferry Nordlys carry?", "--docs", "notes", "--json"]
+    report = json.loads(fathom_cli(asked, prefect_server.env).stdout)["report"]
+    done = fathom_cli(["verify", report, "--sources", "notes", "--json"])
+    found = json.loads(done.stdout)
+    assert done.returncode == 0 and found["by_fathom"] and found["sources"][0]["places"] == ["ferry.md"]
+    assert found["claims"] and {claim["verdict"] for claim in found["claims"]} == {"supported"}

@@ -57,7 +57,7 @@ async def test_a_question_is_researched_read_checked_and_found_over_http(served:
         assert status and status["state"] == "complete" and status["ended"]
         assert any(line.startswith("Step 1 begins") for line in told)
         answer, run_id = status["answer"], status["run_id"]
-        assert "[1]" in answer["answer"] and answer["sources"][0]["number"] == 1 and answer["claims"]["supported"]
+        assert "[1]" in answer["markdown"] and answer["sources"][0]["number"] == 1 and answer["claims"]["supported"]
 
         found = await call(client, "search_runs", query="iterator PYTHON", limit=5)
         assert run_id in [run["run_id"] for run in found["runs"]]

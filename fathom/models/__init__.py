@@ -59,6 +59,8 @@ from fathom.models.run import (
     Answered,
     AuditHead,
     Catalogue,
+    CitedAnswer,
+    CitedSource,
     Draft,
     Ending,
     Holdings,
@@ -74,6 +76,7 @@ from fathom.models.run import (
     RunState,
     Searched,
     StepCoverage,
+    Sure,
     Unanswered,
 )
 
@@ -88,6 +91,8 @@ __all__ = [
     "Call",
     "Catalogue",
     "Charge",
+    "CitedAnswer",
+    "CitedSource",
     "Claim",
     "Clarification",
     "Contradiction",
@@ -130,6 +135,7 @@ __all__ = [
     "StepCoverage",
     "StepOutcome",
     "StepStatus",
+    "Sure",
     "Survey",
     "ToolCall",
     "ToolFailure",

@@ -6,6 +6,7 @@ import hashlib
 import json
 from enum import StrEnum
 from operator import not_
+from typing import Literal
 
 from pydantic import Field, JsonValue
 
@@ -115,6 +116,10 @@ class Answered(StrEnum):
     partly = "partly"
     maybe = "maybe"  # without a model: quotations that concern the question, and may answer it
     no = "no"
+
+
+Sure = Literal["high", "medium", "low", "not rated"]
+"""How sure an answer is; quotations are not rated."""
 
 
 class Making(Model):
@@ -271,6 +276,25 @@ class AuditHead(Model):
     hash: str
 
 
+class CitedSource(Model):
+    """A source by its number in a text, which cites it as [1]."""
+
+    number: int
+    source_id: str
+    title: str
+    url: str
+
+
+class CitedAnswer(Model):
+    """The answer of a report as the terminal prints it."""
+
+    heading: str = Field(examples=["Answer", "Not answered by these sources"])
+    markdown: str = Field(description="[1] cites the source of that number.")
+    sources: list[CitedSource] = Field(description="The sources that the answer cites, in the order of their numbers.")
+    sure: Sure = Field(description='How sure the answer is; "not rated" if it consists of quotations.')
+    why: list[str] = Field(description="The reasons as clauses in plain text, the most important first.")
+
+
 class RunResult(Model):
     """The result of a run, which `--json` prints."""
 
@@ -281,6 +305,7 @@ class RunResult(Model):
     report: str | None  # path of report.md
     answer: str | None = None  # of a run in answer mode, with source ids: "[S1a2b3c]"
     confidence: float | None = None  # of the answer: probability that it is right, 0 to 1
+    cited_answer: CitedAnswer | None = None  # of every report; None in results of earlier versions
     sources: list[Source]
     metrics: Metrics
     reason: str = ""  # why the run is not `complete`

@@ -15,7 +15,8 @@ from fathom.extractive.questions import is_verb, keywords
 from fathom.extractive.reporter import CLOSEST, NOT_FOUND
 from fathom.extractive.tables import words_for_people
 from fathom.facts.dates import MONTHS
-from fathom.models import Answered, Claim, Corroboration, Making, Report, ReportSection, Verdict, insufficiency
+from fathom.models import Answered, Claim, Corroboration, Making, Report, ReportSection, Sure, Verdict, insufficiency
+from fathom.report.own_words import AS_OF
 from fathom.report.prose import new_parser
 from fathom.retrieval.asked import compares, read_asked
 from fathom.text.plain import counted, joined
@@ -51,7 +52,7 @@ class AnswerBox(NamedTuple):
     section: ReportSection  # the answer: a model's first paragraph, list or table, or the quotations that come closest
     rest: ReportSection | None  # the rest of the section, below its answer
     end: int  # of the answer in the section's Markdown
-    sure: str  # "high", "medium", "low"; "not rated" if no model judged the answer
+    sure: Sure
     why: list[str]  # clauses in plain text, the most important first
     doubts: list[str]  # clauses on what quotations that may answer still lack, shown before them
 
@@ -71,7 +72,8 @@ def answer_of(report: Report) -> AnswerBox | None:
     if first.quoted:
         lacking = _lacking_in(report, section.markdown, claims)
         doubts, lacking = (lacking, []) if answered is Answered.maybe else ([], lacking)
-        sure, why = "not rated", _quoted(report, claims, lacking)
+        sure: Sure = "not rated"
+        why = _quoted(report, claims, lacking)
     else:
         sure, why = _judged(report, claims)
     if report.confidence is not None:
@@ -85,7 +87,7 @@ def making_parts(made: Making | None, *, timed: bool) -> list[str]:
     if not made:
         return []
     day = date.fromisoformat(made.as_of)
-    parts = [f"As of {day.day} {day:%B %Y}", made.model or "no language model", counted(made.tool_calls, "tool call")]
+    parts = [f"{AS_OF} {day.day} {day:%B %Y}", made.model or "no language model", counted(made.tool_calls, "tool call")]
     if made.template:
         parts.insert(1, f"template “{made.template}”")
     if made.llm_calls:
@@ -162,7 +164,7 @@ def _quoted(report: Report, claims: Sequence[Claim], lacking: Sequence[str]) -> 
     return [*_insufficiency(report), f"quoted from {counted(len(sources), 'source')}", *lacking, *_against(claims)]
 
 
-def _judged(report: Report, claims: Sequence[Claim]) -> tuple[str, list[str]]:
+def _judged(report: Report, claims: Sequence[Claim]) -> tuple[Sure, list[str]]:
     """Return the confidence of a model's answer, and the reasons.
 
     It is low if the sources do not answer the question or contradict the answer, or the critic judged the evidence

@@ -20,26 +20,24 @@ from fathom.models import (
 )
 from fathom.report.answer import AnswerBox, answer_of, making_parts
 from fathom.report.figures import ClaimCell, ClaimTable, figures_of
+from fathom.report.own_words import (
+    BETWEEN,
+    CLOSEST,
+    COMPUTED_NOTICE,
+    EXTRACTIVE_NOTICE,
+    HOW_SURE,
+    POSSIBLE,
+    Added,
+)
 from fathom.report.quotations import escaped, quoted_markdown, with_names
 from fathom.sources.corroboration import site
 from fathom.text.citations import number_citations, without_citations
 from fathom.text.languages import language_tag
 from fathom.text.plain import clean_line, counted
 
-EXTRACTIVE_NOTICE = (
-    "Every sentence of this report is a quotation from the source it cites, selected by its words. No language model "
-    "wrote the report or judged whether it answers the question."
-)
-COMPUTED_NOTICE = (
-    f"What begins with “{MARK.strip()}” follows from values that the sources cited state. Every other sentence of this "
-    "report is a quotation from the source it cites, selected by its words. No language model wrote the report or "
-    "judged whether it answers the question."
-)
 NAMED_AUTHORS = 3
 MOST_REASONS = 2  # why an answer is sure or not
 CLOSE = 0.1  # credibilities that differ by less are alike
-CLOSEST = "What comes closest:"
-POSSIBLE = "Read these quotations before you rely on them:"
 
 
 def language_of(report: Report) -> str:
@@ -64,15 +62,15 @@ def chapters(report: Report, *, making: bool = True, appendix: bool = True) -> l
     found = answer_of(report)
     added_first = {
         found.heading if found else "Answer": _answer(report, found, making=making) if found else "",
-        "Where sources disagree": _disagreement(report),
-        "Before you rely on it": _list(report.warnings),
+        Added.disagreement: _disagreement(report),
+        Added.warnings: _list(report.warnings),
     }
     added_last = {
         **{figure.title: _figure(figure, report) for figure in figures_of(report)},
-        "Not found": _list(report.open_questions),
-        "Limitations": _list(report.limitations),
-        "Next steps": _list(report.next_steps),
-        "How this was researched": "\n\n".join(
+        Added.not_found: _list(report.open_questions),
+        Added.limitations: _list(report.limitations),
+        Added.next_steps: _list(report.next_steps),
+        Added.method: "\n\n".join(
             [*_coverage_table(report.coverage), *_stop(report), *_remarks(report.remarks), *_unread(report.unread)]
         ),
     }
@@ -81,12 +79,6 @@ def chapters(report: Report, *, making: bool = True, appendix: bool = True) -> l
     if not appendix:
         return [*(part for part in _present(added_first) if found and part.heading == found.heading), *written]
     return [*_present(added_first), *written, *_present(added_last)]
-
-
-def answer_chapter(report: Report) -> ReportSection | None:
-    """Return the answer with its confidence, as Markdown that cites by source id; None if there is none."""
-    found = answer_of(report)
-    return ReportSection(heading=found.heading, markdown=_sure_answer(found)) if found else None
 
 
 def cited_sources(report: Report) -> list[Source]:
@@ -184,13 +176,19 @@ def _weighed(ids: Sequence[str], sources: Mapping[str, Source], qualities: Mappi
 def _answer(report: Report, found: AnswerBox, *, making: bool) -> str:
     made = making_parts(report.made, timed=False) if making else []
     notice = [notice_of(report)] if report.extractive else []
-    return "\n\n".join([_sure_answer(found), *([escaped(" · ".join(made))] if made else []), *notice])
+    written = [answer_markdown(found), how_sure(found.sure, found.why)]
+    return "\n\n".join([*written, *([escaped(BETWEEN.join(made))] if made else []), *notice])
 
 
-def _sure_answer(found: AnswerBox) -> str:
+def answer_markdown(found: AnswerBox) -> str:
+    """Return the answer, with what is to be known before it is read, as Markdown that cites by source id."""
     before = [escaped(said)] if (said := said_before(found)) else []
-    sure = f"**How sure:** {found.sure}. {escaped(in_short(found.why))}"
-    return "\n\n".join([*before, _safe(found.section), sure])
+    return "\n\n".join([*before, _safe(found.section)])
+
+
+def how_sure(sure: str, why: Sequence[str]) -> str:
+    """Return the line that says how sure an answer is."""
+    return f"{HOW_SURE} {sure}. {escaped(in_short(why))}"
 
 
 def notice_of(report: Report) -> str:

@@ -19,6 +19,7 @@ from typing import NamedTuple
 from fathom.models import Report, ReportSection, Source
 from fathom.report.foreign_lists import headings, level_of, take_lists, title_of
 from fathom.report.foreign_marks import LISTED, PLACE, Marks
+from fathom.report.own_words import without_own_words
 from fathom.text.plain import clean_line, clean_text
 from fathom.text.sentences import fences
 from fathom.text.urls import source_ids
@@ -77,16 +78,20 @@ def read_markdown(text: str, *, generous: bool = False) -> Cited:
     keys = [*marks.used]
     ids = source_ids(keys)
     body = PLACE.sub(lambda found: f"[{ids[keys[int(found[1])]]}]", body)
-    body = _MASK.sub(lambda found: code[found[1]], body)
+
+    def unmasked(said: str) -> str:
+        return _MASK.sub(lambda found: code[found[1]], said)
+
     sources = {
-        key: Source(source_id=ids[key], url=key, title=marks.titles.get(key, ""), kind="web") for key in (*cited, *keys)
+        key: Source(source_id=ids[key], url=key, title=unmasked(marks.titles.get(key, "")), kind="web")
+        for key in (*cited, *keys)
     }
     return Cited(
-        _sections(body),
+        _sections(unmasked(body)),
         [sources[key] for key in cited],
         marks.dangling,
-        body,
-        {ids[key]: spelled for key, spelled in marks.used.items()},
+        unmasked(body),
+        {ids[key]: unmasked(spelled) for key, spelled in marks.used.items()},
         {number: ids[key] for number, key in marks.numbers.items()},
         marks.uncited,
         [source for key, source in sources.items() if key not in cited],
@@ -179,6 +184,7 @@ class Foreign(NamedTuple):
 
     report: Report
     cited: Cited
+    by_fathom: bool  # Fathom wrote it: what it said of its own work is left out
 
 
 def report_of(text: str, name: str) -> Foreign:
@@ -193,19 +199,20 @@ def report_of(text: str, name: str) -> Foreign:
     cited = read_markdown(text, generous=True)
     # If the text cites less than half of its list, its sections without citations are checked against the rest.
     sources = [*cited.sources, *(cited.spare if len(cited.spare) > len(cited.sources) else [])]
-    title, sections = _report_sections(cited.body)
+    title, written = _report_sections(cited.body)
+    sections = without_own_words(written)
     title = clean_line(stated[1] if stated else "") or title or clean_line(question)[:120] or name
     report = Report(
         title=title,
         query=clean_line(question)[:QUESTION_CHARS] or title,
         extractive=False,
-        sections=sections,
+        sections=_with_answer(sections),
         sources=[
             source.model_copy(update={"url": cited.addresses[source.source_id].removeprefix(LISTED)})
             for source in sources
         ],
     )
-    return Foreign(report, cited)
+    return Foreign(report, cited, by_fathom=sections != written)
 
 
 def _turns(text: str) -> tuple[str, str]:
@@ -235,16 +242,20 @@ def _report_sections(body: str) -> tuple[str, list[ReportSection]]:
     borders = [*(one.start() for one in tops), len(body)]
     parts = [("", body[: borders[0]])]
     parts += [(_plain_line(title_of(one)), body[one.end() : end]) for one, end in zip(tops, borders[1:], strict=True)]
-    sections = [
+    return title, [
         ReportSection(heading=heading or "…", markdown=markdown.strip())
         for heading, markdown in parts
         if markdown.strip()
     ]
+
+
+def _with_answer(sections: Sequence[ReportSection]) -> list[ReportSection]:
+    """Return sections of which the first is shown as the answer, without its heading."""
     if not sections:
-        return title, []
-    first = sections[0]  # it is shown as the answer, without its heading
+        return []
+    first, *others = sections
     above = "" if first.heading == "…" else f"### {first.heading}\n\n"
-    return title, [ReportSection(heading="", markdown=f"{above}{first.markdown}"), *sections[1:]]
+    return [ReportSection(heading="", markdown=f"{above}{first.markdown}"), *others]
 
 
 def _outside_code(text: str, found: Sequence[re.Match[str]]) -> list[re.Match[str]]:

@@ -26,6 +26,10 @@ from fathom.text.plain import counted, joined
 
 NO_TEXT, NOT_ALL = "none of its sources was found", "not all of its sources were found"
 CITES_NOTHING = "its section cites nothing"
+OWN_WORDS = (
+    "Fathom wrote this report. What it says about its own work, such as how sure the answer is and how it was "
+    "researched, is not a claim and was not checked."
+)
 NAMED = 3
 _NOWHERE = re.compile(r"(</summary>|[>·] ?), (bytes [\d,]+ to [\d,]*\d)")  # of a quote without a file
 
@@ -51,6 +55,7 @@ class ForeignCheck(Model):
     claims: list[Claim]
     sources: list[CheckedSource]
     unused_files: list[str] = []  # files that are not a source of the report
+    by_fathom: bool = False  # a run of Fathom wrote the report
     warnings: list[str] = []  # what a reader must know before relying on it
     usage: Usage = Usage()  # of the model
 
@@ -102,7 +107,8 @@ def checked(
         claims=claims,
         sources=sources,
         unused_files=looked.unused,
-        warnings=list(_warnings(foreign.cited, sources, claims)),
+        by_fathom=foreign.by_fathom,
+        warnings=[*([OWN_WORDS] if foreign.by_fathom else []), *_warnings(foreign.cited, sources, claims)],
     )
     return found, report.model_copy(update={"claims": claims, "qualities": qualities})
 
@@ -116,7 +122,7 @@ def page_of(found: ForeignCheck, report: Report) -> str:
         if not source.places
     ]
     shown = {
-        "warnings": [whose, *found.warnings],
+        "warnings": [*([] if found.by_fathom else [whose]), *found.warnings],
         "limitations": unread,
         "claims": [_placeless(claim) for claim in found.claims],
     }

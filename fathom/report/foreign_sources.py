@@ -228,9 +228,9 @@ def _slugs(source: Source) -> tuple[set[str], set[str]]:
     """Return possible file names of a source: from its whole address, and from a part of the address."""
     if not is_page(source.url):  # the address is the list's entry instead
         entry = source.url
-        return {_slug(entry)}, {_slug(word) for word in re.findall(r"[\w./-]+\.\w{2,5}\b", entry)} | {
-            _slug(source.title)
-        }
+        files = re.findall(r"[\w./-]+\.\w{2,5}\b", entry)
+        names = {_slug(part) for file in files for part in (file, file.rpartition("/")[2])}
+        return {_slug(entry)}, {*names, _slug(source.title)}
     try:
         parts = urlsplit(unquote(source.url))
     except ValueError:

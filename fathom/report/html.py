@@ -39,6 +39,7 @@ from fathom.report.chapters import (
 )
 from fathom.report.document import evidence_of, is_quotation
 from fathom.report.figures import ClaimTable, figures_of, phase_charts, report_charts, series_of
+from fathom.report.own_words import Added
 from fathom.report.prose import NO_MARKS, doubt, inline_html, section_html
 from fathom.report.quotations import escaped_quotation
 from fathom.text.plain import clean_line, clean_text, counted
@@ -81,6 +82,7 @@ def render_html(report: Report, phases: Sequence[Phase] = ()) -> str:
         sections=sections,
         figures=figures,
         series=series,
+        added=Added,
         contents=_contents(
             report, answer=answer, sections=sections, figures=figures, series=bool(series), phases=bool(phases)
         ),
@@ -164,11 +166,11 @@ def _contents(
 ) -> list[tuple[str, str]]:
     parts = [
         ("numbers", "In numbers", series),
-        ("not-found", "Not found", report.open_questions),
-        ("limitations", "Limitations", report.limitations),
-        ("next-steps", "Next steps", report.next_steps),
+        ("not-found", Added.not_found, report.open_questions),
+        ("limitations", Added.limitations, report.limitations),
+        ("next-steps", Added.next_steps, report.next_steps),
         ("sources", "Sources", True),
-        ("method", "How this was researched", report.coverage or report.unread or phases),
+        ("method", Added.method, report.coverage or report.unread or phases),
         ("evidence", "Evidence for every claim", report.claims),
     ]
     written = [("answer", answer.heading)] if answer else []

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from fathom.models import Report, Source
-from fathom.report.chapters import answer_chapter, chapters, place_in, question_of, title_of
+from fathom.models import CitedAnswer, CitedSource, Report, Source
+from fathom.report.answer import answer_of
+from fathom.report.chapters import answer_markdown, chapters, how_sure, place_in, question_of, title_of
+from fathom.report.own_words import QUESTION
 from fathom.report.quotations import escaped, escaped_quotation
 from fathom.text.citations import number_citations
 from fathom.text.plain import clean_line
@@ -43,7 +45,7 @@ def render_cited(report: Report, *, linked: bool = False) -> tuple[str, list[Cit
     bodies, order = number_citations((part.markdown for part in parts), lambda _id, n: f"{_OPEN}{n}{_CLOSE}")
     known = range(1, len(order) + 1)
     asked = question_of(report)
-    texts = [f"# {_heading(report.title)}", *([f"> **Question:** {escaped(asked)}"] if asked else [])]
+    texts = [f"# {_heading(report.title)}", *([f"> {QUESTION} {escaped(asked)}"] if asked else [])]
     texts += [f"## {_heading(part.heading)}\n\n{body}" for part, body in zip(parts, bodies, strict=True)]
     lines = [f"{number}. {_reference(by_id[source_id])}" for number, source_id in enumerate(order, 1)]
     texts.append("## Sources\n\n" + ("\n".join(lines) or "No source is cited."))
@@ -61,14 +63,35 @@ def render_cited(report: Report, *, linked: bool = False) -> tuple[str, list[Cit
     return text, citations
 
 
+def cited_answer(report: Report) -> CitedAnswer | None:
+    """Return the answer with the sources that it cites, by number; None if the report has no answer."""
+    if not (found := answer_of(report)):
+        return None
+    by_id = {source.source_id: source for source in report.sources}
+    (body,), order = number_citations([answer_markdown(found)])
+    cited = [(number, by_id[one]) for number, one in enumerate(order, 1) if one in by_id]
+    return CitedAnswer(
+        heading=found.heading,
+        markdown=body,
+        sources=[numbered(number, source) for number, source in cited],
+        sure=found.sure,
+        why=found.why,
+    )
+
+
+def numbered(number: int, source: Source) -> CitedSource:
+    """Return a source as a list of numbered ones names it."""
+    return CitedSource(number=number, source_id=source.source_id, title=title_of(source), url=source.url)
+
+
 def render_answer(report: Report) -> str:
     """Render the answer, with the sources that it cites; empty if the report has no answer."""
-    if not (answer := answer_chapter(report)):
+    if not (answer := cited_answer(report)):
         return ""
     by_id = {source.source_id: source for source in report.sources}
-    (body,), order = number_citations([answer.markdown])
-    lines = [f"{number}. {_reference(by_id[one])}" for number, one in enumerate(order, 1) if one in by_id]
-    return "\n\n".join([f"## {_heading(answer.heading)}", body, "\n".join(lines)]).strip() + "\n"
+    lines = [f"{cited.number}. {_reference(by_id[cited.source_id])}" for cited in answer.sources]
+    parts = [f"## {_heading(answer.heading)}", answer.markdown, how_sure(answer.sure, answer.why), "\n".join(lines)]
+    return "\n\n".join(parts).strip() + "\n"
 
 
 def _heading(text: str) -> str:

@@ -25,6 +25,7 @@ from fathom.models import (
     SourceText,
     Unanswered,
 )
+from fathom.report.own_words import QUESTION
 from fathom.report.quotations import escaped, escaped_quotation
 from fathom.retrieval.expansion import meant_by
 from fathom.text.languages import LANGUAGES, language_of_question, language_tag
@@ -217,7 +218,7 @@ def source_line(passage: NearPassage) -> str:
 
 def render_unanswered(question: str, unanswered: Unanswered) -> str:
     """Return an explanation as Markdown."""
-    blocks = ["# Not answered by these sources", f"> **Question:** {escaped(clean_line(question))}"]
+    blocks = ["# Not answered by these sources", f"> {QUESTION} {escaped(clean_line(question))}"]
     for part in parts_of(unanswered):
         blocks.append(f"## {part.heading}")
         blocks += [f"> {escaped(near.text)}\n>\n> {escaped(source_line(near))}" for near in part.passages]

@@ -8,8 +8,9 @@ from pydantic import Field
 
 from fathom.client.shapes import Run
 from fathom.errors import InvalidInput, NoReport
-from fathom.models import Model, Report, RunState, Verdict
-from fathom.report.chapters import chapters, cited_sources, title_of
+from fathom.models import CitedAnswer, CitedSource, Model, Report, RunState, Verdict
+from fathom.report.chapters import chapters, cited_sources
+from fathom.report.markdown import cited_answer, numbered
 from fathom.report.unanswered import render_unanswered
 from fathom.service.reports import check_sentence
 from fathom.service.runs import RunHandle
@@ -22,12 +23,12 @@ _NUMBER = re.compile(r"\[(\d+)\]")
 
 def answer_of(report: Report) -> Answer:
     """Return the answer of a report and what else it has."""
-    bodies = _bodies(report)
+    if not (found := cited_answer(report)):
+        raise NoReport("The report is empty.")
     verdicts = [claim.verdict.value for claim in report.claims]
     return Answer(
+        **dict(found),
         title=report.title,
-        answer=bodies[0] if bodies else "",
-        sources=_references(report, bodies[0] if bodies else ""),
         sections=[part.heading for part in chapters(report)],
         claims={verdict: verdicts.count(verdict) for verdict in dict.fromkeys(verdicts)},
     )
@@ -53,7 +54,7 @@ def section_of(run_id: str, report: Report, section: int, part: int) -> Section:
         part=part,
         parts=len(parts),
         markdown=parts[part - 1],
-        sources=_references(report, parts[part - 1]),
+        sources=_sources_of(report, parts[part - 1]),
     )
 
 
@@ -112,13 +113,9 @@ def _parts(text: str) -> list[str]:
     return [*parts, text]
 
 
-def _references(report: Report, text: str) -> list[Reference]:
+def _sources_of(report: Report, text: str) -> list[CitedSource]:
     cited = set(map(int, _NUMBER.findall(text)))
-    return [
-        Reference(number=number, title=title_of(source), url=source.url)
-        for number, source in enumerate(cited_sources(report), 1)
-        if number in cited
-    ]
+    return [numbered(number, source) for number, source in enumerate(cited_sources(report), 1) if number in cited]
 
 
 class Started(Model):
@@ -129,20 +126,10 @@ class Started(Model):
     next: str = Field(description="What to do next.")
 
 
-class Reference(Model):
-    """A source of a report; `number` is the one in square brackets in its text."""
-
-    number: int
-    title: str
-    url: str
-
-
-class Answer(Model):
+class Answer(CitedAnswer):
     """The answer of a report. The whole report is read with read_report, a section at a time."""
 
     title: str
-    answer: str = Field(description="Markdown; [1] cites the source of that number.")
-    sources: list[Reference] = Field(description="Those that the answer cites.")
     sections: list[str] = Field(description="Headings of the report, in the order of their numbers, from 1.")
     claims: dict[str, int] = Field(description="How many claims of the report have which verdict.")
 
@@ -209,7 +196,7 @@ class Section(Model):
     part: int
     parts: int
     markdown: str = Field(description="[1] cites the source of that number.")
-    sources: list[Reference] = Field(description="Those that this text cites.")
+    sources: list[CitedSource] = Field(description="The sources that this text cites.")
 
 
 class Cancelled(Model):

@@ -1,0 +1,70 @@
+"""What Fathom itself says in a report, of its work and beside what it found: none of it is a claim of the report.
+
+It is declared here once: for what writes a report, and for what reads one again from its Markdown.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from enum import StrEnum
+
+from fathom.evidence.computed import MARK
+from fathom.models import ReportSection
+
+QUESTION, HOW_SURE, AS_OF = "**Question:**", "**How sure:**", "As of"
+"""The beginnings of the paragraphs that repeat the question, rate the answer, and say what made the report."""
+BETWEEN = " · "  # what is said of the making
+CLOSEST = "What comes closest:"
+POSSIBLE = "Read these quotations before you rely on them:"
+EXTRACTIVE_NOTICE = (
+    "Every sentence of this report is a quotation from the source it cites, selected by its words. No language model "
+    "wrote the report or judged whether it answers the question."
+)
+COMPUTED_NOTICE = (
+    f"What begins with “{MARK.strip()}” follows from values that the sources cited state. Every other sentence of this "
+    "report is a quotation from the source it cites, selected by its words. No language model wrote the report or "
+    "judged whether it answers the question."
+)
+
+
+class Added(StrEnum):
+    """The headings of the chapters that Fathom adds to the sections of a report."""
+
+    disagreement = "Where sources disagree"
+    warnings = "Before you rely on it"
+    not_found = "Not found"
+    limitations = "Limitations"
+    next_steps = "Next steps"
+    method = "How this was researched"
+
+
+_PARAGRAPHS = re.compile(r"\n[ \t]*\n\s*")
+
+
+def without_own_words(sections: Sequence[ReportSection]) -> list[ReportSection]:
+    """Return the sections of a report as its Markdown has them, without what Fathom itself said in it.
+
+    Only a report of Fathom's says how sure its answer is, so any other report stays as it is.
+    """
+    rated = [n for n, section in enumerate(sections) if HOW_SURE in section.markdown]
+    if not rated:
+        return list(sections)
+    answer = sections[rated[0]]
+    above = [section for section in sections[: rated[0]] if not section.markdown.startswith(QUESTION)]
+    below = [section for section in sections[rated[0] + 1 :] if section.heading not in {*Added}]
+    said = [answer.model_copy(update={"markdown": text})] if (text := _answer_alone(answer.markdown)) else []
+    return [*above, *said, *below]
+
+
+def _answer_alone(markdown: str) -> str:
+    """Return the answer without the note before it, and without how sure it is and what made the report."""
+    text, _, behind = markdown.rpartition(HOW_SURE)
+    _, *others = _PARAGRAPHS.split(behind)
+    others = [one for one in others if one.strip() not in (EXTRACTIVE_NOTICE, COMPUTED_NOTICE)]
+    if others and others[0].startswith(AS_OF) and BETWEEN in others[0]:
+        others = others[1:]
+    before = _PARAGRAPHS.search(text)
+    if before and text[: before.start()].endswith((CLOSEST, POSSIBLE)):
+        text = text[before.end() :]
+    return "\n\n".join(filter(None, [text.strip(), *others]))
