@@ -115,7 +115,9 @@ def test_a_form_that_is_not_there_is_refused(client: httpx.Client) -> None:
     refused = client.get(path, headers={"Accept": "image/png"})
     assert refused.status_code == 406 and "text/markdown" in refused.json()["detail"]
     assert client.get(path, params={"form": "md"}, headers={"Accept": "image/png"}).text.startswith("# ")
-    assert client.get(path, params={"form": "exe"}).status_code == 422
+    unknown = client.get(path, params={"form": "exe"})
+    assert unknown.status_code == 422
+    assert not any("Content-Disposition" in answer.headers for answer in (refused, unknown)), "an error is no file"
     assert preferred("", ["a/b", "c/d"]) == "a/b"
     assert preferred("c/*;q=0.1, a/b;q=0", ["a/b", "c/d"]) == "c/d"
     assert preferred("c/d;q=x, nothing", ["c/d"]) is None
