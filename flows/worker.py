@@ -123,7 +123,6 @@ class Worker:
                 asyncio.create_task(self._repeat(HEARTBEAT_SECONDS, lambda: self._report(client))),
                 asyncio.create_task(self._repeat(RECOVER_SECONDS, lambda: recover(client, self._pool))),
             ]
-            self._say(f"{self.name} takes up to {counted(self._limit, 'run')} at once from the pool {self._pool!r}.")
             try:
                 await self._repeat(POLL_SECONDS, lambda: self._poll(client), self._woken)
                 await self._drain(client)

@@ -88,7 +88,6 @@ def test_a_killed_server_loses_no_event_and_repeats_no_run(
     env = {**base_env(), **prefect_server.env, "HOME": str(tmp_path), "FATHOM_ARTIFACTS": str(root)}
     url = f"http://127.0.0.1:{port}"
     first = forked(env, "serve", "--port", str(port), "--at-once", "1")
-    workers = set[int]()
     until(lambda: answers(url), first)
     taken = forked(env, "serve", "--port", str(port))
     assert taken.communicate(timeout=120)[1].startswith("fathom: E4001 Port"), "it said so, and nothing else"
@@ -99,7 +98,8 @@ def test_a_killed_server_loses_no_event_and_repeats_no_run(
     listeners = [Listener(f"{url}{started['links']['events']}") for _ in range(10)]
     until(lambda: all(len(listener.ids) >= 2 for listener in listeners))
     first.kill()
-    first.communicate()
+    told = first.communicate()[1]
+    assert re.findall(r".*at once.*", told) == ["  runs     up to 1 at once, each in a process of this machine"]
     second = forked(env, "serve", "--port", str(port), "--at-once", "1")
     for listener in listeners:
         listener.join(120)
@@ -120,7 +120,8 @@ def test_a_killed_server_loses_no_event_and_repeats_no_run(
     said = second.communicate(timeout=120)[1]
     assert second.returncode == 0, said
     idle.stop()
-    workers |= {int(pid) for pid in re.findall(r"fathom \S+ (\d+) takes", said)}
+    workers = {int(pid) for pid in re.findall(r"Process (\d+) waits for a run", told + said)}
+    assert workers
     until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in workers))
 
 

@@ -18,7 +18,6 @@ from fathom.interfaces.app import create_app
 from fathom.service.options import Options
 from fathom.service.outages import asking_briefly
 from fathom.service.workers import Workers, living
-from fathom.text.plain import counted
 
 GRACE_SECONDS = 5
 """In which requests in progress must end; streams of events end at once."""
@@ -93,7 +92,7 @@ async def _keep(workers: Workers, server: _Server) -> None:
 
 def _tell_start(options: Options, listener: socket.socket, say: Callable[[str], object]) -> None:
     host = f"[{options.host}]" if ":" in options.host else options.host
-    own = f"up to {counted(options.at_once, 'run')} at once, each in a process of this machine"
+    own = f"up to {options.at_once} at once, each in a process of this machine"
     say(f"Fathom serves on http://{host}:{listener.getsockname()[1]} (Ctrl-C ends it).")
     say(f"  store    {options.artifacts}")
     say(f"  runs     {f'the workers of the work pool {options.pool!r}' if options.pool else own}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import sys
 from contextlib import suppress
 from typing import Annotated
@@ -11,6 +12,7 @@ import typer
 
 from fathom.interfaces.cli.exits import logged
 from fathom.interfaces.cli.options import Root
+from fathom.text.plain import counted
 
 _NO_NAMES: list[str] = []
 _Pool = Annotated[
@@ -137,6 +139,9 @@ def worker(
         from fathom.flows import deep_research  # noqa: F401 - so that the first run need not wait for it
 
         attach(worker, sys.stdin.fileno())
+        _say_of_worker(f"Process {os.getpid()} waits for a run.")  # how many run at once, the server has said
+    else:
+        _say_of_worker(f"{worker.name} takes up to {counted(limit, 'run')} at once from the pool {pool!r}.")
     serve_until_stopped(worker)
 
 
