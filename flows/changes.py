@@ -27,7 +27,7 @@ async def compare_with_last(engine: Engine, run: ResearchState, report: Report |
     start = engine.start
     if not start.watch:
         return None
-    phase("comparing with the run before")
+    phase("comparing with the run before this one")
     earlier = await runs_of(engine.store, lambda run: is_before(run, start))
     reported = next((one for one in earlier if one.result and one.result.report), None)
     last = earlier[0] if earlier else None

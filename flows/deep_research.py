@@ -180,7 +180,7 @@ async def _research(engine: Engine, display: Display) -> ResearchState:
     said = run.plan.clarifications
     folder = await claim_folder(run.plan.plan_title, engine.start.run_id, _engine=engine, _clarifications=said)
     await engine.enter(folder)
-    publish(Event("plan", f"{run.plan.plan_title}: {counted(len(run.plan.steps), 'step')}", plan=run.plan))
+    publish(Event("plan", f"{run.plan.plan_title} ({counted(len(run.plan.steps), 'step')})", plan=run.plan))
     await research_rounds(engine, display, run)
     return run
 

@@ -181,7 +181,7 @@ def _notices(settings: ResearchSettings, tools: list[str]) -> list[str]:
         return [f"{t.name} is left out: set {REGISTRY.variables(t)}." for t in lacking if REGISTRY.variables(t)]
     if any(tool.name in tools for tool in web) or DocumentsTool.name not in tools:
         return []
-    missing = "No search vendor is configured (fathom doctor shows how)"
+    missing = "No web search is set up (fathom doctor shows how)"
     if settings.docs or settings.corpora:
         return [f"{missing}: only your documents are searched, not the web."]
     return [f"{missing} and no --docs: the built-in Python language reference is searched, not the web."]

@@ -107,7 +107,7 @@ async def _reflect(
     depth, most = engine.settings.depth, engine.settings.max_steps
     if run.over or not (remarks or (depth > 1 and not engine.simple)):
         return None
-    phase("judging what was found")
+    phase("judging whether enough was found")
     follow_ups = max(most, len(remarks)) if remarks else most if round_number < depth else 0
     reflected = await reflect(run.plan, run.memory, list(remarks), round_number, follow_ups, _engine=engine)
     run.reflect(reflected.reflection, reflected.usage)

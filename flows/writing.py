@@ -44,7 +44,7 @@ async def write_report(engine: Engine, run: ResearchState) -> Report | None:
 
     There is no report when no source is good enough for the settings.
     """
-    phase(f"scoring {counted(len(run.sources), 'source')}")
+    phase(f"rating the quality of {counted(len(run.sources), 'source')}")
     texts = await read_texts(engine, (call.result for call in run.all_calls))
     found = run.reflection.contradictions if run.reflection else []
     scored = await score_retrieved(run.plan, run.notes, found, texts, _engine=engine)
@@ -53,7 +53,7 @@ async def write_report(engine: Engine, run: ResearchState) -> Report | None:
         return None
     reviewer = Reviewer(run.notes, texts, engine)
     report = await _draft(engine, run, scored, texts, reviewer)
-    phase(f"checking {counted(len(claims_of(report.sections)), 'claim')}")
+    phase(f"checking {counted(len(claims_of(report.sections)), 'claim')} against the sources")
     claims = await reviewer.verify(report)
     for role, usage in reviewer.usage.items():
         if usage.llm_calls or usage.fallbacks:
@@ -152,7 +152,7 @@ async def _draft(
         sections = await reviewer.review([written.section])
         answered, confidence = written.answered, written.confidence
     else:
-        phase("choosing sections")
+        phase("choosing the sections of the report")
         questions, steps = open_questions(run), coverage(run)
         outlined = await make_outline(
             run.plan, run.memory, questions, scored.contradictions, authority, texts, _engine=engine
@@ -215,7 +215,7 @@ async def _sections(
             number = len(sections) + 1
             which = f"{number} to {number + len(together) - 1}" if len(together) > 1 else f"{number}"
             headings = "; ".join(outline.sections[p].heading for p in together)
-            phase(f"writing {which} of {len(positions)}: {headings}")
+            phase(f"writing section {which} of {len(positions)}: {headings}")
             others = [sections[p] for p in sorted(sections)]
             for usage in await asyncio.gather(*(write(position, others) for position in together)):
                 run.spend(SECTION.name, usage)

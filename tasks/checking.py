@@ -96,7 +96,7 @@ class Reviewer:
         claims = [s for s in claims_of(sections) if not sections[s.section].quoted and key_of(s) not in judged]
         waiting = await asyncio.to_thread(unsettled, claims, self._search)
         if waiting:
-            phase(f"judging {counted(len(waiting), 'claim')}")
+            phase(f"asking the model whether the sources support {counted(len(waiting), 'claim')}")
             before = {
                 number: [passage for said in found.values() for _, passage in said.shown]
                 for number, found in (corrected or {}).items()

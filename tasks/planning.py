@@ -108,7 +108,7 @@ async def reflect(
     )
     answer, usage = await ask_overview(CRITIC, request, _engine)
     reflection = answer.reflection(round_number)
-    message = f"sufficiency {reflection.sufficiency_score}/10, {counted(len(reflection.gaps), 'gap')}"
+    message = f"the evidence gets {reflection.sufficiency_score} of 10, {counted(len(reflection.gaps), 'gap')} left"
     run_logger().info("The critic after round %d: %s. %s", round_number, message, reflection.reasoning)
     publish(Event("reflection", message))
     await _engine.audit.record(

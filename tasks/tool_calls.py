@@ -77,7 +77,7 @@ async def _called(plan_title: str, step: PlanStep, call: ToolCall, number: int, 
     name = artifact_name(plan_title, step.step_id, step.title, call.tool, number, extension)
     sha256, size = await engine.run_folder.save_raw(name, output)
     found = tuple(dict.fromkeys(text.source_id for text in output.results))
-    publish(Event("tool", f"{call.tool}: {call.input} ({counted(len(found), 'source')})", sources=found))
+    publish(Event("tool", f"{call.tool}: {call.input} ({counted(len(found), 'source')} found)", sources=found))
     return ToolResult(
         call=call,
         artifact_file=name,

@@ -84,12 +84,12 @@ async def test_every_phase_of_a_run_is_named_with_its_counts(providers: Stubs, t
     phases = [event.message for event in events if event.kind == "phase"]
     assert phases[:2] == ["planning", "researching, round 1 of at most 1"]
     sources = len({source for event in events for source in event.sources})
-    assert phases[2:4] == [f"scoring {sources} sources", "choosing sections"]
+    assert phases[2:4] == [f"rating the quality of {sources} sources", "choosing the sections of the report"]
     assert [phase.split(":")[0] for phase in phases[4:-1]] == [
-        *(f"writing {n} of 4" for n in (1, 2, 3)),
-        "judging 3 claims",
-        "writing 4 of 4",
-        "checking 4 claims",
+        *(f"writing section {n} of 4" for n in (1, 2, 3)),
+        "asking the model whether the sources support 3 claims",
+        "writing section 4 of 4",
+        "checking 4 claims against the sources",
     ], "the summary is written when the other sections were judged, and what it says as they do is judged once"
     assert phases[-1] == "saving the report"
     began, ended = ([event.key for event in events if event.kind == kind] for kind in ("begin", "end"))

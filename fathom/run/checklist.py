@@ -224,7 +224,7 @@ class Reason(StrEnum):
     sufficient = "the evidence is sufficient"
     depth = "the last round is done"
     nothing_new = "the round found nothing new"
-    no_follow_up = "no follow-up step was proposed"
+    no_follow_up = "there was nothing else to look for"
     no_evidence = "nothing was found"
     budget = "the budget for research is spent"
     stopped = "a person stopped the research"

@@ -36,7 +36,7 @@ _LABELS = {
     "plan": "plan: ",
     "step": "step ",
     "tool": "",
-    "reflection": "reflection: ",
+    "reflection": "so far: ",
     "remark": "",
     "speed": "",
     "warning": "warning: ",
