@@ -132,7 +132,16 @@ async def test_numbers_that_no_date_decides_are_both_shown(folder: Path, tmp_pat
 
 async def test_a_question_about_the_past_is_answered_from_then(folder: Path, tmp_path: Path) -> None:
     markdown = await report(folder, tmp_path, "What did the Team plan cost in March 2024?")
-    assert 0 < markdown.index("costs $10") < markdown.index("costs $12")
+    short = re.split(r"\n## ", markdown)[1]
+    before, superseded, holds = re.split(r"(?:S|Not s)uperseded.*:\n", short)
+    assert "costs $10" in superseded and "costs $10" not in before + holds
+    assert "costs $12" in holds and "costs $12" not in before + superseded
+
+
+async def test_what_answers_another_question_is_not_below_what_is_superseded(folder: Path, tmp_path: Path) -> None:
+    markdown = await report(folder, tmp_path, "What does the Team plan cost? Who owns the database migration?")
+    lines = re.findall(r"((?:S|Not s)uperseded.*:)|(Ben Ito takes over)", markdown)
+    assert lines[[owner for _, owner in lines].index("Ben Ito takes over") - 1][0] == "Not superseded:"
 
 
 async def test_the_short_answer_is_what_holds(folder: Path, tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from fathom.extractive.statements import (
     Quoted,
     QuotedStatement,
     Succession,
+    below_lines,
     quotations_for,
     statements_of,
 )
@@ -262,7 +263,7 @@ def _is_said(text: str, said: set[tuple[str, ...]]) -> bool:
 
 
 def _quoted(quotations: Quotations, shown: Iterable[Quoted]) -> str:
-    return quoted((quotations.sources[each.number], each.markdown) for each in shown)
+    return quoted((quotations.sources[each.number], each.markdown) for each in below_lines(shown))
 
 
 OF_TITLE, OF_DESCRIPTION = 2, 1  # what a word of a section's title counts, and one of its description
@@ -294,7 +295,7 @@ def write_given_section(request: SectionRequest) -> str:
     telling = [each for each in found if each.score >= LEAST_GIVEN * found[0].score]
     chosen = quotations.choose(telling, wording, SECTION_TOKENS)
     shown = succession.marked(Quoted(each.text, each.markdown) for each in chosen)
-    return quoted((quotations.sources[each.number], each.markdown) for each in shown)
+    return _quoted(quotations, shown)
 
 
 def _described(section: TemplateSection) -> str:

@@ -292,6 +292,7 @@ def quotations_for(notes: Sequence[Note], passages: Sequence[SourceText]) -> Quo
 
 
 COMPARED = 40  # best excerpts of a question that are compared
+NOT_SUPERSEDED = "Not superseded:"
 BESIDE = 2  # other excerpts that are shown with the chosen ones of a question
 
 
@@ -312,6 +313,16 @@ class Quoted(NamedTuple):
 
     number: int  # of its text
     markdown: str
+    superseded: str = ""  # of one that something later replaces: a line that says since when
+
+
+def below_lines(shown: Iterable[Quoted]) -> Iterator[Quoted]:
+    """Yield excerpts, each below the line that says since when it is superseded; what holds behind it has its own."""
+    before = ""
+    for each in shown:
+        line = each.superseded or (NOT_SUPERSEDED if before else "")
+        yield each._replace(markdown=f"{line}\n\n{each.markdown}") if line else each
+        before = each.superseded
 
 
 class Succession:
@@ -360,24 +371,22 @@ class Succession:
         return self.marked(self._in_order(shown) if self._newest else shown)
 
     def marked(self, excerpts: Iterable[Quoted]) -> list[Quoted]:
-        """Return excerpts, and behind all that holds what does not any more, below a line that says since when.
+        """Return excerpts, and behind all that holds what does not any more, marked with since when.
 
-        Of a list or of several paragraphs, only what something else replaces is below that line. Where the question
-        names a time, they keep their order.
+        Of a list or of several paragraphs, only what something else replaces is marked. Where the question names a
+        time, they keep their order.
         """
-        holding: list[Quoted] = []
-        superseded: list[Quoted] = []
+        marked: list[Quoted] = []
         for each in excerpts:
             if not (successors := list(self._successors(each))):
-                holding.append(each)
+                marked.append(each)
                 continue
             date = min(self._quotations.dates[number] for number, _ in successors)
             holds, replaced = self._parted(each, [reading for _, reading in successors])
-            holding += [each._replace(markdown=holds)] if holds else []
+            marked += [each._replace(markdown=holds)] if holds else []
             part = "in part " if len(self._readings(each._replace(markdown=replaced))) > 1 else ""
-            marked = each._replace(markdown=f"Superseded {part}on {date}:\n\n{replaced}")
-            (superseded if self._newest else holding).append(marked)
-        return [*holding, *superseded]
+            marked.append(Quoted(each.number, replaced, f"Superseded {part}on {date}:"))
+        return sorted(marked, key=lambda each: bool(each.superseded)) if self._newest else marked
 
     def _parted(self, quoted: Quoted, successors: Sequence[ReadStatement]) -> tuple[str, str]:
         """Return what of an excerpt holds, empty if that cannot be told apart, and what is replaced."""
