@@ -96,10 +96,7 @@ async def deep_research(
             asked = settings.model_copy(update={"artifacts": None})  # a store that was moved is still the same store
             start = await _begin(query, asked, store, environment, parent=parent or "", watch=watch or "")
             check_models(start.settings, environment)  # at each attempt: a key may be missing where the run is resumed
-            store_budget = store_budget_of(store, environment, datetime.now(UTC))
-            if models_of(start.settings):
-                await store_budget.check()
-            ledger = await Ledger.open(start.settings.budget, store, f"{RESULTS}/{start.run_key}/ledger", store_budget)
+            ledger = await _open_ledger(start, store, environment)
             audit = AuditLog(store, f"{RESULTS}/{start.run_key}/{PENDING_FILE}", log_event)
             engine = Engine(start, store, environment, ledger, audit)
             if problem := start_tracing(environment):
@@ -145,6 +142,14 @@ async def _begin(
     return await begin_follow_up(
         query, settings, earlier, _artifacts=store.address(), _environment=environment, _watch=watch
     )
+
+
+async def _open_ledger(start: RunStart, store: ArtifactStore, environment: Environment) -> Ledger:
+    """Return the ledger of a run, within what the store may still spend."""
+    store_budget = store_budget_of(store, environment, datetime.now(UTC))
+    if models_of(start.settings):
+        await store_budget.check()
+    return await Ledger.open(start.settings.budget, store, f"{RESULTS}/{start.run_key}/ledger", store_budget)
 
 
 async def investigate(engine: Engine, display: Display) -> tuple[ResearchState, Report | None, RunResult]:

@@ -14,10 +14,14 @@ from functools import cache
 from graphlib import TopologicalSorter
 from importlib.metadata import packages_distributions
 from pathlib import Path
+from typing import Any
 
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from typer.main import get_command
+
+from fathom.interfaces.cli.commands import app
 
 ROOT = Path(__file__).parent.parent
 MODULES = sorted(
@@ -68,6 +72,7 @@ PINNED = {"sqlalchemy", "prefect-redis", "python-multipart"}
 """Declared for others, which import them: Prefect, by a setting in the case of Redis, and Starlette."""
 
 MAX_LINES = 500
+MAX_FUNCTION_LINES, MAX_PARAMETERS = 60, 8
 
 
 def relative(path: Path) -> str:
@@ -204,6 +209,26 @@ def test_one_place_reads_the_environment() -> None:
 def test_modules_have_one_reason_to_change() -> None:
     lengths = {relative(path): len(path.read_text(encoding="utf-8").splitlines()) for path in MODULES}
     assert not {name: lines for name, lines in lengths.items() if lines > MAX_LINES}
+
+
+def test_functions_fit_on_a_screen_and_commands_ask_for_little() -> None:
+    functions = ast.FunctionDef, ast.AsyncFunctionDef
+    long = [
+        f"{relative(path)}: {node.name}"
+        for path in MODULES
+        for node in ast.walk(parsed(path))
+        if isinstance(node, functions) and (node.end_lineno or 0) - node.lineno >= MAX_FUNCTION_LINES
+    ]
+    assert len(long) <= 4, long
+    many = [name for name, parameters in parameters_of(get_command(app)) if parameters > MAX_PARAMETERS]
+    assert len(many) <= 3, many
+
+
+def parameters_of(command: Any, name: str = "fathom") -> Iterator[tuple[str, int]]:
+    """Yield each command with the number of its own parameters, without the options of settings that several share."""
+    yield name, len(command.params)
+    for inner, below in getattr(command, "commands", {}).items():
+        yield from parameters_of(below, f"{name} {inner}")
 
 
 def test_packages_alone_list_what_they_pass_on() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -59,34 +59,30 @@ def answer(
     ensure_api(lambda _line: None)
     given = accept or stop or change or answers or file
 
-    async def work() -> None:
-        from fathom.flows.runs import answering
-        from fathom.flows.runs.answering import described
-        from fathom.flows.runs.finding import find_flow_run
-        from fathom.interfaces.cli.dialogue import Dialogue
+    def reply(asked: Asked) -> Reply | None:
+        return _reply(asked, stop=stop, change=change, answers=answers or [], file=file) if given else None
 
-        waits = await answering.waiting((await find_flow_run(run.strip())).id)
-        reply: Reply | None
-        if given:
-            reply = _reply(waits.asked, stop=stop, change=change, answers=answers or [], file=file)
-        elif as_json or not sys.stdin.isatty():
-            asked = {"run_id": waits.run_id, **waits.asked.model_dump(mode="json"), "complaint": waits.complaint}
-            shown = f"{printable(described(waits.asked, waits.complaint))}\n\nAnswer with {_options(waits.asked)}."
-            output(asked, lambda _: typer.echo(shown), as_json=as_json)
-            return
-        else:
-            reply = await Dialogue(_screen)(waits.asked, waits.complaint)
-        if reply is None:
-            return
+    asyncio.run(_answered(run.strip(), reply, as_json=as_json))
+
+
+async def _answered(run: str, reply_of: Callable[[Asked], Reply | None], *, as_json: bool) -> None:
+    """Answer a run with the reply of the options; without one, ask the person at the terminal or print the question."""
+    from fathom.flows.runs import answering
+    from fathom.flows.runs.finding import find_flow_run
+    from fathom.interfaces.cli.dialogue import Dialogue
+
+    waits = await answering.waiting((await find_flow_run(run)).id)
+    reply = reply_of(waits.asked)
+    if not reply and (as_json or not sys.stdin.isatty()):
+        asked = {"run_id": waits.run_id, **waits.asked.model_dump(mode="json"), "complaint": waits.complaint}
+        described = printable(answering.described(waits.asked, waits.complaint))
+        shown = f"{described}\n\nAnswer with {_options(waits.asked)}."
+        output(asked, lambda _: typer.echo(shown), as_json=as_json)
+    elif reply := reply or await Dialogue(_screen)(waits.asked, waits.complaint):
         await answering.answer(waits, reply)
-        said = (
-            f"Answered. The run's process has ended; continue it with: fathom resume {run}"
-            if waits.gone
-            else "Answered."
-        )
-        output({"run_id": waits.run_id, "answered": True}, lambda _: typer.echo(said), as_json=as_json)
-
-    asyncio.run(work())
+        go_on = f" The run's process has ended; continue it with: fathom resume {run}" if waits.gone else ""
+        answered = {"run_id": waits.run_id, "answered": True}
+        output(answered, lambda _: typer.echo(f"Answered.{go_on}"), as_json=as_json)
 
 
 def _options(asked: Asked) -> str:

@@ -14,6 +14,7 @@ from fathom.interfaces.cli.printing import line, one_line, output, row
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from fathom.errors import InvalidInput
     from fathom.flows.housekeeping import Pruned
     from fathom.storage.bundles import Imported
     from fathom.storage.corpora import OldUploads
@@ -48,12 +49,9 @@ def export(
 
     Example: fathom export 1a2b3c4d --to docx,pdf,bib
     """
-    from fathom.errors import InvalidInput, StoreError
-    from fathom.flows.preflight import artifact_root
+    from fathom.errors import InvalidInput
     from fathom.flows.runs.stored import read_run
-    from fathom.report.exporting import check_formats, files_for
-    from fathom.report.exporting import export as render
-    from fathom.storage.store import ArtifactStore
+    from fathom.report.exporting import check_formats
 
     if (to is None) is (bundle is None):
         raise InvalidInput("Nothing to write was specified.", next_step="give either --to FORMAT or --bundle FILE")
@@ -65,30 +63,34 @@ def export(
         output(made, lambda _made: typer.echo(made["bundle"]), as_json=as_json)
         return
     formats = check_formats(to or "")
-
-    failed: dict[str, InvalidInput] = {}
-
-    async def exported(stored: StoredRun) -> dict[str, str]:
-        target = ArtifactStore(artifact_root(out))
-        _check_target(stored.store, target.address())
-        folder = stored.files
-        rendered, not_rendered = render(await _files(folder, files_for(formats)), formats)
-        failed.update(not_rendered)
-        names = {wanted: f"{folder.folder.rpartition('/')[2]}.{wanted}" for wanted in rendered}
-        try:
-            for wanted, data in rendered.items():
-                await target.write(names[wanted], data)
-        except StoreError as error:
-            raise InvalidInput(
-                f"{target.address()} cannot be written: {error.__cause__}.", next_step="choose another --out"
-            ) from error
-        return {wanted: target.address(name) for wanted, name in names.items()}
-
-    paths = read_run(run, artifacts, exported)
+    paths, failed = read_run(run, artifacts, lambda stored: _exported(stored, formats, out))
     output(paths, lambda _paths: typer.echo("\n".join(paths.values()), nl=bool(paths)), as_json=as_json)
     for wanted, error in failed.items():
         typer.echo(f"fathom: {wanted} was not written: {error}", err=True)
     raise typer.Exit(2 if failed else 0)
+
+
+async def _exported(run: StoredRun, formats: list[str], out: str) -> tuple[dict[str, str], dict[str, InvalidInput]]:
+    """Write a report in some formats; return the paths, and what failed, by format."""
+    from fathom.errors import InvalidInput, StoreError
+    from fathom.flows.preflight import artifact_root
+    from fathom.report.exporting import export as render
+    from fathom.report.exporting import files_for
+    from fathom.storage.store import ArtifactStore
+
+    target = ArtifactStore(artifact_root(out))
+    _check_target(run.store, target.address())
+    folder = run.files
+    rendered, failed = render(await _files(folder, files_for(formats)), formats)
+    names = {wanted: f"{folder.folder.rpartition('/')[2]}.{wanted}" for wanted in rendered}
+    try:
+        for wanted, data in rendered.items():
+            await target.write(names[wanted], data)
+    except StoreError as error:
+        raise InvalidInput(
+            f"{target.address()} cannot be written: {error.__cause__}.", next_step="choose another --out"
+        ) from error
+    return {wanted: target.address(name) for wanted, name in names.items()}, failed
 
 
 async def _bundle(run: StoredRun, file: Path) -> dict[str, str]:
@@ -210,19 +212,16 @@ def prune(
     store = ArtifactStore(artifact_root(artifacts), OUTAGE_SECONDS, lambda said: typer.echo(said, err=True))
     asking = not (dry_run or yes)
     if asking and (as_json or not sys.stdin.isatty()):
-        raise InvalidInput(
-            "Nothing was removed: please confirm.",
-            next_step="add --yes, or look first with --dry-run",
-        )
+        raise InvalidInput("Nothing was removed: please confirm.", next_step="add --yes, or look first with --dry-run")
 
     def agreed(found: Pruning, uploads: OldUploads, cache_files: int, cache_bytes: int) -> bool:
         if not (asking and (found.keys or uploads.files or cache_files)):
             return True
         _show_runs(found.runs)
-        parts = [f"{counted(len(found.runs), 'run')} from {store.address()}"] if found.keys else []
-        parts += [f"{counted(cache_files, 'cached file')} ({size(cache_bytes)})"] if cache_files else []
-        parts += [f"{counted(uploads.files, 'earlier upload')} ({size(uploads.bytes)})"] if uploads.files else []
-        return typer.confirm(f"Remove {joined(parts, 'and')}?", err=True)
+        runs = f"{counted(len(found.runs), 'run')} from {store.address()}" if found.keys else ""
+        cached = f"{counted(cache_files, 'cached file')} ({size(cache_bytes)})" if cache_files else ""
+        uploaded = f"{counted(uploads.files, 'earlier upload')} ({size(uploads.bytes)})" if uploads.files else ""
+        return typer.confirm(f"Remove {joined([*filter(None, (runs, cached, uploaded))], 'and')}?", err=True)
 
     done = asyncio.run(
         remove(store, age, keep_reports=keep_reports, unfinished=unfinished, dry_run=dry_run, agreed=agreed)

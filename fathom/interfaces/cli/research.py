@@ -114,8 +114,7 @@ def follow(
     import logging
 
     from fathom.errors import UserError
-    from fathom.flows.preflight import artifact_root
-    from fathom.flows.runs.stored import reference, report_of
+    from fathom.flows.runs.stored import report_of
     from fathom.flows.server import ensure_api
     from fathom.interfaces.cli.progress import RunWatcher
     from fathom.telemetry.progress import listen
@@ -154,20 +153,27 @@ def follow(
         queued = json.dumps({"run_id": run_id, "status": "queued"})
         typer.echo(queued if as_json else f"Queued for a worker: {address}")
         return
+    _show_result(result, report, address, quiet=quiet, as_json=as_json)
+    if open_it:
+        open_page(result)
+    raise typer.Exit(result.status.exit_code)
+
+
+def _show_result(result: RunResult, report: Report | None, address: str, *, quiet: bool, as_json: bool) -> None:
+    """Print the answer of a run that has ended, and how it ended."""
+    from fathom.flows.preflight import artifact_root
+    from fathom.flows.runs.stored import reference
+
     shown = reference(result, artifact_root())
     if report:
         show_answer(report)
         if not quiet:
             line("")
-    if quiet and not as_json:
-        if not report:
-            said = f"; what comes closest: fathom show {shown}" if result.unanswered else ""
-            typer.echo(f"fathom: {result.reason}{said}", err=True)
-    else:
+    if as_json or not quiet:
         output(result, lambda result: show_summary(result, address, shown), as_json=as_json)
-    if open_it:
-        open_page(result)
-    raise typer.Exit(result.status.exit_code)
+    elif not report:
+        said = f"; what comes closest: fathom show {shown}" if result.unanswered else ""
+        typer.echo(f"fathom: {result.reason}{said}", err=True)
 
 
 def is_terminal(*, quiet: bool, as_json: bool) -> bool:
