@@ -9,9 +9,7 @@ from typing import Any, Self
 
 from fathom.client.core import Awaiting, Blocking, Core, Pause, Program, made, path
 from fathom.client.following import D, FinishedRun, Following, Handler, Resource, endpoint, following
-from fathom.client.runs import Runs, request_of, start
-from fathom.client.shapes import Corpus, CorpusList, CorpusSummary, Me, Run
-from fathom.client.standing import (
+from fathom.client.resources import (
     Batch,
     BatchList,
     BatchRequest,
@@ -27,6 +25,8 @@ from fathom.client.standing import (
     WatchRequest,
     WatchRun,
 )
+from fathom.client.runs import Runs, request_of, start
+from fathom.client.shapes import Corpus, CorpusList, CorpusSummary, Me, Run
 from fathom.config.environment import Environment
 
 

@@ -1,4 +1,4 @@
-"""Requests and answers of the API about watches, batches, templates and costs, and about the server itself."""
+"""The resources of the API beside runs and corpora: watches, batches, templates, costs, and the server itself."""
 
 from __future__ import annotations
 

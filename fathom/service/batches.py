@@ -23,7 +23,7 @@ from pydantic import ValidationError
 
 from fathom.batch.folder import BATCHES, QUESTIONS, BatchFolder
 from fathom.batch.questions import Format, lines_of, read_questions, settings_of
-from fathom.client.standing import Batch, BatchList, BatchRequest, BatchSummary, Question
+from fathom.client.resources import Batch, BatchList, BatchRequest, BatchSummary, Question
 from fathom.config.settings import ResearchSettings
 from fathom.errors import InvalidInput, NotThere
 from fathom.flows.batch import research_batch

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any, Literal
 
+from fathom.client.resources import Condition, CostLine, CostTable, Estimate, PhaseCost, Range, Status
 from fathom.client.shapes import RunRequest
-from fathom.client.standing import Condition, CostLine, CostTable, Estimate, PhaseCost, Range, Status
 from fathom.config.environment import Environment
 from fathom.config.given import settings_from
 from fathom.config.inputs import parse_since

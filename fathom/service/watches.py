@@ -7,8 +7,8 @@ from uuid import UUID
 
 from prefect.client.orchestration import get_client
 
+from fathom.client.resources import Watch, WatchChange, WatchHistory, WatchList, WatchRequest, WatchRun
 from fathom.client.shapes import Run
-from fathom.client.standing import Watch, WatchChange, WatchHistory, WatchList, WatchRequest, WatchRun
 from fathom.errors import Conflict, InvalidInput, NotAllowed, NotThere, RunBusy, WrongValue
 from fathom.flows import notifying, watches
 from fathom.flows.preflight import artifact_root, check_request

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import ValidationError
 
 from fathom.batch.questions import Format
-from fathom.client.standing import Batch, BatchCaps, BatchList, BatchRequest
+from fathom.client.resources import Batch, BatchCaps, BatchList, BatchRequest
 from fathom.config.given import wrong_in
 from fathom.config.groups import Profile
 from fathom.errors import InvalidInput, WrongMediaType

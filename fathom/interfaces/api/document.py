@@ -13,8 +13,8 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
+from fathom.client.resources import BatchRequest
 from fathom.client.shapes import Problem
-from fathom.client.standing import BatchRequest
 from fathom.interfaces.problems import MEDIA_TYPE
 
 OURS = ("/api/v1/", "/research/")

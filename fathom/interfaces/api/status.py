@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Path, Query
 
+from fathom.client.resources import CostTable, Estimate, Status, TemplateList, TemplateSummary
 from fathom.client.shapes import Me, RunRequest
-from fathom.client.standing import CostTable, Estimate, Status, TemplateList, TemplateSummary
 from fathom.config.templates import UsedTemplate, shipped, template_of
 from fathom.errors import NotThere
 from fathom.interfaces.api.common import JSON_ONLY

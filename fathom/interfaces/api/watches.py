@@ -7,8 +7,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Response
 
+from fathom.client.resources import Watch, WatchChange, WatchHistory, WatchList, WatchRequest
 from fathom.client.shapes import Run
-from fathom.client.standing import Watch, WatchChange, WatchHistory, WatchList, WatchRequest
 from fathom.interfaces.api.common import JSON_ONLY, Limit
 from fathom.interfaces.dependencies import TheCaller, TheService
 from fathom.service import watches

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request
 from pydantic import ValidationError
 from starlette.responses import RedirectResponse, Response
 
-from fathom.client.standing import WatchChange, WatchRequest
+from fathom.client.resources import WatchChange, WatchRequest
 from fathom.config.groups import Profile
 from fathom.config.settings import ResearchSettings
 from fathom.errors import Conflict, UserError
