@@ -5,6 +5,7 @@ Imports Prefect: call `fathom.flows.server.ensure_api` first.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from importlib.resources import files
@@ -21,12 +22,21 @@ from prefect.exceptions import ObjectAlreadyExists, ObjectNotFound
 from prefect.workers.process import ProcessWorker
 from pydantic_core import to_jsonable_python
 
+from fathom.errors import InvalidInput
+
 POOL = "fathom"
 _CANCEL_NEW = ConcurrencyOptions(collision_strategy=ConcurrencyLimitStrategy.CANCEL_NEW)
+_POOL_NAME = re.compile(r"(?!prefect)[^/%&><]+", re.IGNORECASE)  # Prefect keeps its own name for itself
 
 
 async def ensure_pool(name: str = POOL) -> None:
-    """Create a work pool unless there is one of that name. Its runs can also be run by Prefect's process worker."""
+    """Create a work pool unless there is one of that name. Its runs can also be run by Prefect's process worker.
+
+    Raises:
+        InvalidInput: Prefect allows no pool of that name.
+    """
+    if not _POOL_NAME.fullmatch(name):
+        raise InvalidInput(f"{name!r} cannot be the name of a work pool.", next_step="use letters, digits and hyphens")
     template = ProcessWorker.get_default_base_job_template()
     async with get_client() as client:
         try:

@@ -347,6 +347,45 @@ def test_a_question_without_any_key(fathom_cli: FathomCLI, prefect_server: Prefe
     assert "E5001" in unknown.stderr
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ("trace RUN x", "N x: it must be a whole number. (fathom trace --help)"),
+        ("serve --port 99999", "--port 99999: it must be at most 65,535. (fathom serve --help)"),
+        ("tokens add me --days x", "--days x: it must be a number. (fathom tokens add --help)"),
+        (
+            "costs --by colour",
+            "--by colour: 'colour' is not one of 'model', 'day', 'deployment'. (fathom costs --help)",
+        ),
+        ("batch q.md --format xml", "--format xml: 'xml' is not one of 'txt', 'csv', 'jsonl'. (fathom batch --help)"),
+        ("research why --doc x", "There is no option --doc; did you mean --docs or --mcp? (fathom research --help)"),
+        ("research why --depth", "--depth needs a value. (--help behind the command lists its options)"),
+        ("research why so", "There is no place for 'so': put the question in quotes. (fathom research --help)"),
+        ("show RUN so", "There is no place for 'so'. (fathom show --help)"),
+        (
+            "export RUN --to md --bundle x",
+            "E4001 --to and --bundle cannot be combined. (give either --to FORMAT or --bundle FILE)",
+        ),
+        ("import nowhere.zip", "E4001 nowhere.zip cannot be read: No such file or directory. (check the path)"),
+    ],
+)
+def test_what_a_command_line_lacks_is_said_in_plain_words(fathom_cli: FathomCLI, arguments: str, said: str) -> None:
+    done = fathom_cli(arguments.split())
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"fathom: {said}\n")
+
+
+@pytest.mark.parametrize("group", ["watch", "corpora", "notify", "limits", "tokens"])
+def test_a_group_alone_shows_its_commands_on_lines_of_their_own(fathom_cli: FathomCLI, group: str) -> None:
+    done = fathom_cli([group])
+    assert done.returncode == 2 and done.stderr == fathom_cli([group, "--help"]).stdout
+
+
+def test_no_pool_has_a_name_that_prefect_refuses(fathom_cli: FathomCLI, prefect_server: PrefectServer) -> None:
+    done = fathom_cli(["deploy", "--pool", "a/b"], prefect_server.env)
+    assert done.returncode == 2
+    assert "E4001 'a/b' cannot be the name of a work pool. (use letters, digits and hyphens)" in done.stderr
+
+
 def home_of(folder: Path) -> Path:
     return folder / "home"
 

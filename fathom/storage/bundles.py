@@ -183,7 +183,8 @@ def _opened(file: Path) -> Iterator[tuple[zipfile.ZipFile, int]]:
     try:
         archive, size = zipfile.ZipFile(file), file.stat().st_size
     except _NO_ZIP as error:
-        raise InvalidInput(f"{file} cannot be read as a zip file: {error}.", next_step="check the path") from error
+        why = error.strerror if isinstance(error, OSError) else "it is not a zip file"
+        raise InvalidInput(f"{file} cannot be read: {why}.", next_step="check the path") from error
     with archive:
         yield archive, size
 

@@ -160,7 +160,7 @@ async def find_flow_run(name: str, stored: Sequence[StoredRun] = ()) -> FlowRun:
                 raise InvalidInput(f"{run_id} is a run of {flow.name}, not of a question.", next_step=how)
             return found
     raise RunNotFound(
-        f"No run {name!r} is known.", next_step="fathom runs lists the runs; --artifacts sets where to look"
+        f"No run {name!r} is known.", next_step="fathom runs lists the runs; FATHOM_ARTIFACTS sets where to look"
     )
 
 

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import redirect_stdout
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -25,7 +25,7 @@ def batch(
         int, typer.Option(metavar="N", min=1, max=500, help="Maximum number of questions researched at once.")
     ] = 8,
     kind: Annotated[
-        str | None,
+        Literal["txt", "csv", "jsonl"] | None,
         typer.Option("--format", metavar="NAME", help="txt, csv or jsonl (default: by the file extension)."),
     ] = None,
     max_usd: Annotated[

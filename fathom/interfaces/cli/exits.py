@@ -6,10 +6,17 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typer import TyperException
+
+_EXTRA = re.compile(r"Got unexpected extra argument(?:\(s\)|s)? \((.*)\)", re.DOTALL)
 
 
 @contextmanager
@@ -39,9 +46,7 @@ def _exit(error: Exception) -> None:
     if isinstance(error, typer.Exit):
         sys.exit(error.exit_code)
     if isinstance(error, typer.TyperException):
-        context = getattr(error, "ctx", None)
-        quotes = "put the question in quotes; " if "unexpected extra argument" in error.format_message() else ""
-        _explain(error.format_message() + (f" ({quotes}{context.command_path} --help)" if context else ""), error)
+        _refuse(error)
         sys.exit(2)
     if isinstance(error, FathomError):
         if isinstance(error, InvalidInput) and error.wrong:
@@ -54,6 +59,36 @@ def _exit(error: Exception) -> None:
             sys.stderr.flush()
             os._exit(error.exit_code)
         sys.exit(error.exit_code)
+
+
+def _refuse(error: TyperException) -> None:
+    """Write what is wrong with a command line, and how to see what is right; for a group alone, its help."""
+    import typer
+    from pydantic import ValidationError
+
+    from fathom.text.plain import joined
+
+    said, context = error.format_message().rstrip("."), getattr(error, "ctx", None)
+    if context and said == context.get_help().rstrip("."):
+        typer.echo(context.get_help(), err=True)
+        return
+    option, meant = getattr(error, "option_name", ""), getattr(error, "possibilities", None) or ()
+    if isinstance(error, typer.BadParameter) and error.param and isinstance(error.__cause__, ValidationError):
+        from fathom.config.given import wrong_in
+
+        [wrong, *_] = wrong_in(error.__cause__.errors())
+        name = error.param.get_error_hint().strip("'")
+        said = wrong.told(f"{name} {wrong.value}").rstrip(".")
+    elif option and context:
+        near = f"; did you mean {joined(sorted(meant), 'or')}?" if meant else ""
+        said = f"There is no option {option}{near}"
+    elif option:
+        said = f"{option} {'needs a value' if 'requires' in said else 'takes no value'}"
+    elif extra := _EXTRA.fullmatch(said):
+        asks = context and {"query", "text"} & {parameter.name for parameter in context.command.params}
+        said = f"There is no place for {extra[1]!r}{': put the question in quotes' if asks else ''}"
+    where = f"{context.command_path} --help" if context else "--help behind the command lists its options"
+    _explain(f"{said}{'' if said.endswith('?') else '.'} ({where})", error)
 
 
 def check_text(arguments: Sequence[str]) -> list[str]:

@@ -54,7 +54,8 @@ def export(
     from fathom.report.exporting import check_formats
 
     if (to is None) is (bundle is None):
-        raise InvalidInput("Nothing to write was specified.", next_step="give either --to FORMAT or --bundle FILE")
+        said = "Nothing to write was specified." if to is None else "--to and --bundle cannot be combined."
+        raise InvalidInput(said, next_step="give either --to FORMAT or --bundle FILE")
     if bundle:
         if "://" in out:
             raise InvalidInput("A bundle is written to a local folder.", next_step="choose another --out")
@@ -88,7 +89,8 @@ async def _exported(run: StoredRun, formats: list[str], out: str) -> tuple[dict[
             await target.write(names[wanted], data)
     except StoreError as error:
         raise InvalidInput(
-            f"{target.address()} cannot be written: {error.__cause__}.", next_step="choose another --out"
+            f"{target.address()} cannot be written: {getattr(error.__cause__, 'strerror', '') or error.__cause__}.",
+            next_step="choose another --out",
         ) from error
     return {wanted: target.address(name) for wanted, name in names.items()}, failed
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 limits = typer.Typer(
     help="Limit the requests of all workers to a provider.\n\nExample: fathom limits set openai --per-minute 500",
     rich_markup_mode=None,
+    no_args_is_help=True,
 )
 Provider = Annotated[
     str,

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 tokens = typer.Typer(
     help="Manage who may use fathom serve.\n\nExample: fathom tokens add ann --role asker --days 90",
     rich_markup_mode=None,
+    no_args_is_help=True,
 )
 Name = Annotated[str, typer.Argument(help="Name of the user, who owns the runs started with the token.")]
 
