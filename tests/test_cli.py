@@ -331,6 +331,12 @@ def test_a_question_without_any_key(fathom_cli: FathomCLI, prefect_server: Prefe
     assert (row["state"], row["query"], row["folder"]) == ("complete", QUERY, result.artifacts)
     assert [row["run_id"] for row in json.loads(fathom_cli(["runs", "--json"]).stdout)] == [result.run_id]
 
+    listed = fathom_cli(["runs", "--artifacts", "elsewhere", "--json"], prefect_server.env).stdout
+    (away,) = [one for one in json.loads(listed) if one["run_id"] == result.run_id]
+    assert (row["elsewhere"], away["elsewhere"]) == ("", str(tmp_path / "artifacts"))
+    listed = fathom_cli(["runs", "--artifacts", "elsewhere"], prefect_server.env).stdout
+    assert re.search(rf"^  {re.escape(str(tmp_path / 'artifacts'))}  .*{result.run_id[:8]}", listed, re.MULTILINE)
+
     again = fathom_cli(["resume", result.run_id[:8], "--quiet"], prefect_server.env)
     assert again.returncode == 0
     answer = result.cited_answer

@@ -9,7 +9,7 @@ from datetime import UTC
 
 from fathom.errors import StoreError
 from fathom.flows.runs.index import RunIndex
-from fathom.flows.runs.states import FlowRunRow, recent, state_of
+from fathom.flows.runs.states import FlowRunRow, place, recent, state_of
 from fathom.flows.server import find_api
 from fathom.models import RunState
 from fathom.storage.atomic import READERS
@@ -23,7 +23,7 @@ class RunRow:
     """A line of the list. `started` is an ISO 8601 time in UTC; `folder` is empty if the store has none.
 
     `bytes` is the size of its folder and of its stored results, if that was asked for; `parent` is the id of the run
-    that it follows up on.
+    that it follows up on; `elsewhere` is the root of the store that has it, if that is another one.
     """
 
     run_id: str
@@ -33,6 +33,7 @@ class RunRow:
     folder: str
     bytes: int | None = None
     parent: str = ""
+    elsewhere: str = ""
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,7 @@ class _Line:
     started: str
     run: StoredRun
     flow_run: FlowRunRow | None = None
+    elsewhere: str = ""
 
 
 async def latest(store: ArtifactStore, limit: int, say: Callable[[str], object] = lambda line: None) -> list[RunRow]:
@@ -69,8 +71,12 @@ async def _of_prefect(store: ArtifactStore, limit: int, stored: dict[str, _Line]
             continue
         began = flow_run.start_time or flow_run.expected_start_time or flow_run.created
         started = began.astimezone(UTC).isoformat(timespec="seconds") if began else ""
+        if run_id in stored:
+            found[run_id] = _Line(started, stored[run_id].run, flow_run)
+            continue
         asked = StoredRun.of_parameters(store, run_id, result_key(flow_run.id, key), flow_run.parameters)
-        found[run_id] = _Line(started, stored[run_id].run if run_id in stored else asked, flow_run)
+        root = place(flow_run.id, flow_run.parameters)[0].address()
+        found[run_id] = _Line(started, asked, flow_run, root if root != store.address() else "")
     return found
 
 
@@ -87,7 +93,7 @@ async def _row(index: RunIndex, line: _Line) -> RunRow | None:
     except StoreError:  # one damaged run must not hide the others
         state = RunState.unreadable
     where = run.files.url if run.folder else ""
-    return RunRow(run.run_id, line.started, state, run.query, where, parent=run.parent)
+    return RunRow(run.run_id, line.started, state, run.query, where, parent=run.parent, elsewhere=line.elsewhere)
 
 
 async def with_sizes(store: ArtifactStore, rows: Sequence[RunRow]) -> list[RunRow]:

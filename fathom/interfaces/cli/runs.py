@@ -33,8 +33,9 @@ def runs(
 ) -> None:
     """List the latest runs.
 
-    The list covers the artifact store and, if it is running, the Prefect server. --json also prints the folders. A size
-    includes the run's folder and stored results; results shared by several runs count towards the newest run.
+    The list covers the artifact store and, if it is running, the Prefect server, which also knows runs of other stores;
+    the list names these stores. --json also prints the folders. A size includes the run's folder and stored results;
+    results shared by several runs count towards the newest run.
 
     Example: fathom runs --limit 5
     """
@@ -73,6 +74,12 @@ def _show_rows(found: Sequence[RunRow]) -> None:
             cells.append(f"  (follows {one_line(run.parent[:8])})", style="dim")
         overflow: Literal["ellipsis", "ignore"] = "ellipsis" if console.is_terminal else "ignore"
         console.print(cells, no_wrap=True, overflow=overflow, soft_wrap=not console.is_terminal)
+    stores = {run.elsewhere: [one.run_id[:8] for one in found if one.elsewhere == run.elsewhere] for run in found}
+    stores.pop("", None)
+    if stores:
+        line(("\nStored elsewhere; to read one: fathom show RUN --artifacts FOLDER", "dim"))
+    for store, ids in stores.items():
+        row(f"  {one_line(store)}  ", one_line(", ".join(ids)))
     if sizes:
         console.print(f"{counted(len(found), 'run')}, {size(sum(run.bytes or 0 for run in found))}")
 
