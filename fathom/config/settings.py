@@ -85,7 +85,7 @@ class ResearchSettings(TemplatedSettings):
         title="How deep: rounds",
         ge=1,
         le=5,
-        description="Number of research rounds, with a reflection between rounds.",
+        description="Number of research rounds. Between two rounds, Fathom checks what is missing.",
         examples=[2],
     )
 
@@ -163,7 +163,7 @@ class ResearchSettings(TemplatedSettings):
     ] = Field(
         None,
         title="Model: name",
-        description="litellm name of the model for every role.",
+        description="The model for every role, by its litellm name.",
         examples=["openai/gpt-5-mini"],
     )
     fallback_models: Annotated[list[str], Setting("--fallback-model", "MODEL", page="faults")] = Field(
@@ -217,7 +217,7 @@ class ResearchSettings(TemplatedSettings):
         title="Advanced: tool calls",
         ge=1,
         le=10,
-        description="Maximum number of tool calls per decision of a step.",
+        description="Maximum number of searches and other tool calls that a step makes at a time.",
         examples=[3],
     )
     max_steps: Annotated[int | None, Setting(empty=_BY_PROFILE)] = Field(

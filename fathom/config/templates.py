@@ -241,8 +241,8 @@ class TemplatedSettings(FormModel):
     ] = Field(
         None,
         title="Template: name",
-        description=f"Kind of research: {', '.join(shipped())}; or your own template: on the command line its file, "
-        "elsewhere its text. It sets every setting that is left at its default here.",
+        description=f"The kind of research: {', '.join(shipped())}, or a template of your own (its file on the command "
+        "line, its text elsewhere). A template sets every setting that you leave at its default.",
         examples=["literature-review"],
         exclude_if=lambda template: template is None,
     )

@@ -35,10 +35,10 @@ def doctor(
 ) -> None:
     """Check what is configured and what can be reached.
 
-    Also says how to configure what is missing, and where each setting that is not the default comes from. Exits with 1
-    if something that a run needs is broken. With --model, one request shows whether the model answers in JSON, its
-    speed, its context window and its price. With --online, one query to each search vendor and source shows whether
-    they answer; vendors charge for it. With other options, it says what a run with them would use.
+    The command also says how to configure what is missing, and where each setting that is not the default comes from.
+    It exits with 1 if something that a run needs is broken. With --model, one request shows whether the model answers
+    in JSON, its speed, its context window and its price. With --online, one query to each search vendor and source
+    shows whether they answer; vendors charge for it. With other options, it says what a run with them would use.
 
     Example: fathom doctor --model ollama_chat/qwen3
     """

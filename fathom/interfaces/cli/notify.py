@@ -102,7 +102,7 @@ def remove(
         str, typer.Argument(metavar="NAME", help="Name of the notification, as fathom notify list shows it.")
     ],
 ) -> None:
-    """Remove a notification and the block that holds its webhook address.
+    """Remove a notification and its stored webhook.
 
     Example: fathom notify remove all-failed
     """

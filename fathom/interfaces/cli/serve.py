@@ -162,8 +162,9 @@ def mcp(
     """Serve tools to an MCP client over standard input and output.
 
     The client starts this command: add `fathom mcp` as a server in the settings of Claude Desktop or another client.
+    `fathom serve` offers the same tools at /mcp. The command needs the extra `mcp`.
+
     For Claude Code: claude mcp add fathom -- /path/to/fathom mcp
-    `fathom serve` offers the same tools at /mcp. Needs the extra `mcp`.
 
     Example: fathom mcp
     """

@@ -103,13 +103,13 @@ def _verdict(claim: Claim) -> Iterator[tuple[str, str]]:
 
 def trace(
     run: Run,
-    number: Annotated[int, typer.Argument(metavar="N", help="Number of the claim in `fathom verify`.")],
+    number: Annotated[int, typer.Argument(metavar="N", help="Number of the claim, as `fathom verify` lists it.")],
     artifacts: Root = None,
     as_json: Json = False,
 ) -> None:
-    """Show the stored bytes that support one claim of a report.
+    """Show the passages of the stored sources that support a claim of a report.
 
-    Needs no server, network or model. Exits with 1 if the stored bytes no longer contain the quotes.
+    Needs no server, network or model. Exits with 1 if the stored files no longer contain the quotes.
 
     Example: fathom trace 1a2b3c4d 7
     """
