@@ -36,7 +36,7 @@ def answer(
     file: Annotated[Path | None, typer.Option(metavar="PLAN", help="YAML file with the edited plan.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Answer a run that waits for you; `fathom runs` shows which runs wait.
+    """Answer a run that waits for you; `fathom runs` shows such runs.
 
     Without options, the command puts the run's question to you in the terminal. Outside a terminal, or with --json, it
     only prints the question.

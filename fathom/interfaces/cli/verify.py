@@ -107,7 +107,7 @@ def trace(
     artifacts: Root = None,
     as_json: Json = False,
 ) -> None:
-    """Show the passages of the stored sources that support a claim of a report.
+    """Show the stored passages that support a claim of a report.
 
     Needs no server, network or model. Exits with 1 if the stored files no longer contain the quotes.
 
