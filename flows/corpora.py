@@ -18,9 +18,7 @@ from fathom.storage.store import ArtifactStore, json_bytes
 from fathom.tools.documents.corpus import FORMAT, UPLOADED, CorpusReading, UploadedCorpora, open_corpus, urls_of
 from fathom.tools.documents.files import KINDS, File, find_files
 from fathom.tools.documents.pool import read_files
-from fathom.tools.documents.readers import UnreadableFile, refusal
-
-_HEAD = 4_096  # first bytes from which the kind of a file is detected
+from fathom.tools.documents.readers import HEAD, UnreadableFile, refusal
 
 
 @dataclass(frozen=True)
@@ -38,15 +36,15 @@ class LocalFile:
 
 
 def local_files(paths: Sequence[str]) -> list[LocalFile]:
-    """Return the files below some paths that can be read; each is named by its folder and its place in it.
+    """Return the files below some paths; each is named by its folder and its place in it.
 
     Raises:
-        InvalidInput: a path does not exist or is a file of a kind that is not read, or there is no file.
+        InvalidInput: a path does not exist, or there is no file.
     """
     files = [LocalFile(f.url.removeprefix("docs:"), f.path, f.size) for f in find_files(paths)]
     if not files:
         raise InvalidInput(
-            f"There is nothing to read in {', '.join(paths)}.", next_step=f"give files of these: {KINDS}"
+            f"There is nothing to read in {', '.join(paths)}.", next_step=f"give files of these kinds: {KINDS}"
         )
     return files
 
@@ -58,12 +56,12 @@ def sorted_out(uploads: Sequence[Upload]) -> tuple[list[Upload], list[UnreadFile
         InvalidInput: there is no file, or none that may be readable.
     """
     if not uploads:
-        raise InvalidInput("No file was given.", next_step=f"give files of these: {KINDS}")
-    reasons = {upload.name: refusal(upload.name, upload.read(_HEAD)) for upload in uploads}
+        raise InvalidInput("No file was given.", next_step=f"give files of these kinds: {KINDS}")
+    reasons = {upload.name: refusal(upload.name, upload.read(HEAD)) for upload in uploads}
     left_out = [UnreadFile(path=name, reason=reason) for name, reason in reasons.items() if reason]
     if len(left_out) == len(reasons):
         why = "; ".join(f"{file.path[:80]!r}: {file.reason}" for file in left_out[:3])
-        raise InvalidInput(f"None of the files can be read ({why}).", next_step=f"give files of these: {KINDS}")
+        raise InvalidInput(f"None of the files can be read ({why}).", next_step=f"give files of these kinds: {KINDS}")
     return [upload for upload in uploads if not reasons[upload.name]], left_out
 
 

@@ -219,7 +219,7 @@ def folder(tmp_path: Path) -> Path:
     (root / "copy.txt").write_bytes((root / "moon.txt").read_bytes())
     (root / "sea.md").write_text("\u6d77\u6d0b\u6f6e\u6c50\u7531\u6708\u7403\u5f15\u8d77\u3002", encoding="utf-8")
     (root / "broken.pdf").write_bytes(b"%PDF-1.4 broken")
-    (root / "ignored.exe").write_bytes(b"MZ")
+    (root / "program.exe").write_bytes(b"MZ\0\1")
     (root / "sub" / ".hidden" / "x.txt").write_text("barnacles", encoding="utf-8")
     return root
 
@@ -296,8 +296,9 @@ def test_paths_are_checked_before_the_run(folder: Path, tmp_path: Path) -> None:
     check_documents([str(folder / "broken.pdf"), str(folder / "moon.txt")])
     with pytest.raises(InvalidInput, match=r"The file or folder .* does not exist"):
         check_documents([str(folder), str(tmp_path / "missing")])
-    with pytest.raises(InvalidInput, match=r"ignored.exe' is not a supported kind.*txt, md, rst, html, pdf"):
-        check_documents([str(folder), str(folder / "ignored.exe")])
+    check_documents([str(folder / "program.exe"), str(folder / "moon.txt")])
+    with pytest.raises(InvalidInput, match=r"program.exe: it is not text.*text of any kind, md, rst, html, pdf"):
+        check_documents([str(folder / "program.exe")])
     with pytest.raises(InvalidInput, match="damaged pdf"):
         check_documents([str(folder / "broken.pdf")])
     (tmp_path / "empty").mkdir()
