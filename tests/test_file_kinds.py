@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import io
+import json
+import mailbox
 import zipfile
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from email.message import EmailMessage
+from pathlib import Path
 from typing import Any
 
 import openpyxl
@@ -134,3 +138,157 @@ def test_of_a_huge_sheet_the_first_cells_are_read() -> None:
 def test_a_broken_spreadsheet_says_so(data: bytes) -> None:
     with pytest.raises(UnreadableFile, match=r"it is a damaged (ods|xlsx), or not"):
         read_document("a.ods" if b"mimetype" in data[:60] else "a.xlsx", data)
+
+
+# -- tables as text, transcripts, notebooks ------------------------------------------------------------------------
+
+COMMAS = 'Model, Price, Note\nPro,129,"small, light"\nMini,59,\n'
+SEMICOLONS = "Artikel;Preis\nPro, schwarz;129,50\nMini, weiß, neu;59,00\nMax, neu;1.210,00\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "last"),
+    [
+        (COMMAS, "| Mini | 59 |  |"),
+        (SEMICOLONS, "| Max, neu | 1.210,00 |"),
+        (f"sep=;\n{SEMICOLONS}", "| Max, neu | 1.210,00 |"),
+        (SEMICOLONS.replace(";", "\t"), "| Max, neu | 1.210,00 |"),
+        (SEMICOLONS.replace(";", "|"), "| Max, neu | 1.210,00 |"),
+    ],
+)
+@pytest.mark.parametrize("ending", ["csv", "tsv"])
+def test_the_delimiter_of_a_table_is_found(text: str, last: str, ending: str) -> None:
+    rows = text_of(read_document(f"a.{ending}", text.encode())).split("\n")
+    assert (len(rows), rows[-1]) == (text.count("\n") - text.count("sep=") + 1, last)
+
+
+VTT = """WEBVTT - Budget call
+
+NOTE made by a machine
+
+1
+00:00:01.000 --> 00:00:04.000 align:start
+<v Anna Berg>We pay <i>12 euros</i></v>
+
+00:00:04.000 --> 00:00:06.500
+<v Anna Berg>a month for the sensor.</v>
+
+00:00:06.500 --> 00:00:08.000
+<v Tom>&amp; from May?</v>
+"""
+SRT = """1
+00:59:58,000 --> 01:00:01,000
+Anna: We pay 12 euros
+
+2
+01:00:01,000 --> 01:00:03,000
+We pay 12 euros
+a month.
+"""
+
+
+def test_a_transcript_is_paragraphs_with_time_and_speaker() -> None:
+    call = read_document("call.vtt", VTT.encode())
+    assert (call.title, text_of(call)) == (
+        "Budget call",
+        "[00:00:01] Anna Berg: We pay 12 euros a month for the sensor.\n\n[00:00:06] Tom: & from May?",
+    )
+    assert text_of(read_document("a.srt", SRT.replace("\n", "\r\n").encode())) == (
+        "[00:59:58] Anna: We pay 12 euros a month."
+    )
+    with pytest.raises(UnreadableFile, match="damaged srt"):
+        read_document("a.srt", b"Nothing is said.")
+
+
+def test_a_notebook_is_its_cells_with_what_they_print() -> None:
+    frame = "<table><tr><th>model</th><th>price</th></tr><tr><td>Pro</td><td>129</td></tr></table>"
+    shown = {"text/html": [frame], "text/plain": ["raw"], "image/png": "iVBO"}
+    cells = [
+        {"cell_type": "markdown", "source": ["# Prices\n", "\n", "As of May.\n", "```\n", "open"]},
+        {
+            "cell_type": "code",
+            "source": "show(prices)\nprint(1)",
+            "outputs": [
+                {"output_type": "stream", "name": "stdout", "text": ["1\n"]},
+                {"output_type": "execute_result", "data": shown},
+                {"output_type": "error", "ename": "KeyError", "evalue": "'x'", "traceback": ["..."]},
+            ],
+        },
+        {"cell_type": "code", "source": "", "outputs": []},
+    ]
+    notebook = {"cells": cells, "metadata": {"language_info": {"name": "python"}}, "nbformat": 4}
+    read = read_document("a.ipynb", json.dumps(notebook).encode())
+    assert read.title == "Prices"
+    assert text_of(read) == (
+        "# Prices\n\nAs of May.\n```\nopen\n\n```python\nshow(prices)\nprint(1)\n```\n\nOutput:\n\n```\n1\n```\n\n"
+        "| model | price |\n|---|---|\n| Pro | 129 |\n\n```\nKeyError: 'x'\n```"
+    )
+    for damaged in (b'{"cells": 1}', b"{", b'{"cells": [{"cell_type": "code"}], "metadata": {}}'):
+        with pytest.raises(UnreadableFile, match="damaged ipynb"):
+            read_document("a.ipynb", damaged)
+
+
+# -- mail ----------------------------------------------------------------------------------------------------------
+
+
+def message(
+    subject: str, body: str, *, at: str, sender: str = "Anna Berg <anna@example.org>", answers: str = "", html: str = ""
+) -> EmailMessage:
+    made = EmailMessage()
+    made["From"], made["To"], made["Subject"], made["Date"] = sender, "tom@example.org", subject, at
+    made["Message-ID"] = f"<{at[5:7]}@example.org>"
+    if answers:
+        made["In-Reply-To"] = answers
+    if body:
+        made.set_content(body)
+    if html:
+        made.add_alternative(html, subtype="html") if body else made.set_content(html, subtype="html")
+    return made
+
+
+def test_a_mail_is_its_fields_its_text_and_the_attachments_that_are_text() -> None:
+    mail = message("Angebot Hygro Pro – für März", "Der Preis ist 129 €.\n", at="Thu, 05 Mar 2026 10:00:00 +0100")
+    mail.add_attachment(
+        "model;price\nPro;129\n".encode("utf-16"), maintype="text", subtype="csv", filename="preise.csv"
+    )
+    mail.add_attachment(b"%PDF-1.7", maintype="application", subtype="pdf", filename="Angebot.pdf")
+    read = read_document("angebot.eml", mail.as_bytes())
+    assert (read.title, read.date) == ("Angebot Hygro Pro – für März", "2026-03-05")
+    assert read.fields["From"] == "Anna Berg"
+    assert read.unread == "attachments were not read: Angebot.pdf; save them beside it"
+    text = text_of(read)
+    assert (
+        "- **Subject**: Angebot Hygro Pro – für März\n\nDer Preis ist 129 €.\n\nAttachments: preise.csv, Angebot"
+        in text
+    )
+    assert text.endswith("### preise.csv\n\n| model | price |\n|---|---|\n| Pro | 129 |")
+    page = message("x", "", at="Thu, 05 Mar 2026 10:00:00 +0100", html="<p>Der <b>Preis</b> steht fest.</p>")
+    assert "Der Preis steht fest." in text_of(read_document("a.eml", page.as_bytes()))
+
+
+def test_a_mailbox_is_read_thread_by_thread_under_any_name(tmp_path: Path) -> None:
+    path = tmp_path / "Inbox"
+    box = mailbox.mbox(path)
+    box.add(
+        message(
+            "Re: Price",
+            "From March on it is 139 euros.",
+            at="Fri, 06 Mar 2026 10:00:00 +0000",
+            answers="<05@example.org>",
+        )
+    )
+    box.add(message("Lunch", "At noon?", at="Wed, 04 Mar 2026 10:00:00 +0000", sender="Tom <tom@example.org>"))
+    box.add(message("Price", "It is 129 euros.", at="Thu, 05 Mar 2026 10:00:00 +0000"))
+    box.close()
+    read = read_document("Inbox", path.read_bytes())
+    headings = [(section.level, section.heading) for section in read.sections]
+    assert headings == [
+        (1, "Lunch"),
+        (2, "Tom, 2026-03-04"),
+        (1, "Price"),
+        (2, "Anna Berg, 2026-03-05"),
+        (2, "Anna Berg, 2026-03-06"),
+    ]
+    assert read.sections[-1].text.endswith("From March on it is 139 euros.")
+    assert read.date == "2026-03-06"
+    assert text_of(read_document("x.mbox", path.read_bytes())) == text_of(read)

@@ -28,11 +28,14 @@ from fathom.tools.documents.header import (
     written,
 )
 from fathom.tools.documents.html import read_page
+from fathom.tools.documents.mail import ReadText, read_mail, read_mailbox
 from fathom.tools.documents.markdown import is_markdown, read_markdown
 from fathom.tools.documents.normal import DocumentSection, ReadDocument, underlined_sections
+from fathom.tools.documents.notebook import read_notebook
 from fathom.tools.documents.pdf import read_pdf
 from fathom.tools.documents.restructured import is_rest, rest_sections
 from fathom.tools.documents.spreadsheet import read_ods, read_xlsx
+from fathom.tools.documents.transcript import read_transcript
 from fathom.tools.documents.zipped import MAX_UNPACKED, kind_of_zip, unpacks
 
 _KINDS = {
@@ -47,16 +50,28 @@ _KINDS = {
     ".xlsx": "xlsx",
     ".xlsm": "xlsx",
     ".ods": "ods",
+    ".eml": "eml",
+    ".mbox": "mbox",
+    ".ipynb": "ipynb",
+    ".vtt": "vtt",
+    ".srt": "srt",
 }
 """The kind of a file by its ending, unless its bytes show another; with any other ending it is plain text."""
 ENDINGS = frozenset(filter(None, _KINDS))
 _ZIPPED: Mapping[str, Callable[[bytes], ReadDocument]] = {"docx": read_docx, "xlsx": read_xlsx, "ods": read_ods}
-_TEXTUAL = frozenset({"text", "guessed", "md", "rst", "data"})
+_MAIL: Mapping[str, Callable[[bytes, ReadText], ReadDocument]] = {"eml": read_mail, "mbox": read_mailbox}
+_PARSED: Mapping[str, Callable[[str], ReadDocument]] = {
+    "ipynb": read_notebook,
+    "vtt": read_transcript,
+    "srt": read_transcript,
+}
+_TEXTUAL = frozenset({"text", "guessed", "md", "rst", "data", *_MAIL, *_PARSED})
 _PARSED_ENDINGS = (".rst", ".yaml", ".yml")
 HEAD = 4_096  # first bytes of a file, which show its kind
 _HTML_START = re.compile(
     rb"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)?<(?:!doctype\s+html|html|head|body)\b", re.I | re.S
 )
+_MAILBOX_START = re.compile(rb"From \S[^\n]*\d\d:\d\d[^\n]*\n[A-Za-z-]+:")  # mail programs name it as they like
 _STARTS = {
     b"PK\x03\x04": "zip",
     b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1": "ole",  # Office's wrapper of encrypted files, and its formats before 2007
@@ -65,6 +80,7 @@ _STARTS = {
 _WIDE = (b"\xff\xfe", b"\xfe\xff")  # marks of UTF-16, whose texts have zeros
 _NEVER_TEXT = bytes({*range(32)} - {*b"\b\t\n\v\f\r\x1b"})
 _ARCHIVE = "it is an archive: unpack it, and give the files in it"
+_OLD = "it is password-protected, or in a format of Office before 2007: save it without a password in a newer one"
 # What parsers raise for a damaged file; lxml's error is a SyntaxError.
 _PARSER_ERRORS = (
     ArithmeticError, AssertionError, AttributeError, EOFError, LookupError, OSError, RuntimeError, SyntaxError,
@@ -111,6 +127,8 @@ def refusal(name: str, head: bytes) -> str:
     kind = _kind(ending, head)
     if kind == "archive" or (kind == "zip" and _KINDS.get(ending) not in _ZIPPED):
         return _ARCHIVE
+    if kind == "ole":
+        return _OLD
     if kind == "damaged":
         return f"it is damaged, or not a {ending[1:]} file"
     return "it is not text" if kind in _TEXTUAL and not _is_text(head) else ""
@@ -131,9 +149,11 @@ def is_plain(path: Path) -> bool:
 def is_quick(path: Path) -> bool:
     """Return whether a file is plain text that no parser of a grammar reads."""
     ending = path.suffix.lower()
-    if ending in _PARSED_ENDINGS or not is_plain(path):
+    head = _head(path, HEAD)
+    kind = _kind(ending, head)
+    if ending in _PARSED_ENDINGS or kind in (*_MAIL, *_PARSED) or not is_plain(path):
         return False
-    return _KINDS.get(ending) != "guessed" or not is_rest(_head(path, 200_000).decode("utf-8", "replace"))
+    return kind != "guessed" or not is_rest(_head(path, 200_000).decode("utf-8", "replace"))
 
 
 def _head(path: Path, size: int) -> bytes:
@@ -154,6 +174,8 @@ def _kind(ending: str, head: bytes) -> str:
     kind = _KINDS.get(ending, "text")
     if kind == "html" or _HTML_START.match(head):
         return "html"
+    if kind in ("text", "guessed") and _MAILBOX_START.match(head):
+        return "mbox"
     return "damaged" if kind == "pdf" or kind in _ZIPPED else kind
 
 
@@ -166,17 +188,17 @@ def _is_text(head: bytes) -> bool:
 
 def _read(ending: str, data: bytes) -> _Content:
     kind = _kind(ending, data[:HEAD])
-    if kind == "pdf":
-        return _read_pdf(data)
-    if kind == "ole":
-        raise UnreadableFile("it is password-protected, or in a format of Office before 2007: save it in a newer one")
+    if kind in ("pdf", "html"):
+        return _read_pdf(data) if kind == "pdf" else _read_html(data)
     if kind == "zip":
         return _read_zipped(_KINDS.get(ending, "zip"), data)
-    if kind == "html":
-        return _read_html(data)
     if reason := refusal(f"a{ending}", data[:HEAD]):
         raise UnreadableFile(reason)
+    if kind in _MAIL:
+        return _parsed(kind, lambda: _MAIL[kind](data, _attached))
     text = clean_text(_decode(data))
+    if kind in _PARSED:
+        return _parsed(kind, lambda: _PARSED[kind](text))
     if kind == "data":
         return _Content("", [DocumentSection(configuration.read_configuration(ending, text))])
     header, text = split_header(text)
@@ -223,6 +245,22 @@ def _read_pdf(data: bytes) -> _Content:
     if not sections:
         raise UnreadableFile("it holds no text: scanned pages need text recognition first")
     return _Content(title, sections, metadata=date)
+
+
+def _parsed(kind: str, parse: Callable[[], ReadDocument]) -> _Content:
+    try:
+        read = parse()
+    except _PARSER_ERRORS as error:
+        raise UnreadableFile(f"it is a damaged {kind}, or not a {kind} file ({type(error).__name__})") from error
+    return _Content(read.title, read.sections, read.date, fields=read.fields, unread=read.unread)
+
+
+def _attached(name: str, data: bytes) -> list[DocumentSection] | None:
+    """Return the sections of a mail's attachment; None if it is no text, or a mail."""
+    ending = PurePath(name).suffix.lower()
+    if refusal(name, data[:HEAD]) or _kind(ending, data[:HEAD]) not in _TEXTUAL.difference(_MAIL):
+        return None
+    return _read(ending, data).sections
 
 
 def _read_zipped(kind: str, data: bytes) -> _Content:
