@@ -186,22 +186,6 @@ def test_a_pdf_without_a_password_to_open_it_is_read() -> None:
     assert read_document("a.pdf", encrypted(pdf("Open."), "", "owner")).sections[0].text == "Open."
 
 
-KINDS = {"a.pdf": pdf("Some text."), "a.docx": word("Tides", ("Normal", "Text.")), "a.html": HTML, "a.md": MARKDOWN}
-
-
-@settings(max_examples=60, deadline=None)
-@given(st.sampled_from(sorted(KINDS)), st.data())
-def test_damage_never_escapes_as_another_error(name: str, data: st.DataObject) -> None:
-    good = KINDS[name]
-    at = data.draw(st.integers(0, len(good)))
-    junk = data.draw(st.binary(max_size=40))
-    cut = data.draw(st.integers(0, 200))
-    try:
-        read_document(name, good[:at] + junk + good[at + cut :])
-    except UnreadableFile as error:
-        assert str(error)
-
-
 # -- searching ----------------------------------------------------------------------------------------------------
 
 FILLER = " ".join(["Lorem ipsum dolor sit amet consectetur."] * 40)

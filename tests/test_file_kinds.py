@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import json
 import mailbox
@@ -13,10 +14,15 @@ from pathlib import Path
 from typing import Any
 
 import openpyxl
+import pptx
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
+from fathom.tools.documents.index import lay_out
 from fathom.tools.documents.normal import ReadDocument
 from fathom.tools.documents.readers import UnreadableFile, read_document
+from tests.test_documents import HTML, MARKDOWN, REST, pdf, word
 
 
 def zipped(members: Mapping[str, str | bytes]) -> bytes:
@@ -125,7 +131,7 @@ def test_ods_is_read_as_shown() -> None:
 def test_of_a_huge_sheet_the_first_cells_are_read() -> None:
     repeated = '<table:table-row table:number-rows-repeated="900000"><table:table-cell'
     huge = read_document("a.ods", ods(ODS.replace("<table:table-row><table:table-cell", repeated, 1)))
-    assert huge.unread == "only the first 1,000,000 cells were read"
+    assert huge.unread == "only the first 500,000 cells were read"
     far = workbook({"Far": [["a", "b"], ["c", 1]]})
     with zipfile.ZipFile(io.BytesIO(far)) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
@@ -292,3 +298,147 @@ def test_a_mailbox_is_read_thread_by_thread_under_any_name(tmp_path: Path) -> No
     assert read.sections[-1].text.endswith("From March on it is 139 euros.")
     assert read.date == "2026-03-06"
     assert text_of(read_document("x.mbox", path.read_bytes())) == text_of(read)
+
+
+# -- slides and books ----------------------------------------------------------------------------------------------
+
+
+def slides() -> bytes:
+    shown: Any = pptx.Presentation()
+    shown.core_properties.title, shown.core_properties.modified = "Sales 2026", datetime(2026, 3, 1)
+    first = shown.slides.add_slide(shown.slide_layouts[0])
+    first.shapes.title.text, first.placeholders[1].text = "Sales in\vspring", "Anna Berg"
+    second = shown.slides.add_slide(shown.slide_layouts[1])
+    second.shapes.title.text, second.placeholders[1].text = "What sells", "Sensors\nMeters"
+    second.placeholders[1].text_frame.paragraphs[1].level = 1
+    second.notes_slide.notes_text_frame.text = "Say that the Pro sells best."
+    third = shown.slides.add_slide(shown.slide_layouts[6])
+    cells = third.shapes.add_table(3, 2, 0, 0, 100, 100).table
+    for n, text in enumerate(["Model", "Price", "Pro", "129 €", "", "119 €"]):
+        cells.cell(n // 2, n % 2).text = text
+    cells.cell(1, 0).merge(cells.cell(2, 0))
+    group = third.shapes.add_group_shape()
+    group.shapes.add_textbox(0, 0, 9, 9).text_frame.text = "Prices without tax"
+    buffer = io.BytesIO()
+    shown.save(buffer)
+    return buffer.getvalue()
+
+
+def test_a_slide_is_a_section_with_its_tables_and_notes() -> None:
+    read = read_document("a.pptx", slides())
+    assert (read.title, read.date) == ("Sales 2026", "2026-03-01")
+    assert text_of(read) == (
+        "# Sales in spring\n\nAnna Berg\n\n## What sells\n\n- Sensors\n  - Meters\n\nNotes:\n\n"
+        "Say that the Pro sells best.\n\n## Slide 3\n\n"
+        "| Model | Price |\n|---|---|\n| Pro | 129 € |\n| Pro | 119 € |\n\nPrices without tax"
+    )
+
+
+def book() -> bytes:
+    page = "<html xmlns='http://www.w3.org/1999/xhtml'><head><title>t</title></head><body><h1>{}</h1><p>{}</p></body></html>"
+    container = (
+        "<container xmlns='urn:oasis:names:tc:opendocument:xmlns:container'>"
+        "<rootfiles><rootfile full-path='OEBPS/a.opf'/></rootfiles></container>"
+    )
+    items = "".join(f"<item id='{n}' href='{n}%20x.xhtml' media-type='application/xhtml+xml'/>" for n in ("one", "two"))
+    package = (
+        "<package xmlns='http://www.idpf.org/2007/opf' xmlns:dc='http://purl.org/dc/elements/1.1/'><metadata>"
+        "<dc:title>Tides and Moons</dc:title><dc:creator>Anna Berg</dc:creator><dc:date>2026-03-01T00:00:00Z</dc:date>"
+        f"</metadata><manifest>{items}</manifest><spine><itemref idref='two'/><itemref idref='one'/></spine></package>"
+    )
+    return zipped(
+        {
+            "mimetype": "application/epub+zip",
+            "META-INF/container.xml": container,
+            "OEBPS/a.opf": package,
+            "OEBPS/one x.xhtml": page.format("Neap tides", "They are low."),
+            "OEBPS/two x.xhtml": page.format("Spring tides", "They are high."),
+        }
+    )
+
+
+def test_a_book_is_its_pages_in_order() -> None:
+    read = read_document("a.epub", book())
+    assert (read.title, read.date, read.fields) == ("Tides and Moons", "2026-03-01", {"Author": "Anna Berg"})
+    assert text_of(read) == "# Spring tides\n\nThey are high.\n\n# Neap tides\n\nThey are low."
+
+
+# -- text and other bytes ------------------------------------------------------------------------------------------
+
+LOG = b"2026-03-05 10:00:01 ERROR disk sda1 is full\n2026-03-05 10:00:02 INFO  retrying\n"
+
+
+@pytest.mark.parametrize("name", ["a.log", "LOG", "a.conf.bak", "a.unknown"])
+def test_text_is_read_under_any_name(name: str) -> None:
+    assert "ERROR disk sda1 is full" in text_of(read_document(name, LOG))
+    assert "ERROR disk sda1 is full" in text_of(read_document(name, LOG.decode().encode("utf-16")))
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "reason"),
+    [
+        ("a.mp3", bytes(range(256)), "it is not text"),
+        ("a.bin", bytes(range(1, 32)) * 9, "it is not text"),
+        ("a.gz", b"\x1f\x8b\x08 ", "it is an archive"),
+        ("a.zip", zipped({"a.txt": "x"}), "it is an archive"),
+        (
+            "a.xlsx",
+            b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600),
+            "it is password-protected, or in a format of Office",
+        ),
+        ("a.pptx", zipped({"[Content_Types].xml": "<x/>", "ppt/presentation.xml": "<x/>"}), "it is a damaged pptx"),
+        ("a.epub", zipped({"mimetype": "application/epub+zip"}), "it is a damaged epub"),
+        ("a.xlsx", b"not one", "it is damaged, or not a xlsx file"),
+    ],
+)
+def test_what_is_not_read_has_a_reason(name: str, data: bytes, reason: str) -> None:
+    with pytest.raises(UnreadableFile, match=reason):
+        read_document(name, data)
+
+
+@functools.cache
+def files() -> Mapping[str, bytes]:
+    """Return a small file of each kind that is not plain text."""
+    mail = message("Price", "It is 129 euros.", at="Thu, 05 Mar 2026 10:00:00 +0100", html="<p>It is 129 euros.</p>")
+    mail.add_attachment("a;b\n1;2", filename="a.csv")
+    return {
+        "a.pdf": pdf("Some text."),
+        "a.docx": word("Tides", ("Normal", "Text.")),
+        "a.html": HTML,
+        "a.md": MARKDOWN,
+        "a.rst": REST.encode(),
+        "a.xlsx": workbook({"S": [["a", "b"], ["c", 1]]}, {"B": "0%"}, ["A1:B1"]),
+        "a.ods": ods(),
+        "a.pptx": slides(),
+        "a.epub": book(),
+        "a.eml": mail.as_bytes(),
+        "a.mbox": b"From a Thu Mar  5 10:00:00 2026\n" + mail.as_bytes() + b"\n\nFrom b\nSubject: x\n\ny\n",
+        "a.ipynb": b'{"cells": [{"cell_type": "markdown", "source": ["# A"]}], "metadata": {}}',
+        "a.vtt": VTT.encode(),
+        "a.srt": SRT.encode(),
+        "a.csv": SEMICOLONS.encode(),
+        "a": LOG,
+    }
+
+
+@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.data())
+def test_broken_bytes_are_read_or_left_out_with_a_reason(data: st.DataObject) -> None:
+    name = data.draw(st.sampled_from(sorted(files())))
+    good, member, members = files()[name], "", dict[str, bytes]()
+    if good.startswith(b"PK"):  # also what stands inside, where a parser comes to it
+        with zipfile.ZipFile(io.BytesIO(good)) as archive:
+            members = {one: archive.read(one) for one in archive.namelist()}
+        member = data.draw(st.sampled_from(["", *(one for one in members if one.endswith(("xml", "rels", "opf")))]))
+        good = members.get(member, good)
+    at = data.draw(st.integers(0, len(good)))
+    junk = data.draw(
+        st.binary(max_size=40) | st.sampled_from([b"9" * 30, b"<a>" * 400, b"&x;", b'" x="', b"\xff\xfe", b"-1"])
+    )
+    broken = good[:at] + junk + good[at + data.draw(st.integers(0, 200)) :]
+    try:
+        read = read_document(name, zipped({**members, member: broken}) if member else broken)
+    except UnreadableFile as error:
+        assert str(error)
+    else:
+        assert json.dumps(lay_out(read)).encode()

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from fathom.text.plain import clean_text
 from fathom.tools.documents import configuration
+from fathom.tools.documents.book import read_epub
 from fathom.tools.documents.docx import read_docx
 from fathom.tools.documents.header import (
     document_date,
@@ -34,6 +35,7 @@ from fathom.tools.documents.normal import DocumentSection, ReadDocument, underli
 from fathom.tools.documents.notebook import read_notebook
 from fathom.tools.documents.pdf import read_pdf
 from fathom.tools.documents.restructured import is_rest, rest_sections
+from fathom.tools.documents.slides import read_pptx
 from fathom.tools.documents.spreadsheet import read_ods, read_xlsx
 from fathom.tools.documents.transcript import read_transcript
 from fathom.tools.documents.zipped import MAX_UNPACKED, kind_of_zip, unpacks
@@ -50,6 +52,8 @@ _KINDS = {
     ".xlsx": "xlsx",
     ".xlsm": "xlsx",
     ".ods": "ods",
+    ".pptx": "pptx",
+    ".epub": "epub",
     ".eml": "eml",
     ".mbox": "mbox",
     ".ipynb": "ipynb",
@@ -58,7 +62,13 @@ _KINDS = {
 }
 """The kind of a file by its ending, unless its bytes show another; with any other ending it is plain text."""
 ENDINGS = frozenset(filter(None, _KINDS))
-_ZIPPED: Mapping[str, Callable[[bytes], ReadDocument]] = {"docx": read_docx, "xlsx": read_xlsx, "ods": read_ods}
+_ZIPPED: Mapping[str, Callable[[bytes], ReadDocument]] = {
+    "docx": read_docx,
+    "xlsx": read_xlsx,
+    "ods": read_ods,
+    "pptx": read_pptx,
+    "epub": read_epub,
+}
 _MAIL: Mapping[str, Callable[[bytes, ReadText], ReadDocument]] = {"eml": read_mail, "mbox": read_mailbox}
 _PARSED: Mapping[str, Callable[[str], ReadDocument]] = {
     "ipynb": read_notebook,

@@ -11,7 +11,7 @@ import warnings
 import zipfile
 from collections.abc import Iterator, Sequence
 from datetime import datetime, time
-from itertools import groupby, takewhile
+from itertools import groupby, islice, takewhile
 from operator import not_
 from typing import Any, NamedTuple
 
@@ -19,14 +19,17 @@ from fathom.text.plain import clean_line
 from fathom.tools.documents.normal import MAX_SPANNED, Outline, ReadDocument, definition, table, with_one_header
 from fathom.tools.documents.zipped import core_properties
 
-MAX_CELLS = 1_000_000  # cells with a content that are read of a workbook
+MAX_CELLS = 500_000  # cells with a content that are read of a workbook
 MAX_ROWS = 1_048_576  # of a sheet in either format
 _MERGED = re.compile(rb"<(?:\w+:)?mergeCell [^>]*?ref=\"([A-Z]{1,3})(\d{1,7}):([A-Z]{1,3})(\d{1,7})\"")
 _FORMAT = re.compile(r"(?P<before>[^#0?]*)[#0?](?:[#0?,]*[#0?])?(?:\.(?P<decimals>[#0?]*))?(?P<after>[^#0?,]*)")
 _LITERAL = re.compile(r"\[\$([^\]-]*)[^\]]*\]|\[[^\]]*\]|\"([^\"]*)\"|\\(.)|[_*].")
-_OFFICE = "{urn:oasis:names:tc:opendocument:xmlns:office:1.0}"
+_YEAR = re.compile(r"(?:19|20)\d\d")  # such as a column of a table has as its header
 _TABLE = "{urn:oasis:names:tc:opendocument:xmlns:table:1.0}"
 _TEXT = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
+
+
+_Rows = dict[int, list[str]]  # the texts of the cells in a row by its number, from 0; empty rows are left out
 
 
 class _Span(NamedTuple):
@@ -53,16 +56,17 @@ def read_xlsx(data: bytes) -> ReadDocument:
         book = load_workbook(io.BytesIO(data), read_only=True, data_only=True)
         for sheet in book.worksheets:
             sheet.reset_dimensions()  # a sheet may state others than it has
-            rows: list[list[str]] = []
-            for cells in sheet.iter_rows():
-                rows.append([_shown(cell) for cell in cells])
-                left -= sum(map(bool, rows[-1]))
-                if left < 0 or len(rows) >= MAX_ROWS:
+            rows: _Rows = {}
+            for number, cells in enumerate(islice(sheet.iter_rows(), MAX_ROWS)):
+                if filled := [_shown(cell) for cell in cells]:
+                    rows[number] = filled
+                    left -= sum(map(bool, filled))
+                if left < 0:
                     break
             merged = _MERGED.findall(archive.read(sheet._worksheet_path))
             outline.heading(sheet.title, 1)
             spans = [_Span(*numbered(*found[:2]), *numbered(*found[2:])) for found in merged]
-            outline.add(*_blocks(_spread(rows, spans), spans))
+            outline.add(*_blocks(rows, spans))
         title, date = core_properties(archive)
     return ReadDocument(title, outline.sections(), date, unread=_unread(left))
 
@@ -77,7 +81,7 @@ def _shown(cell: Any) -> str:
     if isinstance(value, datetime):
         return value.date().isoformat() if value.time() == time() else value.isoformat(" ", "minutes")
     if not isinstance(value, int | float):
-        return clean_line(str(value))
+        return str(value).strip()
     return _number(value, cell.number_format.split(";")[0])
 
 
@@ -108,23 +112,23 @@ def read_ods(data: bytes) -> ReadDocument:
 
     left = MAX_CELLS
     outline = Outline()
-    rows: list[list[str]] = []
-    spans: list[_Span] = []
+    number, rows, spans = 0, _Rows(), list[_Span]()
     with zipfile.ZipFile(io.BytesIO(data)) as archive, archive.open("content.xml") as content:
         names = [f"{_TABLE}table-row", f"{_TABLE}table"]
         for _, element in etree.iterparse(content, tag=names, resolve_entities=False, no_network=True):
             if element.tag == names[1]:
                 outline.heading(element.get(f"{_TABLE}name") or "", 1)
-                outline.add(*_blocks(_spread(rows, spans), spans))
-                rows, spans = [], []
+                outline.add(*_blocks(rows, spans))
+                number, rows, spans = 0, {}, []
                 continue
-            row, more = _row(element, len(rows))
-            times = _repeated(element, "rows") if any(row) else 1
-            times = min(times, MAX_ROWS - len(rows), left // max(1, sum(map(bool, row))) + 1)
-            if left >= 0:
-                rows += [row] * times
+            row, more = _row(element, number)
+            times = _repeated(element, "rows")
+            if row and left >= 0:
+                kept = min(times, left // len(row) + 1)
+                rows |= {number + n: list(row) for n in range(kept)}
                 spans += more
-                left -= times * sum(map(bool, row))
+                left -= kept * sum(map(bool, row))
+            number += times
             element.clear()
     return ReadDocument("", outline.sections(), unread=_unread(left))
 
@@ -162,37 +166,23 @@ def _unread(left: int) -> str:
     return f"only the first {MAX_CELLS:,} cells were read" if left < 0 else ""
 
 
-def _spread(rows: list[list[str]], spans: Sequence[_Span]) -> list[list[str]]:
-    """Return rows with the text of a merged cell in each of the rows that it spans."""
-    spare = MAX_SPANNED
-    rows = [list(row) for row in rows]
-    for span in spans:
-        if span.top >= len(rows) or span.left >= len(rows[span.top]):
-            continue
-        for below in range(span.top + 1, min(span.bottom + 1, span.top + spare, len(rows))):
-            rows[below] += [""] * (span.left + 1 - len(rows[below]))
-            rows[below][span.left] = rows[span.top][span.left]
-            spare -= 1
-    return rows
-
-
-def _blocks(rows: list[list[str]], spans: Sequence[_Span]) -> Iterator[str]:
+def _blocks(rows: _Rows, spans: Sequence[_Span]) -> Iterator[str]:
     """Yield the paragraphs and tables of a sheet; empty rows are between them.
 
     Rows below an empty one belong to the table above if they begin with values and not with a header.
     """
+    _spread(rows, spans)
+    filled = [number for number, row in rows.items() if any(row)]
     header: list[str] = []
-    for is_filled, group in groupby(enumerate(rows), key=lambda numbered: any(numbered[1])):
-        if not is_filled:
-            continue
-        held = list(group)
-        for _, row in takewhile(lambda numbered: sum(map(bool, numbered[1])) == 1, list(held)):
-            yield "".join(row)
+    for _, group in groupby(enumerate(filled), key=lambda counted: counted[1] - counted[0]):
+        held = [number for _, number in group]
+        for number in takewhile(lambda number: sum(map(bool, rows[number])) == 1, list(held)):
+            yield "".join(rows[number])
             held.pop(0)
         if not held:
             continue
-        wide = [span for span in spans if span.top == held[0][0] and span.left < span.right]
-        body = [row for _, row in held]
+        wide = [span for span in spans if span.top == held[0] and span.left < span.right]
+        body = [rows[number] for number in held]
         for span in wide:
             body[0] += [""] * (min(span.right + 1, MAX_SPANNED) - len(body[0]))
             body[0][span.left : span.right + 1] = [body[0][span.left]] * (min(span.right + 1, MAX_SPANNED) - span.left)
@@ -202,10 +192,24 @@ def _blocks(rows: list[list[str]], spans: Sequence[_Span]) -> Iterator[str]:
         if len(body[0]) == 2 and _are_fields(body):
             yield "\n".join(definition(name, value) for name, *value in body)
             continue
-        if any(map(_is_value, body[0])) and len(body[0]) == len(header):
+        if len(body[0]) == len(header) and any(_is_value(text) and not _YEAR.fullmatch(text) for text in body[0]):
             body.insert(0, header)
         header = body[0]
         yield table(body)
+
+
+def _spread(rows: _Rows, spans: Sequence[_Span]) -> None:
+    """Put the text of a merged cell into each of the rows that it spans."""
+    spare = MAX_SPANNED
+    for span in spans:
+        top = rows.get(span.top, [])
+        if span.left >= len(top) or not top[span.left]:
+            continue
+        for number in range(span.top + 1, min(span.bottom + 1, span.top + spare)):
+            row = rows.get(number, [])
+            row += [""] * (span.left + 1 - len(row))
+            row[span.left] = top[span.left]
+            spare -= 1
 
 
 def _are_fields(rows: Sequence[Sequence[str]]) -> bool:
