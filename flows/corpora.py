@@ -15,7 +15,7 @@ from fathom.models import UnreadFile
 from fathom.storage.corpora import CorpusStore
 from fathom.storage.editions import Edition, Upload, folder_of
 from fathom.storage.store import ArtifactStore, json_bytes
-from fathom.tools.documents.corpus import FORMAT, UPLOADED, CorpusReading, UploadedCorpora, open_corpus, urls_of
+from fathom.tools.documents.corpus import UPLOADED, CorpusReading, UploadedCorpora, open_corpus, reader_version, urls_of
 from fathom.tools.documents.files import KINDS, File, find_files
 from fathom.tools.documents.pool import read_files
 from fathom.tools.documents.readers import HEAD, UnreadableFile, refusal
@@ -71,7 +71,7 @@ async def examined(store: ArtifactStore, edition: Edition) -> CorpusReading | No
         reading = CorpusReading.model_validate_json(await store.read(_place(edition)))
     except (FileNotFoundError, ValidationError):
         return None
-    return reading if reading.reader == FORMAT else None
+    return reading if reading.reader == reader_version() else None
 
 
 async def examine(corpora: CorpusStore, edition: Edition) -> CorpusReading:
@@ -81,7 +81,7 @@ async def examine(corpora: CorpusStore, edition: Edition) -> CorpusReading:
         StoreError: a file is missing or damaged.
     """
     if not edition.files:
-        return CorpusReading(reader=FORMAT)
+        return CorpusReading(reader=reader_version())
     if known := await examined(corpora.store, edition):
         return known
     cache = Environment.read().cache
@@ -101,7 +101,7 @@ def _read(edition: Edition, files: Sequence[File], cache: Path) -> CorpusReading
     except InvalidInput:  # none can be read
         reasons = {file.url: str(read) for file, read in read_files(files) if isinstance(read, UnreadableFile)}
     unread = [UnreadFile(path=named[url], reason=reason) for url, reason in reasons.items()]
-    return CorpusReading(reader=FORMAT, documents=documents, words=words, unread=unread)
+    return CorpusReading(reader=reader_version(), documents=documents, words=words, unread=unread)
 
 
 def _place(edition: Edition) -> str:

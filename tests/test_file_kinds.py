@@ -18,7 +18,11 @@ import pptx
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from PIL import Image, ImageDraw, ImageFont
+from reportlab.pdfgen.canvas import Canvas
 
+from fathom.tools.documents import pool, recognition
+from fathom.tools.documents.files import File, find_files
 from fathom.tools.documents.index import lay_out
 from fathom.tools.documents.normal import ReadDocument
 from fathom.tools.documents.readers import UnreadableFile, read_document
@@ -396,6 +400,45 @@ def test_what_is_not_read_has_a_reason(name: str, data: bytes, reason: str) -> N
         read_document(name, data)
 
 
+# -- pictures ------------------------------------------------------------------------------------------------------
+
+
+def scans(folder: Path) -> list[File]:
+    """Write a picture and a PDF of two scanned pages, and return them."""
+    picture = Image.new("L", (1200, 200), 255)
+    ImageDraw.Draw(picture).text((40, 60), "The price is 129 euros", fill=0, font=ImageFont.load_default(72))
+    picture.save(folder / "photo.png")
+    canvas = Canvas(str(folder / "scan.pdf"), pagesize=(600, 100))
+    for _ in range(2):
+        canvas.drawInlineImage(picture, 0, 0, 600, 100)
+        canvas.showPage()
+    canvas.save()
+    return list(find_files([str(folder)]))
+
+
+@pytest.mark.skipif(not recognition.can_recognise(), reason="there is no tesseract, or no pdftoppm")
+def test_the_text_of_pictures_and_scanned_pages_is_recognised(tmp_path: Path) -> None:
+    read = {file.path.name: read for file, read in pool.read_files(scans(tmp_path))}
+    assert {name: getattr(one, "text", one) for name, one in read.items()} == {
+        "photo.png": "The price is 129 euros",
+        "scan.pdf": "The price is 129 euros\n\nThe price is 129 euros",
+    }
+    assert [span.page for span in read["scan.pdf"].spans] == [1, 2]  # type: ignore[union-attr]
+
+
+def test_without_the_commands_a_picture_is_left_out_with_the_way_to_get_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = scans(tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    reasons = {file.path.name: str(read) for file, read in pool.read_files(files)}
+    assert reasons["photo.png"].startswith("it holds a picture and no text: install tesseract (Debian, Ubuntu: apt")
+    assert reasons["scan.pdf"].startswith("it holds scanned pages and no text: install tesseract and pdftoppm (Debian")
+
+
+# -- damage --------------------------------------------------------------------------------------------------------
+
+
 @functools.cache
 def files() -> Mapping[str, bytes]:
     """Return a small file of each kind that is not plain text."""
@@ -418,6 +461,7 @@ def files() -> Mapping[str, bytes]:
         "a.srt": SRT.encode(),
         "a.csv": SEMICOLONS.encode(),
         "a": LOG,
+        "a.png": b"\x89PNG\r\n\x1a\n",
     }
 
 

@@ -40,12 +40,18 @@ from fathom.tools.documents.index import Index, StoredFile
 from fathom.tools.documents.normal import DocumentSection, ReadDocument, underlined_sections
 from fathom.tools.documents.pool import read_files
 from fathom.tools.documents.readers import ENDINGS, UnreadableFile, is_quick, refused
+from fathom.tools.documents.recognition import can_recognise
 from fathom.tools.documents.worker import Unfinished
 
 KEPT_INDEXES = 8
 UPLOADED = "corpus:"
-FORMAT = "9"  # increases when readers, layout or index treat the same files differently
+_FORMAT = "10"  # increases when readers, layout or index treat the same files differently
 _opening = threading.Lock()
+
+
+def reader_version() -> str:
+    """Return the version of the readers; with the commands that recognise text, they read more."""
+    return _FORMAT + ("+recognition" if can_recognise() else "")
 
 
 def check_documents(paths: Sequence[str], embed_model: str | None = None) -> None:
@@ -95,7 +101,9 @@ def _opened(files: tuple[File, ...], paths: tuple[str, ...], cache: Path) -> Ind
 
 
 def _cached(files: tuple[File, ...], paths: tuple[str, ...], folder: Path) -> Index:
-    roots = "\0".join([FORMAT, *(p if p.startswith(UPLOADED) else str(Path(p).expanduser().resolve()) for p in paths)])
+    roots = "\0".join(
+        [reader_version(), *(p if p.startswith(UPLOADED) else str(Path(p).expanduser().resolve()) for p in paths)]
+    )
     place = folder / f"{hashlib.sha256(os.fsencode(roots)).hexdigest()[:32]}.sqlite"
     try:
         folder.mkdir(parents=True, exist_ok=True)

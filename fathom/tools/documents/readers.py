@@ -54,6 +54,7 @@ _KINDS = {
     ".ods": "ods",
     ".pptx": "pptx",
     ".epub": "epub",
+    **dict.fromkeys((".png", ".jpg", ".jpeg", ".gif", ".tif", ".tiff"), "picture"),
     ".eml": "eml",
     ".mbox": "mbox",
     ".ipynb": "ipynb",
@@ -85,6 +86,7 @@ _MAILBOX_START = re.compile(rb"From \S[^\n]*\d\d:\d\d[^\n]*\n[A-Za-z-]+:")  # ma
 _STARTS = {
     b"PK\x03\x04": "zip",
     b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1": "ole",  # Office's wrapper of encrypted files, and its formats before 2007
+    **dict.fromkeys((b"\x89PNG\r\n", b"\xff\xd8\xff", b"GIF8", b"II*\0", b"MM\0*"), "picture"),
     **dict.fromkeys((b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"7z\xbc\xaf", b"Rar!", b"(\xb5/\xfd"), "archive"),
 }
 _WIDE = (b"\xff\xfe", b"\xfe\xff")  # marks of UTF-16, whose texts have zeros
@@ -112,10 +114,15 @@ class UnreadableFile(Exception):
     """A file without readable text; the message says why."""
 
 
+class PicturesOnly(UnreadableFile):
+    """A picture, or a PDF of scanned pages: its text must be recognised."""
+
+
 def read_document(name: str, data: bytes) -> ReadDocument:
     """Read a file's bytes; the ending of its name distinguishes formats of text.
 
     Raises:
+        PicturesOnly: a picture, or scanned pages.
         Unreadable: empty, without text, damaged, password-protected, or of a kind that is not read.
     """
     if not data.strip():
@@ -186,7 +193,7 @@ def _kind(ending: str, head: bytes) -> str:
         return "html"
     if kind in ("text", "guessed") and _MAILBOX_START.match(head):
         return "mbox"
-    return "damaged" if kind == "pdf" or kind in _ZIPPED else kind
+    return "damaged" if kind in ("pdf", "picture", *_ZIPPED) else kind
 
 
 def _is_text(head: bytes) -> bool:
@@ -200,6 +207,8 @@ def _read(ending: str, data: bytes) -> _Content:
     kind = _kind(ending, data[:HEAD])
     if kind in ("pdf", "html"):
         return _read_pdf(data) if kind == "pdf" else _read_html(data)
+    if kind == "picture":
+        raise PicturesOnly("it is a picture")
     if kind == "zip":
         return _read_zipped(_KINDS.get(ending, "zip"), data)
     if reason := refusal(f"a{ending}", data[:HEAD]):
@@ -253,7 +262,7 @@ def _read_pdf(data: bytes) -> _Content:
     except (PyPdfError, *_PARSER_ERRORS) as error:
         raise UnreadableFile(f"it is a damaged pdf ({type(error).__name__})") from error
     if not sections:
-        raise UnreadableFile("it holds no text: scanned pages need text recognition first")
+        raise PicturesOnly("it holds scanned pages and no text")
     return _Content(title, sections, metadata=date)
 
 
