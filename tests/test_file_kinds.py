@@ -378,6 +378,25 @@ def test_text_is_read_under_any_name(name: str) -> None:
     assert "ERROR disk sda1 is full" in text_of(read_document(name, LOG.decode().encode("utf-16")))
 
 
+def test_the_entries_of_a_log_stay_apart() -> None:
+    trace = b"2026-03-05 10:00:03 ERROR failed\nTraceback:\n  at main\n"
+    assert text_of(read_document("a.log", LOG + trace)).split("\n") == [
+        "- 2026-03-05 10:00:01 ERROR disk sda1 is full",
+        "- 2026-03-05 10:00:02 INFO  retrying",
+        "- 2026-03-05 10:00:03 ERROR failed",
+        "  Traceback:",
+        "    at main",
+    ]
+
+
+@pytest.mark.parametrize("name", ["a.ipynb", "a.eml"])
+def test_deep_nesting_is_left_out_or_read(name: str) -> None:
+    parts = "".join(f"Content-Type: multipart/mixed; boundary=b{n}\n\n--b{n}\n" for n in range(5_000))
+    data = {"a.ipynb": b'{"cells": ' + b"[" * 100_000, "a.eml": b"Subject: deep\n" + parts.encode()}[name]
+    with pytest.raises(UnreadableFile, match=r"RecursionError|holds no text"):
+        read_document(name, data)
+
+
 @pytest.mark.parametrize(
     ("name", "data", "reason"),
     [

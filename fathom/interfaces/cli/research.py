@@ -160,14 +160,24 @@ def follow(
         if not quiet:
             line("")
     if quiet and not as_json:
-        if not report:
-            said = f"; what comes closest: fathom show {shown}" if result.unanswered else ""
-            typer.echo(f"fathom: {result.reason}{said}", err=True)
+        _warn(result, "" if report else shown)
     else:
         output(result, lambda result: show_summary(result, address, shown), as_json=as_json)
     if open_it:
         open_page(result)
     raise typer.Exit(result.status.exit_code)
+
+
+def _warn(result: RunResult, shown: str) -> None:
+    """Say on stderr what a reader of the answer must know: what was not read, and without a report, why there is none.
+
+    `shown` is what `fathom show` accepts for a run without a report.
+    """
+    for warning in result.warnings:
+        typer.echo(f"fathom: {one_line(warning)}", err=True)
+    if shown:
+        said = f"; what comes closest: fathom show {shown}" if result.unanswered else ""
+        typer.echo(f"fathom: {result.reason}{said}", err=True)
 
 
 def is_terminal(*, quiet: bool, as_json: bool) -> bool:

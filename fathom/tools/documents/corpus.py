@@ -163,10 +163,10 @@ def _synchronize(index: Index, files: Sequence[File], paths: Sequence[str]) -> N
     unique = [file for file in readable if first_with[digests[file.url] or file.url] == file.url]
 
     index.forget_unsettled()
+    known = index.keep({(file.url, digests[file.url]) for file in unique})
     for url, reason in reasons.items():
         if reason:
             index.skip(url, "", reason)
-    known = index.keep({(file.url, digests[file.url]) for file in unique})
     for file, read in read_files([file for file in unique if file.url not in known]):
         if isinstance(read, UnreadableFile):
             index.skip(file.url, "" if isinstance(read, Unfinished) else digests[file.url], str(read))

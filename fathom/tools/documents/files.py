@@ -12,7 +12,7 @@ from typing import NamedTuple
 from fathom.errors import InvalidInput
 from fathom.text.plain import clean_line
 
-KINDS = "text of any kind, md, rst, html, pdf, docx, xlsx, ods, csv, yaml, json, toml"
+KINDS = "any text, html, pdf, docx, xlsx, pptx, ods, epub, csv, eml, mbox, ipynb, vtt, srt, yaml, json, toml"
 
 
 class File(NamedTuple):

@@ -29,6 +29,7 @@ from fathom.tools.documents.header import (
     written,
 )
 from fathom.tools.documents.html import read_page
+from fathom.tools.documents.log import is_log, read_log
 from fathom.tools.documents.mail import ReadText, read_mail, read_mailbox
 from fathom.tools.documents.markdown import is_markdown, read_markdown
 from fathom.tools.documents.normal import DocumentSection, ReadDocument, underlined_sections
@@ -223,6 +224,8 @@ def _read(ending: str, data: bytes) -> _Content:
     header, text = split_header(text)
     if kind == "md" or (kind == "guessed" and is_markdown(text)):
         title, sections, date, matter = read_markdown(text)
+    elif kind in ("text", "guessed") and is_log(text):
+        title, sections, date, matter = "", read_log(text), "", dict[str, str]()
     else:
         title, date, matter = "", "", dict[str, str]()
         is_parsed = kind == "rst" or (kind == "guessed" and is_rest(text))

@@ -20,7 +20,7 @@ _R = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
 _FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"  # repeats the shape before it
 _RELATION = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 _TITLES = frozenset({"title", "ctrTitle"})
-_TEMPLATE_TITLE = "PowerPoint"  # "PowerPoint Presentation" and its translations
+_TEMPLATE = ("PowerPoint", "2013-01-27")  # "PowerPoint Presentation" and its translations; python-pptx's empty file
 _FURNITURE = frozenset({"dt", "ftr", "hdr", "sldNum", "sldImg"})  # on every slide
 
 
@@ -43,7 +43,8 @@ def read_pptx(data: bytes) -> ReadDocument:
                 outline.add(*(["Notes:", *texts] if texts else []))
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         title, date = core_properties(archive)
-    return ReadDocument("" if title.startswith(_TEMPLATE_TITLE) else title, outline.sections(), date)
+    title, date = ("" if value.startswith(_TEMPLATE) else value for value in (title, date))
+    return ReadDocument(title, outline.sections(), date)
 
 
 def _root(part: Any) -> Any:
