@@ -51,7 +51,7 @@ def read_mail(data: bytes, read_text: ReadText) -> ReadDocument:
 def read_mailbox(data: bytes, read_text: ReadText) -> ReadDocument:
     """Return the messages of a mailbox by thread, from the first to the last; dated by the last."""
     parts = [_ESCAPED.sub(rb"\1", part) for part in _BETWEEN.split(data) if part.strip()]
-    messages = [_message(part, read_text) for part in parts]
+    messages = [_message(part, read_text, below_subject=True) for part in parts]
     parents = {message.id: message.answers for message in messages if message.id}
 
     def first(message: _Message) -> str:
@@ -80,7 +80,7 @@ def read_mailbox(data: bytes, read_text: ReadText) -> ReadDocument:
     return ReadDocument("", sections, max(map(_day, messages), default=""), unread=_unread(others))
 
 
-def _message(data: bytes, read_text: ReadText) -> _Message:
+def _message(data: bytes, read_text: ReadText, *, below_subject: bool = False) -> _Message:
     # `message_from_bytes` is typed for the older policy.
     message: Any = message_from_bytes(data, policy=policy.default)
     fields = {name: line for name in FIELDS if (line := clean_line(str(message[name] or "")))}
@@ -98,7 +98,8 @@ def _message(data: bytes, read_text: ReadText) -> _Message:
     sent = getattr(message["Date"], "datetime", None)
     answers = _IDS.findall(f"{message['References'] or ''} {message['In-Reply-To'] or ''}")
     own = next(iter(_IDS.findall(str(message["Message-ID"] or ""))), "")
-    sections = [DocumentSection(joined([written(fields), *blocks])), *below]
+    shown = {name: value for name, value in fields.items() if not (below_subject and name == "Subject")}
+    sections = [DocumentSection(joined([written(shown), *blocks])), *below]
     return _Message(fields, sections, sent, own, answers, others)
 
 
