@@ -23,7 +23,7 @@ MAKEFLAGS += --no-print-directory
 
 help:
 	@echo 'make research Q="How does ...?"   research a question; prints the answer, and where the report is'
-	@echo '              DOCS=path           your own files instead of the embedded ones (txt md rst html pdf docx yaml json toml csv)'
+	@echo '              DOCS=path           your own files instead of the embedded ones (text, pdf, Office, mail, tables)'
 	@echo '              MODEL=provider/name a language model; without one the report is made of quotations'
 	@echo '              ARGS="--profile deep"   any other option of `fathom research --help`'
 	@echo 'make install                      only build .venv, for the commands in .venv/bin (fathom, prefect)'

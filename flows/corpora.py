@@ -15,12 +15,10 @@ from fathom.models import UnreadFile
 from fathom.storage.corpora import CorpusStore
 from fathom.storage.editions import Edition, Upload, folder_of
 from fathom.storage.store import ArtifactStore, json_bytes
-from fathom.tools.documents.corpus import FORMAT, UPLOADED, CorpusReading, UploadedCorpora, open_corpus, urls_of
+from fathom.tools.documents.corpus import UPLOADED, CorpusReading, UploadedCorpora, open_corpus, reader_version, urls_of
 from fathom.tools.documents.files import KINDS, File, find_files
 from fathom.tools.documents.pool import read_files
-from fathom.tools.documents.readers import UnreadableFile, refusal
-
-_HEAD = 4_096  # first bytes from which the kind of a file is detected
+from fathom.tools.documents.readers import HEAD, UnreadableFile, refusal
 
 
 @dataclass(frozen=True)
@@ -38,15 +36,15 @@ class LocalFile:
 
 
 def local_files(paths: Sequence[str]) -> list[LocalFile]:
-    """Return the files below some paths that can be read; each is named by its folder and its place in it.
+    """Return the files below some paths; each is named by its folder and its place in it.
 
     Raises:
-        InvalidInput: a path does not exist or is a file of a kind that is not read, or there is no file.
+        InvalidInput: a path does not exist, or there is no file.
     """
     files = [LocalFile(f.url.removeprefix("docs:"), f.path, f.size) for f in find_files(paths)]
     if not files:
         raise InvalidInput(
-            f"There is nothing to read in {', '.join(paths)}.", next_step=f"give files of these: {KINDS}"
+            f"There is nothing to read in {', '.join(paths)}.", next_step=f"give files of these kinds: {KINDS}"
         )
     return files
 
@@ -58,12 +56,12 @@ def sorted_out(uploads: Sequence[Upload]) -> tuple[list[Upload], list[UnreadFile
         InvalidInput: there is no file, or none that may be readable.
     """
     if not uploads:
-        raise InvalidInput("No file was given.", next_step=f"give files of these: {KINDS}")
-    reasons = {upload.name: refusal(upload.name, upload.read(_HEAD)) for upload in uploads}
+        raise InvalidInput("No file was given.", next_step=f"give files of these kinds: {KINDS}")
+    reasons = {upload.name: refusal(upload.name, upload.read(HEAD)) for upload in uploads}
     left_out = [UnreadFile(path=name, reason=reason) for name, reason in reasons.items() if reason]
     if len(left_out) == len(reasons):
         why = "; ".join(f"{file.path[:80]!r}: {file.reason}" for file in left_out[:3])
-        raise InvalidInput(f"None of the files can be read ({why}).", next_step=f"give files of these: {KINDS}")
+        raise InvalidInput(f"None of the files can be read ({why}).", next_step=f"give files of these kinds: {KINDS}")
     return [upload for upload in uploads if not reasons[upload.name]], left_out
 
 
@@ -73,7 +71,7 @@ async def examined(store: ArtifactStore, edition: Edition) -> CorpusReading | No
         reading = CorpusReading.model_validate_json(await store.read(_place(edition)))
     except (FileNotFoundError, ValidationError):
         return None
-    return reading if reading.reader == FORMAT else None
+    return reading if reading.reader == reader_version() else None
 
 
 async def examine(corpora: CorpusStore, edition: Edition) -> CorpusReading:
@@ -83,7 +81,7 @@ async def examine(corpora: CorpusStore, edition: Edition) -> CorpusReading:
         StoreError: a file is missing or damaged.
     """
     if not edition.files:
-        return CorpusReading(reader=FORMAT)
+        return CorpusReading(reader=reader_version())
     if known := await examined(corpora.store, edition):
         return known
     cache = Environment.read().cache
@@ -103,7 +101,7 @@ def _read(edition: Edition, files: Sequence[File], cache: Path) -> CorpusReading
     except InvalidInput:  # none can be read
         reasons = {file.url: str(read) for file, read in read_files(files) if isinstance(read, UnreadableFile)}
     unread = [UnreadFile(path=named[url], reason=reason) for url, reason in reasons.items()]
-    return CorpusReading(reader=FORMAT, documents=documents, words=words, unread=unread)
+    return CorpusReading(reader=reader_version(), documents=documents, words=words, unread=unread)
 
 
 def _place(edition: Edition) -> str:

@@ -104,7 +104,9 @@ async def save_explanation(engine: Engine, run: ResearchState) -> Unanswered:
     query = engine.start.question
     catalogue = await look_for_words(words_to_look_for(query), engine.tools.settings, _engine=engine)
     read = [text.source_text() for text in texts]
-    unanswered = await asyncio.to_thread(explain, query, run.all_calls, read, catalogue, engine.settings, cut=run.cut)
+    unanswered = await asyncio.to_thread(
+        explain, query, run.all_calls, read, catalogue, engine.settings, unread=run.unread, cut=run.cut
+    )
     await engine.run_folder.save_text(UNANSWERED, render_unanswered(query, unanswered))
     return unanswered
 

@@ -563,7 +563,7 @@ def test_cells_reach_over_rows_and_columns() -> None:
 
 
 def test_a_folder_is_searched_for_settings_and_data(tmp_path: Path) -> None:
-    for name in ("a.yaml", "b.json", "c.toml", "d.csv", "e.tsv", "f.yml", "g.lock"):
+    for name in ("a.yaml", "b.json", "c.toml", "d.csv", "e.tsv", "f.yml"):
         (tmp_path / name).write_text("x")
     assert [file.path.name for file in find_files([str(tmp_path)])] == [
         "a.yaml", "b.json", "c.toml", "d.csv", "e.tsv", "f.yml",

@@ -17,7 +17,7 @@ import pytest
 from fathom.models import Report, UnreadFile
 from fathom.tools.documents.readers import UnreadableFile
 from fathom.tools.documents.worker import MEMORY, PLAIN_BYTES, read_file
-from tests.conftest import ROOT, FathomCLI, base_env
+from tests.conftest import ROOT, FathomCLI, PrefectServer, base_env
 from tests.inprocess import research
 
 # The processes that read are children of this one, so their memory is not mixed with that of other children.
@@ -70,6 +70,10 @@ def test_a_bomb_costs_only_itself(tmp_path: Path) -> None:
     (tmp_path / "a elements.docx").write_bytes(word(paragraphs))
     (tmp_path / "b zeros.docx").write_bytes(small)
     (tmp_path / "c false.docx").write_bytes(with_false_size(small, 1_000))
+    members = {"[Content_Types].xml": b"<x/>", "xl/worksheets/sheet1.xml": zeros}
+    with zipfile.ZipFile(tmp_path / "c zeros.xlsx", "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
     (tmp_path / "d.html").write_text("<html><title>A page</title><p>Read after the bombs.</p></html>")
     (tmp_path / "e.docx").write_bytes(word(b"<w:p><w:r><w:t>Read too.</w:t></w:r></w:p>"))
     assert max(path.stat().st_size for path in tmp_path.iterdir()) < 2_000_000
@@ -87,6 +91,7 @@ def test_a_bomb_costs_only_itself(tmp_path: Path) -> None:
         f"{root}/a elements.docx": "Unfinished: reading it takes more than 576 MB of memory",
         f"{root}/b zeros.docx": "UnreadableFile: it unpacks to more than 200 MB",
         f"{root}/c false.docx": "UnreadableFile: it unpacks to more than 200 MB",
+        f"{root}/c zeros.xlsx": "UnreadableFile: it unpacks to more than 200 MB",
         f"{root}/d.html": "A page",
         f"{root}/e.docx": "e",
     }
@@ -152,3 +157,30 @@ async def test_files_that_were_not_read_are_in_the_report_and_in_its_replay(
     done = fathom_cli(["replay", result.run_id, "--artifacts", str(tmp_path / "store"), "--json"])
     assert done.returncode == 0, done.stderr
     assert {file["state"] for file in json.loads(done.stdout)} == {"same"}
+
+
+@pytest.mark.usefixtures("home")
+def test_a_file_that_may_hold_the_answer_is_named_also_when_nothing_else_is_printed(
+    tmp_path: Path, prefect_server: PrefectServer, fathom_cli: FathomCLI
+) -> None:
+    folder = tmp_path / "office"
+    folder.mkdir()
+    (folder / "tides.md").write_text("# Tides\n\nThe sea rises twice a day.\n")
+    (folder / "prices.xlsx").write_bytes(b"PK\x03\x04 cut off")
+    (folder / "call.mp3").write_bytes(bytes(range(256)))
+    question = [
+        "research",
+        "What is the price of the Hygro Pro?",
+        "--docs",
+        str(folder),
+        "--artifacts",
+        str(tmp_path / "s"),
+    ]
+    done = fathom_cli([*question, "-q"], prefect_server.env)
+    assert done.stdout == ""
+    assert "fathom: docs:office/call.mp3: it is not text\n" in done.stderr
+    assert "fathom: docs:office/prices.xlsx: it is a damaged xlsx" in done.stderr
+    [run_folder] = (tmp_path / "s" / "research_artifacts").iterdir()
+    unread = json.loads((run_folder / "result.json").read_text())["unanswered"]["unread"]
+    assert [file["path"] for file in unread] == ["docs:office/call.mp3", "docs:office/prices.xlsx"]
+    assert "Files of yours that were not read" in (run_folder / "unanswered.md").read_text()

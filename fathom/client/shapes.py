@@ -247,7 +247,7 @@ class CorpusLimits(Model):
     corpus_bytes: int
     corpus_files: int
     all_bytes: int
-    endings: list[str]  # extensions of the files that are read
+    endings: list[str]  # extensions of the files that are read; of others, text is read
 
 
 class CorpusList(Model):

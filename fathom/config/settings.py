@@ -103,7 +103,7 @@ class ResearchSettings(TemplatedSettings):
     ] = Field(
         default_factory=list,
         title="What to read: documents",
-        description="Files or folders to research (txt, md, rst, html, pdf, docx, yaml, json, toml, csv). If empty and "
+        description="Files or folders to research (text, PDF, Office, mail, tables and more). If empty and "
         "no web search is configured: the Python language reference.",
         examples=[["/data/notes", "/data/contract.pdf"]],
     )

@@ -62,6 +62,7 @@ class Unanswered(Model):
     searched: list[Searched]
     closest: list[NearPassage]
     absent: list[AbsentWord]
+    unread: list[UnreadFile] = []  # files of the user that may hold the answer
     asked_in: str = ""  # a language tag
     written_in: str = ""
     next_steps: list[str]

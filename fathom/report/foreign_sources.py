@@ -83,7 +83,7 @@ def in_folder(folder: Path, wanted: Sequence[NumberedSource], report: bytes = b"
         )
     files = [file for file in find_files([str(folder)]) if not report or not _is_copy(file.path, report)]
     if not files:
-        raise InvalidInput(f"{folder} contains no readable file.", next_step=f"give files of these: {KINDS}")
+        raise InvalidInput(f"{folder} contains no readable file.", next_step=f"give files of these kinds: {KINDS}")
     found = Looked([], {}, {}, [], {})
     for file, read in sorted(read_files(files), key=lambda pair: pair[0].url):
         name = file.path.relative_to(folder.expanduser().absolute()).as_posix()

@@ -24,7 +24,9 @@ from fathom.models import (
     Searched,
     SourceText,
     Unanswered,
+    UnreadFile,
 )
+from fathom.report.chapters import unread_lines
 from fathom.report.own_words import QUESTION
 from fathom.report.quotations import escaped, escaped_quotation
 from fathom.retrieval.expansion import meant_by
@@ -53,6 +55,7 @@ def explain(
     catalogue: Catalogue,
     settings: ResolvedSettings,
     *,
+    unread: Sequence[UnreadFile] = (),
     cut: bool = False,
 ) -> Unanswered:
     """Explain why a question has no answer.
@@ -63,6 +66,7 @@ def explain(
         texts: what they read.
         catalogue: what the tools can find; asked about `words_to_look_for`.
         settings: the run's settings.
+        unread: the files of the user that were not read.
         cut: the budget ended the research.
     """
     known = [holdings.language for holdings in catalogue.holdings if holdings.language]
@@ -78,6 +82,7 @@ def explain(
         searched=searched,
         closest=_closest(_corrected(question, absent), texts),
         absent=absent,
+        unread=list(unread),
         asked_in=asked_in if foreign else "",
         written_in=written_in if foreign else "",
         next_steps=list(_next_steps(absent, written_in if foreign else "", searched, settings, cut=cut)),
@@ -190,6 +195,8 @@ def parts_of(unanswered: Unanswered) -> Iterator[ExplanationPart]:
         yield ExplanationPart("What comes closest", [], unanswered.closest)
     else:
         yield ExplanationPart("What comes closest", ["Nothing that was read comes close to the question."])
+    if unanswered.unread:
+        yield ExplanationPart("Files of yours that were not read, or only in part", unread_lines(unanswered.unread))
     if unanswered.absent:
         words = sorted(unanswered.absent, key=lambda word: not word.nearby)
         more = [f"and {counted(len(words) - MOST_WORDS, 'more word')}"] if len(words) > MOST_WORDS else []

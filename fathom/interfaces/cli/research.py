@@ -169,9 +169,20 @@ def _show_result(result: RunResult, report: Report | None, address: str, *, quie
         show_answer(report)
         if not quiet:
             line("")
-    if as_json or not quiet:
+    if quiet and not as_json:
+        _warn(result, "" if report else shown)
+    else:
         output(result, lambda result: show_summary(result, address, shown), as_json=as_json)
-    elif not report:
+
+
+def _warn(result: RunResult, shown: str) -> None:
+    """Say on stderr what a reader of the answer must know: what was not read, and without a report, why there is none.
+
+    `shown` is what `fathom show` accepts for a run without a report.
+    """
+    for warning in result.warnings:
+        typer.echo(f"fathom: {one_line(warning)}", err=True)
+    if shown:
         said = f"; what comes closest: fathom show {shown}" if result.unanswered else ""
         typer.echo(f"fathom: {result.reason}{said}", err=True)
 

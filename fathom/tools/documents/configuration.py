@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from fathom.text.plain import clean_line
@@ -18,6 +20,9 @@ ENDINGS = frozenset({".yaml", ".yml", ".json", ".toml", ".csv", ".tsv"})
 MAX_DEPTH = 100
 MAX_GROWTH = 20  # maximum expansion of a file's lines: aliases can turn a short YAML file into billions of characters
 MAX_NODES = 2_000_000  # values, lists and mappings of one file, each counted where it appears
+DELIMITERS = "\t;|,"  # the first of equally good ones: a comma is in texts and decimal numbers, too
+SAMPLE = 50  # first lines that show the delimiter
+_NAMED_DELIMITER = re.compile(r"sep=(.)\n", re.IGNORECASE)  # as Excel writes and reads it
 LISTED = 200  # characters of a list of plain values that stand on one line
 
 
@@ -32,7 +37,7 @@ def read_configuration(ending: str, text: str) -> str:
     """Return the content of a file in the normal form; a file that cannot be parsed stays as it is."""
     try:
         if ending in (".csv", ".tsv"):
-            return _table(text, "\t" if ending == ".tsv" else "")
+            return _table(text)
         return _lines(_documents(ending, text), MAX_GROWTH * len(text) + 10_000) or text
     except _ERRORS:
         return text
@@ -177,10 +182,19 @@ def _text(value: Any) -> str:
     return str(value)
 
 
-def _table(text: str, delimiter: str) -> str:
-    """Return a table; the delimiter is the one that the first line has most often."""
-    first = text.lstrip().split("\n", 1)[0]
-    delimiter = delimiter or max(",;\t|", key=first.count)
-    if delimiter not in first:
+def _table(text: str) -> str:
+    """Return a table; its delimiter is the one that divides most of the first lines into as many cells."""
+    named = _NAMED_DELIMITER.match(text)
+    text = text[named.end() :] if named else text
+    lines = [line for line in text.lstrip("\n").split("\n", SAMPLE)[:SAMPLE] if line.strip()]
+    delimiter = named[1] if named else max(DELIMITERS, key=lambda one: _evenness(lines, one))
+    if not any(delimiter in line for line in lines):
         raise _Unfit("no columns")
-    return table(list(csv.reader(text.splitlines(keepends=True), delimiter=delimiter)))
+    return table(list(csv.reader(text.splitlines(keepends=True), delimiter=delimiter, skipinitialspace=True)))
+
+
+def _evenness(lines: Sequence[str], delimiter: str) -> tuple[int, int]:
+    """Return how many lines have the most frequent number of cells above one, and that number."""
+    widths = Counter(len(row) for row in csv.reader(lines, delimiter=delimiter, skipinitialspace=True) if len(row) > 1)
+    width, times = max(widths.items(), key=lambda counted: (counted[1], counted[0]), default=(0, 0))
+    return times, width

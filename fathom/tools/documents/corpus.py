@@ -39,29 +39,36 @@ from fathom.tools.documents.files import KINDS, File, digest, find_files, portab
 from fathom.tools.documents.index import Index, StoredFile
 from fathom.tools.documents.normal import DocumentSection, ReadDocument, underlined_sections
 from fathom.tools.documents.pool import read_files
-from fathom.tools.documents.readers import ENDINGS, UnreadableFile
+from fathom.tools.documents.readers import ENDINGS, UnreadableFile, is_quick, refused
+from fathom.tools.documents.recognition import can_recognise
 from fathom.tools.documents.worker import Unfinished
 
 KEPT_INDEXES = 8
 UPLOADED = "corpus:"
-FORMAT = "9"  # increases when readers, layout or index treat the same files differently
+_FORMAT = "10"  # increases when readers, layout or index treat the same files differently
 _opening = threading.Lock()
+
+
+def reader_version() -> str:
+    """Return the version of the readers; with the commands that recognise text, they read more."""
+    return _FORMAT + ("+recognition" if can_recognise() else "")
 
 
 def check_documents(paths: Sequence[str], embed_model: str | None = None) -> None:
     """Check that there is something to read, and a library for the model; no paths mean the built-in corpus.
 
     Raises:
-        InvalidInput: a path does not exist or is a file of another kind, no file below the paths can be read, or the
-            `embed` extra is not installed.
+        InvalidInput: a path does not exist, no file below the paths can be read, or the `embed` extra is not
+            installed.
     """
     if embed_model:
         check_installed()
     if not paths:
         return
-    reasons: dict[str, str] = {}
-    for file in list(find_files(paths)):  # all paths are looked at, though one file is enough
-        for _, read in read_files([file]):
+    files = list(find_files(paths))  # all paths are looked at, though one file is enough
+    reasons = {file.url: refused(file.path) for file in files}
+    for file in sorted(files, key=lambda file: not is_quick(file.path)):
+        for _, read in read_files([file] if not reasons[file.url] else []):
             if not isinstance(read, UnreadableFile):
                 return
             reasons[file.url] = str(read)
@@ -94,7 +101,9 @@ def _opened(files: tuple[File, ...], paths: tuple[str, ...], cache: Path) -> Ind
 
 
 def _cached(files: tuple[File, ...], paths: tuple[str, ...], folder: Path) -> Index:
-    roots = "\0".join([FORMAT, *(p if p.startswith(UPLOADED) else str(Path(p).expanduser().resolve()) for p in paths)])
+    roots = "\0".join(
+        [reader_version(), *(p if p.startswith(UPLOADED) else str(Path(p).expanduser().resolve()) for p in paths)]
+    )
     place = folder / f"{hashlib.sha256(os.fsencode(roots)).hexdigest()[:32]}.sqlite"
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -147,12 +156,17 @@ def _prune(folder: Path) -> None:
 def _synchronize(index: Index, files: Sequence[File], paths: Sequence[str]) -> None:
     """Make an index hold these files: unchanged ones stay, others are read, the rest is removed."""
     stored = {file.url: file for file in index.files()}
-    digests = {file.url: _digest(file, stored.get(file.url)) for file in files}
+    reasons = {file.url: refused(file.path, file.name) for file in files}
+    digests = {file.url: "" if reasons[file.url] else _digest(file, stored.get(file.url)) for file in files}
     first_with = {of_bytes or url: url for url, of_bytes in reversed(digests.items())}
-    unique = [file for file in files if first_with[digests[file.url] or file.url] == file.url]
+    readable = [file for file in files if not reasons[file.url]]
+    unique = [file for file in readable if first_with[digests[file.url] or file.url] == file.url]
 
     index.forget_unsettled()
     known = index.keep({(file.url, digests[file.url]) for file in unique})
+    for url, reason in reasons.items():
+        if reason:
+            index.skip(url, "", reason)
     for file, read in read_files([file for file in unique if file.url not in known]):
         if isinstance(read, UnreadableFile):
             index.skip(file.url, "" if isinstance(read, Unfinished) else digests[file.url], str(read))
@@ -179,8 +193,10 @@ def _digest(file: File, stored: StoredFile | None) -> str:
 
 
 def _nothing_to_read(paths: Sequence[str], reasons: dict[str, str]) -> InvalidInput:
-    why = "; ".join(f"{name}: {reason}" for name, reason in list(reasons.items())[:3]) or f"no {KINDS} file"
-    return InvalidInput(f"Nothing to read in {', '.join(paths)} ({why}).", next_step="give other files or folders")
+    why = "; ".join(f"{name}: {reason}" for name, reason in list(reasons.items())[:3]) or "no file"
+    return InvalidInput(
+        f"Nothing to read in {', '.join(paths)} ({why}).", next_step=f"give files of these kinds: {KINDS}"
+    )
 
 
 FOLDER = "corpora"

@@ -10,7 +10,16 @@ from itertools import takewhile
 from typing import Any
 
 from fathom.text.plain import clean_line
-from fathom.tools.documents.normal import DocumentSection, Outline, SpanningCell, fence, inline_code, spread, table
+from fathom.tools.documents.normal import (
+    DocumentSection,
+    Outline,
+    ReadDocument,
+    SpanningCell,
+    fence,
+    inline_code,
+    spread,
+    table,
+)
 
 _HEADING = re.compile(r"heading (\d)", re.I)
 _LIST = re.compile(r"list (bullet|number|continue)(?: (\d))?\Z", re.I)
@@ -22,8 +31,8 @@ _HIDDEN = frozenset((f"{_W}txbxContent", f"{_W}del", _FALLBACK))
 _TEMPLATE_DATE = "2013-12-23"  # default values of python-docx's empty document
 
 
-def read_docx(data: bytes) -> tuple[str, list[DocumentSection], str]:
-    """Return a document's title, its sections, and when it was last changed, as `YYYY-MM-DD`.
+def read_docx(data: bytes) -> ReadDocument:
+    """Return a document with the day on which it was last changed.
 
     Raises:
         docx.opc.exceptions.OpcError: it is damaged; parsers raise other errors, too.
@@ -34,7 +43,7 @@ def read_docx(data: bytes) -> tuple[str, list[DocumentSection], str]:
     modified = document.core_properties.modified
     date = f"{modified:%Y-%m-%d}" if modified else ""
     title, sections = _Reader(document).content()
-    return title, sections, "" if date == _TEMPLATE_DATE else date
+    return ReadDocument(title, sections, "" if date == _TEMPLATE_DATE else date)
 
 
 class _Reader:

@@ -11,9 +11,8 @@ from typing import NamedTuple
 
 from fathom.errors import InvalidInput
 from fathom.text.plain import clean_line
-from fathom.tools.documents.readers import ENDINGS
 
-KINDS = "txt, md, rst, html, pdf, docx, yaml, json, toml, csv, tsv"
+KINDS = "any text, html, pdf, docx, xlsx, pptx, ods, epub, csv, eml, mbox, ipynb, vtt, srt, yaml, json, toml"
 
 
 class File(NamedTuple):
@@ -33,10 +32,10 @@ class File(NamedTuple):
 def find_files(paths: Sequence[str]) -> Iterator[File]:
     """Yield the files below the paths in a fixed order, each once.
 
-    In folders, files with other extensions and hidden files and folders are skipped.
+    In folders, hidden files and folders are skipped. Whether a file can be read is seen when it is read.
 
     Raises:
-        InvalidInput: a path does not exist, or is a file with another extension.
+        InvalidInput: a path does not exist.
     """
     seen: set[Path] = set()
     names: set[str] = set()
@@ -44,8 +43,6 @@ def find_files(paths: Sequence[str]) -> Iterator[File]:
         root = Path(path).expanduser()
         if not root.exists():
             raise InvalidInput(f"The file or folder {path!r} does not exist.", next_step="check the path")
-        if root.is_file() and root.suffix.lower() not in ENDINGS:
-            raise InvalidInput(f"{path!r} is not a supported kind of file.", next_step=f"give files of these: {KINDS}")
         name = unused(portable(root.resolve().name), names)
         for file in [root] if root.is_file() else _walk(root):
             if not file.is_file() or (resolved := file.resolve()) in seen:
@@ -71,7 +68,7 @@ def _walk(root: Path) -> Iterator[Path]:
     for folder, folders, files in os.walk(root):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(files):
-            if not name.startswith(".") and Path(name).suffix.lower() in ENDINGS:
+            if not name.startswith("."):
                 yield Path(folder, name)
 
 

@@ -332,8 +332,8 @@ def lay_out(document: ReadDocument) -> LaidOut:
             announcing = ""
         parts.append(part)
         offset += len(part) + 2
-    title = document.title
-    return LaidOut(title, _joined_terms(title), "\n\n".join(parts), spans, document.date, document.fields)
+    title, text = document.title, "\n\n".join(parts)
+    return LaidOut(title, _joined_terms(title), text, spans, document.date, document.fields, document.unread)
 
 
 def _joined_terms(text: str) -> str:

@@ -14,12 +14,14 @@ from pathlib import Path
 
 import fathom
 from fathom.telemetry.progress import Event, publish
+from fathom.tools.documents import recognition
 from fathom.tools.documents.files import File
 from fathom.tools.documents.index import LaidOut
 from fathom.tools.documents.readers import UnreadableFile, is_quick
-from fathom.tools.documents.worker import Unfinished, decode_answer, encode_request, read_file
+from fathom.tools.documents.worker import RECOGNISING, Unfinished, decode_answer, encode_request, read_file
 
 SECONDS = 60.0  # seconds for one file, and one more for each megabyte
+RECOGNITION_SECONDS = recognition.SECONDS + 3 * recognition.PAGE_SECONDS  # more than the process itself allows
 PLAIN_BYTES = 2_000_000  # of plain text are read sooner than a process starts
 FOREIGN = 10  # how much longer other formats take than plain text
 MAX_WORKERS = 8
@@ -124,20 +126,24 @@ def _ask(process: subprocess.Popen[str], request: str, seconds: float) -> LaidOu
         late.set()
         process.kill()
 
-    timer = threading.Timer(seconds, give_up)
-    timer.start()
     answer = ""
-    try:
-        process.stdin.write(request)
-        process.stdin.flush()
-        answer = process.stdout.readline()
-    except BrokenPipeError:
-        pass
-    finally:
-        timer.cancel()
-        timer.join()
+    for limit in (seconds, RECOGNITION_SECONDS):
+        timer = threading.Timer(limit, give_up)
+        timer.start()
+        try:
+            if not answer:
+                process.stdin.write(request)
+                process.stdin.flush()
+            answer = process.stdout.readline()
+        except BrokenPipeError:
+            pass
+        finally:
+            timer.cancel()
+            timer.join()
+        if answer != RECOGNISING:
+            break
     if late.is_set():
-        raise Unfinished(f"it takes longer than {seconds:.0f} s to read")
+        raise Unfinished(f"it takes longer than {limit:.0f} s to read")
     if not answer.endswith("\n"):
         raise Unfinished("reading it crashed")
     return decode_answer(answer)

@@ -1,21 +1,23 @@
 """Reading a file: whatever its format, it becomes a title and sections of Markdown in one normal form.
 
-If bytes and extension disagree, the bytes decide: a PDF named `.txt` is read as a PDF. docs/documents.md describes the
-form; each format has its own module, and this one words the failures of all.
+If bytes and extension disagree, the bytes decide: a PDF named `.txt` is read as a PDF, and a text with an unknown
+extension, or without any, as a text. docs/documents.md describes the form; each format has its own module, and this one
+words the failures of all.
 """
 
 from __future__ import annotations
 
-import io
 import re
 import struct
 import zipfile
 import zlib
+from collections.abc import Callable, Mapping
 from pathlib import Path, PurePath
 from typing import NamedTuple
 
 from fathom.text.plain import clean_text
 from fathom.tools.documents import configuration
+from fathom.tools.documents.book import read_epub
 from fathom.tools.documents.docx import read_docx
 from fathom.tools.documents.header import (
     document_date,
@@ -27,31 +29,77 @@ from fathom.tools.documents.header import (
     written,
 )
 from fathom.tools.documents.html import read_page
+from fathom.tools.documents.log import is_log, read_log
+from fathom.tools.documents.mail import ReadText, read_mail, read_mailbox
 from fathom.tools.documents.markdown import is_markdown, read_markdown
 from fathom.tools.documents.normal import DocumentSection, ReadDocument, underlined_sections
+from fathom.tools.documents.notebook import read_notebook
 from fathom.tools.documents.pdf import read_pdf
 from fathom.tools.documents.restructured import is_rest, rest_sections
+from fathom.tools.documents.slides import read_pptx
+from fathom.tools.documents.spreadsheet import read_ods, read_xlsx
+from fathom.tools.documents.transcript import read_transcript
+from fathom.tools.documents.zipped import MAX_UNPACKED, kind_of_zip, unpacks
 
-_PLAIN_ENDINGS = (".txt", ".text")
-_MARKDOWN_ENDINGS = (".md", ".markdown")
-_HTML_ENDINGS = (".html", ".htm", ".xhtml")
+_KINDS = {
+    **dict.fromkeys((".txt", ".text", ""), "guessed"),
+    **dict.fromkeys((".md", ".markdown"), "md"),
+    **dict.fromkeys((".html", ".htm", ".xhtml"), "html"),
+    **dict.fromkeys(configuration.ENDINGS, "data"),
+    ".rst": "rst",
+    ".log": "text",
+    ".pdf": "pdf",
+    ".docx": "docx",
+    ".xlsx": "xlsx",
+    ".xlsm": "xlsx",
+    ".ods": "ods",
+    ".pptx": "pptx",
+    ".epub": "epub",
+    **dict.fromkeys((".png", ".jpg", ".jpeg", ".gif", ".tif", ".tiff"), "picture"),
+    ".eml": "eml",
+    ".mbox": "mbox",
+    ".ipynb": "ipynb",
+    ".vtt": "vtt",
+    ".srt": "srt",
+}
+"""The kind of a file by its ending, unless its bytes show another; with any other ending it is plain text."""
+ENDINGS = frozenset(filter(None, _KINDS))
+_ZIPPED: Mapping[str, Callable[[bytes], ReadDocument]] = {
+    "docx": read_docx,
+    "xlsx": read_xlsx,
+    "ods": read_ods,
+    "pptx": read_pptx,
+    "epub": read_epub,
+}
+_MAIL: Mapping[str, Callable[[bytes, ReadText], ReadDocument]] = {"eml": read_mail, "mbox": read_mailbox}
+_PARSED: Mapping[str, Callable[[str], ReadDocument]] = {
+    "ipynb": read_notebook,
+    "vtt": read_transcript,
+    "srt": read_transcript,
+}
+_TEXTUAL = frozenset({"text", "guessed", "md", "rst", "data", *_MAIL, *_PARSED})
 _PARSED_ENDINGS = (".rst", ".yaml", ".yml")
-ENDINGS = (
-    frozenset({".rst", ".pdf", ".docx", *_PLAIN_ENDINGS, *_MARKDOWN_ENDINGS, *_HTML_ENDINGS}) | configuration.ENDINGS
-)
+HEAD = 4_096  # first bytes of a file, which show its kind
 _HTML_START = re.compile(
     rb"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)?<(?:!doctype\s+html|html|head|body)\b", re.I | re.S
 )
-_ZIP = b"PK\x03\x04"
-_OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # Office's wrapper of encrypted files, and its formats before 2007
+_MAILBOX_START = re.compile(rb"From \S[^\n]*\d\d:\d\d[^\n]*\n[A-Za-z-]+:")  # mail programs name it as they like
+_STARTS = {
+    b"PK\x03\x04": "zip",
+    b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1": "ole",  # Office's wrapper of encrypted files, and its formats before 2007
+    **dict.fromkeys((b"\x89PNG\r\n", b"\xff\xd8\xff", b"GIF8", b"II*\0", b"MM\0*"), "picture"),
+    **dict.fromkeys((b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"7z\xbc\xaf", b"Rar!", b"(\xb5/\xfd"), "archive"),
+}
+_WIDE = (b"\xff\xfe", b"\xfe\xff")  # marks of UTF-16, whose texts have zeros
+_NEVER_TEXT = bytes({*range(32)} - {*b"\b\t\n\v\f\r\x1b"})
+_ARCHIVE = "it is an archive: unpack it, and give the files in it"
+_OLD = "it is password-protected, or in a format of Office before 2007: save it without a password in a newer one"
 # What parsers raise for a damaged file; lxml's error is a SyntaxError.
 _PARSER_ERRORS = (
-    ArithmeticError, AssertionError, AttributeError, LookupError, OSError, RuntimeError, SyntaxError, TypeError,
-    ValueError, struct.error, zlib.error,
+    ArithmeticError, AssertionError, AttributeError, EOFError, LookupError, OSError, RuntimeError, SyntaxError,
+    TypeError, ValueError, struct.error, zlib.error,
 )  # fmt: skip
 _XML_NO_MEMORY = 2  # `code` of lxml's error; XML_ERR_NO_MEMORY in libxml2
-MAX_UNPACKED = 200_000_000
-"""Bytes that a docx may unpack to. Its pictures count; one with 22 MB of text unpacks to 27 MB."""
 
 
 class _Content(NamedTuple):
@@ -60,27 +108,33 @@ class _Content(NamedTuple):
     stated: str = ""  # date that the author states
     metadata: str = ""  # date that a program wrote
     fields: dict[str, str] = {}  # fields of the header that the reader took off the text, or of its front matter
+    unread: str = ""  # what of the file was not read, and why
 
 
 class UnreadableFile(Exception):
     """A file without readable text; the message says why."""
 
 
+class PicturesOnly(UnreadableFile):
+    """A picture, or a PDF of scanned pages: its text must be recognised."""
+
+
 def read_document(name: str, data: bytes) -> ReadDocument:
-    """Read a file's bytes; the ending of its name distinguishes plain-text formats.
+    """Read a file's bytes; the ending of its name distinguishes formats of text.
 
     Raises:
-        Unreadable: empty, without text, damaged, password-protected, or none of the known formats.
+        PicturesOnly: a picture, or scanned pages.
+        Unreadable: empty, without text, damaged, password-protected, or of a kind that is not read.
     """
     if not data.strip():
         raise UnreadableFile("it is empty")
-    named, sections, stated, metadata, fields = _read(PurePath(name).suffix.lower(), data)
+    named, sections, stated, metadata, fields, unread = _read(PurePath(name).suffix.lower(), data)
     if not any(c.isalnum() for section in sections for c in section.text + section.heading):
         raise UnreadableFile("it holds no text")
     date = stated or document_date(name, named, sections) or metadata
     fields = {**fields, **{name: value for name, value in stated_fields(sections).items() if name not in fields}}
     title = title_of(named, fields, sections, name)
-    return ReadDocument(title, sections, date, shown_fields(fields, title))
+    return ReadDocument(title, sections, date, shown_fields(fields, title), unread)
 
 
 def refusal(name: str, head: bytes) -> str:
@@ -88,30 +142,36 @@ def refusal(name: str, head: bytes) -> str:
     ending = PurePath(name).suffix.lower()
     if not head.strip():
         return "it is empty"
-    if head.startswith(_ZIP) and ending != ".docx":
-        return "it is an archive: unpack it, and give the files in it"
-    if ending not in ENDINGS:
-        return "it is not of a kind that is read"
-    if head.lstrip()[:5] == b"%PDF-" or head.startswith((_OLE, _ZIP)):
-        return ""
-    if ending in (".pdf", ".docx") and not _HTML_START.match(head[:2000]):
+    kind = _kind(ending, head)
+    if kind == "archive" or (kind == "zip" and _KINDS.get(ending) not in _ZIPPED):
+        return _ARCHIVE
+    if kind == "ole":
+        return _OLD
+    if kind == "damaged":
         return f"it is damaged, or not a {ending[1:]} file"
-    return "it is not text" if b"\0" in head and not head.startswith((b"\xff\xfe", b"\xfe\xff")) else ""
+    return "it is not text" if kind in _TEXTUAL and not _is_text(head) else ""
+
+
+def refused(path: Path, name: str = "") -> str:
+    """Return why a file is not worth opening as a whole, as `refusal` says it; empty if only reading it shows that."""
+    head = _head(path, HEAD)
+    return refusal(name or path.name, head) if head else ""
 
 
 def is_plain(path: Path) -> bool:
     """Return whether a file is plain text, or cannot be opened."""
-    head = _head(path, 2_000)
-    foreign = head.lstrip()[:5] == b"%PDF-" or head.startswith((_OLE, _ZIP)) or _HTML_START.match(head)
-    return not foreign and (not head or path.suffix.lower() not in _HTML_ENDINGS)
+    head = _head(path, HEAD)
+    return not head or _kind(path.suffix.lower(), head) in _TEXTUAL
 
 
 def is_quick(path: Path) -> bool:
     """Return whether a file is plain text that no parser of a grammar reads."""
     ending = path.suffix.lower()
-    if ending in _PARSED_ENDINGS or not is_plain(path):
+    head = _head(path, HEAD)
+    kind = _kind(ending, head)
+    if ending in _PARSED_ENDINGS or kind in (*_MAIL, *_PARSED) or not is_plain(path):
         return False
-    return ending not in _PLAIN_ENDINGS or not is_rest(_head(path, 200_000).decode("utf-8", "replace"))
+    return kind != "guessed" or not is_rest(_head(path, 200_000).decode("utf-8", "replace"))
 
 
 def _head(path: Path, size: int) -> bytes:
@@ -123,26 +183,52 @@ def _head(path: Path, size: int) -> bytes:
         return b""
 
 
+def _kind(ending: str, head: bytes) -> str:
+    """Return the kind of a file by its first bytes and, where these leave it open, by its ending."""
+    if head.lstrip()[:5] == b"%PDF-":
+        return "pdf"
+    if start := next((start for start in _STARTS if head.startswith(start)), None):
+        return _STARTS[start]
+    kind = _KINDS.get(ending, "text")
+    if kind == "html" or _HTML_START.match(head):
+        return "html"
+    if kind in ("text", "guessed") and _MAILBOX_START.match(head):
+        return "mbox"
+    return "damaged" if kind in ("pdf", "picture", *_ZIPPED) else kind
+
+
+def _is_text(head: bytes) -> bool:
+    """Return whether bytes are text: at most one of a hundred is a control character that no text has."""
+    return head.startswith(_WIDE) or (
+        b"\0" not in head and 100 * (len(head) - len(head.translate(None, _NEVER_TEXT))) <= len(head)
+    )
+
+
 def _read(ending: str, data: bytes) -> _Content:
-    if data.lstrip()[:5] == b"%PDF-":
-        return _read_pdf(data)
-    if data.startswith(_OLE):
-        raise UnreadableFile("it is password-protected, or in a format older than docx")
-    if data.startswith(_ZIP):
-        return _read_docx(data)
-    if ending in _HTML_ENDINGS or _HTML_START.match(data[:2000]):
-        return _read_html(data)
-    if ending in (".pdf", ".docx"):
-        raise UnreadableFile(f"it is damaged, or not a {ending[1:]} file")
+    kind = _kind(ending, data[:HEAD])
+    if kind in ("pdf", "html"):
+        return _read_pdf(data) if kind == "pdf" else _read_html(data)
+    if kind == "picture":
+        raise PicturesOnly("it is a picture")
+    if kind == "zip":
+        return _read_zipped(_KINDS.get(ending, "zip"), data)
+    if reason := refusal(f"a{ending}", data[:HEAD]):
+        raise UnreadableFile(reason)
+    if kind in _MAIL:
+        return _parsed(kind, lambda: _MAIL[kind](data, _attached))
     text = clean_text(_decode(data))
-    if ending in configuration.ENDINGS:
+    if kind in _PARSED:
+        return _parsed(kind, lambda: _PARSED[kind](text))
+    if kind == "data":
         return _Content("", [DocumentSection(configuration.read_configuration(ending, text))])
     header, text = split_header(text)
-    if ending in _MARKDOWN_ENDINGS or (ending in _PLAIN_ENDINGS and is_markdown(text)):
+    if kind == "md" or (kind == "guessed" and is_markdown(text)):
         title, sections, date, matter = read_markdown(text)
+    elif kind in ("text", "guessed") and is_log(text):
+        title, sections, date, matter = "", read_log(text), "", dict[str, str]()
     else:
         title, date, matter = "", "", dict[str, str]()
-        is_parsed = ending == ".rst" or is_rest(text)
+        is_parsed = kind == "rst" or (kind == "guessed" and is_rest(text))
         sections = rest_sections(text) if is_parsed else underlined_sections(text)
     above = [DocumentSection(written(header))] if header else []
     return _Content(title, [*above, *sections], date, fields={**matter, **header})
@@ -179,31 +265,39 @@ def _read_pdf(data: bytes) -> _Content:
     except (PyPdfError, *_PARSER_ERRORS) as error:
         raise UnreadableFile(f"it is a damaged pdf ({type(error).__name__})") from error
     if not sections:
-        raise UnreadableFile("it holds no text: scanned pages need text recognition first")
+        raise PicturesOnly("it holds scanned pages and no text")
     return _Content(title, sections, metadata=date)
 
 
-def _read_docx(data: bytes) -> _Content:
+def _parsed(kind: str, parse: Callable[[], ReadDocument]) -> _Content:
+    try:
+        read = parse()
+    except _PARSER_ERRORS as error:
+        raise UnreadableFile(f"it is a damaged {kind}, or not a {kind} file ({type(error).__name__})") from error
+    return _Content(read.title, read.sections, read.date, fields=read.fields, unread=read.unread)
+
+
+def _attached(name: str, data: bytes) -> list[DocumentSection] | None:
+    """Return the sections of a mail's attachment; None if it is no text, or a mail."""
+    ending = PurePath(name).suffix.lower()
+    if refusal(name, data[:HEAD]) or _kind(ending, data[:HEAD]) not in _TEXTUAL.difference(_MAIL):
+        return None
+    return _read(ending, data).sections
+
+
+def _read_zipped(kind: str, data: bytes) -> _Content:
+    """Read a zip; `kind` is the kind that it is expected to be."""
     from docx.opc.exceptions import OpcError
 
     try:
-        _check_unpacked(data)
-        title, sections, date = read_docx(data)
+        if not unpacks(data):
+            raise UnreadableFile(f"it unpacks to more than {MAX_UNPACKED // 1_000_000} MB")
+        kind = kind_of_zip(data)
+        if kind not in _ZIPPED:
+            raise UnreadableFile(_ARCHIVE)
+        read = _ZIPPED[kind](data)
     except (OpcError, zipfile.BadZipFile, *_PARSER_ERRORS) as error:
         if getattr(error, "code", None) == _XML_NO_MEMORY:
             raise MemoryError from error
-        raise UnreadableFile(f"it is a damaged docx, or not a docx file ({type(error).__name__})") from error
-    return _Content(title, sections, metadata=date)
-
-
-def _check_unpacked(data: bytes) -> None:
-    """Unpack a zip without keeping anything, because the sizes that it declares may be false."""
-    left = MAX_UNPACKED
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        for member in archive.infolist():
-            member.file_size = MAX_UNPACKED + 1  # where zipfile would stop; an honest member ends before
-            with archive.open(member) as stream:
-                while chunk := stream.read(1 << 20):
-                    left -= len(chunk)
-                    if left < 0:
-                        raise UnreadableFile(f"it unpacks to more than {MAX_UNPACKED // 1_000_000} MB")
+        raise UnreadableFile(f"it is a damaged {kind}, or not a {kind} file ({type(error).__name__})") from error
+    return _Content(read.title, read.sections, metadata=read.date, fields=read.fields, unread=read.unread)

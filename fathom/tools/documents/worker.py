@@ -10,13 +10,15 @@ import base64
 import json
 import math
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 from fathom.tools.documents.files import portable
 from fathom.tools.documents.header import readable
 from fathom.tools.documents.index import LaidOut, StoredSpan, lay_out
-from fathom.tools.documents.readers import UnreadableFile, is_plain, read_document
+from fathom.tools.documents.readers import HEAD, PicturesOnly, UnreadableFile, is_plain, read_document
+from fathom.tools.documents.recognition import recognise
 
 MEGABYTE = 1_000_000
 MAX_BYTES = 100 * MEGABYTE  # of a file that is not plain text
@@ -26,15 +28,18 @@ MEMORY = 576 << 20
 76 MB took 227 MB, a docx of 13 MB with 22 MB of text 191 MB, a page of 10 MB that is
 one table at most 416 MB and 20 MB of plain text 94 MB."""
 
+RECOGNISING = "recognising\n"  # the line before an answer that takes longer
+
 
 class Unfinished(UnreadableFile):
     """A file that could not be read within the limits of time and memory, but perhaps later."""
 
 
-def read_file(path: Path, name: str = "") -> LaidOut:
+def read_file(path: Path, name: str = "", recognising: Callable[[], None] | None = None) -> LaidOut:
     """Read a file and lay it out. Of plain text, the first 20 MB are read.
 
-    Its name (by default the path's name) becomes its title if it has no other.
+    Its name (by default the path's name) becomes its title if it has no other. The text of pictures is recognised only
+    with `recognising`, which is called before that, as it takes long.
 
     Raises:
         Unreadable: it holds no readable text, or is larger than 100 MB.
@@ -52,11 +57,17 @@ def read_file(path: Path, name: str = "") -> LaidOut:
             if size > PLAIN_BYTES:
                 data = data.rsplit(maxsplit=1)[0]  # no word is cut in two
                 unread = f"only the first {PLAIN_BYTES // MEGABYTE} of {math.ceil(size / MEGABYTE):,} MB were read"
-        document = read_document(name, data)
+        try:
+            document = read_document(name, data)
+        except PicturesOnly:
+            if not recognising:
+                raise
+            recognising()
+            document = recognise(data, pdf=b"%PDF-" in data[:HEAD])
     except OSError as error:
         raise UnreadableFile(error.strerror or type(error).__name__) from error
     laid_out = lay_out(replace(document, title=document.title or readable(portable(name))))
-    return laid_out._replace(unread=unread)
+    return laid_out._replace(unread="; ".join(filter(None, (unread, laid_out.unread))))
 
 
 def encode_request(path: Path, data: bytes | None, name: str = "") -> str:
@@ -80,10 +91,18 @@ def decode_answer(answer: str) -> LaidOut:
     return LaidOut(title, title_terms, text, [StoredSpan(*span) for span in spans], *others)
 
 
+def _recognising() -> None:
+    print(RECOGNISING, end="", flush=True)  # noqa: T201 - the pipe to the parent
+
+
 def _answer(line: str) -> str:
     path, data, name = json.loads(line)
     try:
-        read = read_file(Path(path), name) if data is None else lay_out(read_document(path, base64.b64decode(data)))
+        read = (
+            read_file(Path(path), name, _recognising)
+            if data is None
+            else lay_out(read_document(path, base64.b64decode(data)))
+        )
         return json.dumps(read)
     except UnreadableFile as error:
         return json.dumps(str(error))

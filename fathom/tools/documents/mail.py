@@ -1,0 +1,140 @@
+"""Reading mail: a message has its fields, its text, and its attachments; a mailbox has its messages thread by thread.
+
+Attachments that are text are read with the message. Others are named: one that breaks its reader would take the message
+with it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
+from email import message_from_bytes, policy
+from email.message import EmailMessage
+from itertools import groupby
+from typing import Any, NamedTuple
+
+from fathom.text.plain import clean_line, clean_text
+from fathom.tools.documents.header import written
+from fathom.tools.documents.html import read_page
+from fathom.tools.documents.normal import DocumentSection, ReadDocument, joined
+
+NAMED = 5  # attachments that a reason names
+MAX_PARENTS = 1_000  # messages from an answer up to the first one of its thread
+FIELDS = ("From", "To", "Cc", "Date", "Subject")
+_BETWEEN = re.compile(rb"(?:\A|\n\r?\n)From [^\n]*\n")
+_ESCAPED = re.compile(rb"^>(>*From )", re.M)
+_IDS = re.compile(r"<[^<>\s]+>")
+_REPLY = re.compile(r"(?:(?:re|aw|fwd?|wg|sv|antw|rv|tr)\s*:\s*)+", re.I)
+
+ReadText = Callable[[str, bytes], "list[DocumentSection] | None"]
+"""Returns the sections of an attachment by its name and bytes; None if it is no text."""
+
+
+class _Message(NamedTuple):
+    fields: dict[str, str]
+    sections: list[DocumentSection]  # below the heading of the message
+    when: datetime | None
+    id: str
+    answers: list[str]  # the ids of the messages before it in its thread
+    others: list[str]  # names of attachments that are not read
+
+
+def read_mail(data: bytes, read_text: ReadText) -> ReadDocument:
+    """Return a message, dated by its header; the parser raises various errors for damaged ones."""
+    message = _message(data, read_text)
+    return ReadDocument(
+        message.fields.get("Subject", ""), message.sections, _day(message), message.fields, _unread(message.others)
+    )
+
+
+def read_mailbox(data: bytes, read_text: ReadText) -> ReadDocument:
+    """Return the messages of a mailbox by thread, from the first to the last; dated by the last."""
+    parts = [_ESCAPED.sub(rb"\1", part) for part in _BETWEEN.split(data) if part.strip()]
+    messages = [_message(part, read_text, below_subject=True) for part in parts]
+    parents = {message.id: message.answers for message in messages if message.id}
+
+    def first(message: _Message) -> str:
+        own, seen = message.id, 0
+        above = message.answers
+        while above and seen < MAX_PARENTS:
+            own, seen = above[0], seen + 1
+            above = parents.get(own, [])
+        return own or str(id(message))
+
+    began: dict[str, datetime] = {}
+    for message in messages:
+        began[first(message)] = min(_sorted_by(message), began.get(first(message), _sorted_by(message)))
+    messages.sort(key=lambda message: (began[first(message)], first(message), _sorted_by(message)))
+    sections: list[DocumentSection] = []
+    for _, thread in groupby(messages, key=first):
+        for number, message in enumerate(thread):
+            if not number:
+                subject = _REPLY.sub("", message.fields.get("Subject", ""), count=1)
+                sections.append(DocumentSection("", subject or "Without a subject", 1))
+            sender = re.sub(r"\s*<[^<>]*>", "", message.fields.get("From", "")) or "Unknown sender"
+            top, *more = message.sections
+            sections.append(DocumentSection(top.text, ", ".join(filter(None, (sender, _day(message)))), 2))
+            sections += more
+    others = [name for message in messages for name in message.others]
+    return ReadDocument("", sections, max(map(_day, messages), default=""), unread=_unread(others))
+
+
+def _message(data: bytes, read_text: ReadText, *, below_subject: bool = False) -> _Message:
+    # `message_from_bytes` is typed for the older policy.
+    message: Any = message_from_bytes(data, policy=policy.default)
+    fields = {name: line for name in FIELDS if (line := clean_line(str(message[name] or "")))}
+    body = message.get_body(preferencelist=("plain", "html"))
+    blocks, below, others = list(_texts(body)), list[DocumentSection](), list[str]()
+    for part in message.iter_attachments():
+        name = clean_line(part.get_filename() or "")
+        read = read_text(name, _bytes_of(part)) if name else None
+        if read is None:
+            others += [name] if name else []
+        else:
+            below += [DocumentSection("", name, 3), *(_deeper(section) for section in read)]
+    if names := [*(section.heading for section in below if section.level == 3), *others]:
+        blocks.append(f"Attachments: {', '.join(names)}")
+    sent = getattr(message["Date"], "datetime", None)
+    answers = _IDS.findall(f"{message['References'] or ''} {message['In-Reply-To'] or ''}")
+    own = next(iter(_IDS.findall(str(message["Message-ID"] or ""))), "")
+    shown = {name: value for name, value in fields.items() if not (below_subject and name == "Subject")}
+    sections = [DocumentSection(joined([written(shown), *blocks])), *below]
+    return _Message(fields, sections, sent, own, answers, others)
+
+
+def _deeper(section: DocumentSection) -> DocumentSection:
+    return DocumentSection(section.text, section.heading, section.level + 3 if section.heading else 0)
+
+
+def _texts(body: EmailMessage | None) -> Iterator[str]:
+    if body is None:
+        return
+    if body.get_content_subtype() == "html":
+        _, sections = read_page(_bytes_of(body))
+        yield from (block for section in sections for block in (section.heading, section.text))
+    else:
+        yield clean_text(str(body.get_content()))
+
+
+def _bytes_of(part: EmailMessage) -> bytes:
+    """Return the content of a part; of one that holds a message or other parts, nothing."""
+    content: Any = part.get_payload(decode=True)
+    charset = part.get_content_charset()
+    if content and charset and part.get_content_maintype() == "text":
+        return str(part.get_content()).encode("utf-8", "replace")
+    return content or b""
+
+
+def _sorted_by(message: _Message) -> datetime:
+    when = message.when or datetime.max
+    return when if when.tzinfo else when.replace(tzinfo=UTC)
+
+
+def _day(message: _Message) -> str:
+    return f"{message.when:%Y-%m-%d}" if message.when else ""
+
+
+def _unread(names: Sequence[str]) -> str:
+    more = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
+    return f"attachments were not read: {', '.join(names[:NAMED])}{more}; save them beside it" if names else ""
