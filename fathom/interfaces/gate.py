@@ -16,11 +16,21 @@ from time import monotonic
 from urllib.parse import parse_qs, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from fathom.errors import FathomError, ForeignPage, InvalidInput, NotAllowed, NotSignedIn, NotThere, TooLarge, WrongHost
+from fathom.errors import (
+    FathomError,
+    ForeignPage,
+    InvalidInput,
+    NotAllowed,
+    NotSignedIn,
+    NotThere,
+    TooLarge,
+    TooSlow,
+    WrongHost,
+)
 from fathom.service.browser_sessions import COOKIE, BrowserSession, BrowserSessions
 from fathom.service.caller import Caller, Role
 from fathom.service.limits import RequestRates
@@ -297,9 +307,6 @@ class Guard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on if it may come in."""
-        if scope["type"] == "websocket":  # nothing here speaks it
-            await send({"type": "websocket.close", "code": 1008})
-            return
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -312,9 +319,14 @@ class Guard:
                 return
             self._check(scope, headers)
             visit = await self._gate.admit(scope, headers)
+            if visit.caller and (connection := scope.get("state", {}).get("connection")):
+                connection.is_known()
+            receive = self._arriving(scope, receive, visit)
             if visit.caller and visit.caller.token and _wants_stream(scope, headers):
                 self._gate.rates.check_stream(visit.caller.name)
             body = await self._body(scope, headers, receive, visit)
+        except ClientDisconnect:
+            return  # half a request means nothing
         except FathomError as error:
             await (await self._on_error(Request(scope), error))(scope, receive, answering.send)
             return
@@ -336,6 +348,30 @@ class Guard:
         if visit.session and scope["path"] != SIGN_IN and not proves(visit.session, _secret(scope, headers, body)):
             raise ForeignPage("The secret of the form is missing or belongs to another session.")
         return body
+
+    def _arriving(self, scope: Scope, receive: Receive, visit: Visit) -> Receive:
+        """Return what waits for the parts of a body, and for each only as long as the options say.
+
+        A stranger's whole body has that time.
+        """
+        seconds, loop = self._gate.options.connections.body_seconds, asyncio.get_running_loop()
+        until, complete = loop.time() + seconds, scope["method"] in SAFE
+
+        async def arriving() -> Message:
+            nonlocal until, complete
+            if complete:
+                return await receive()  # that the client goes
+            if visit.caller:
+                until = loop.time() + seconds
+            try:
+                async with asyncio.timeout_at(until):
+                    message = await receive()
+            except TimeoutError:
+                raise TooSlow(f"Nothing more of the body arrived in {seconds:g} seconds.") from None
+            complete = message["type"] != "http.request" or not message.get("more_body")
+            return message
+
+        return arriving
 
     async def _pass(self, scope: Scope, receive: Receive, answering: _Answering, visit: Visit) -> None:
         """Have the request answered; an answer that takes long ends when its reader may no longer have it."""
@@ -389,7 +425,7 @@ async def _read(receive: Receive, headers: Headers) -> bytes:
     while True:
         message = await receive()
         if message["type"] != "http.request":
-            return b"".join(parts)  # the client has gone
+            raise ClientDisconnect
         parts.append(message.get("body", b""))
         size += len(parts[-1])
         if size > MOST_BYTES:
