@@ -2,7 +2,7 @@
 
 uvicorn waits without an end for a request that was begun, and takes connections until the process may open no more
 files; then nobody else is answered. A stranger is whoever has not signed in on a connection: the guard says when that
-changes (`Connection.is_known`). Bodies that a route reads are timed there (`fathom.interfaces.gate`).
+changes (`ClientConnection.is_known`). Bodies that a route reads are timed there (`fathom.interfaces.gate`).
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ class Strangers:
     def __init__(self, limits: ConnectionLimits, in_all: int) -> None:
         self.limits = limits
         self._in_all = in_all
-        self._all: OrderedDict[Connection, str] = OrderedDict()
-        self._by_peer: dict[str, OrderedDict[Connection, None]] = {}
+        self._all: OrderedDict[ClientConnection, str] = OrderedDict()
+        self._by_peer: dict[str, OrderedDict[ClientConnection, None]] = {}
 
-    def add(self, connection: Connection, address: str) -> None:
+    def add(self, connection: ClientConnection, address: str) -> None:
         """Take a new connection; soon close another one if its peer, or all peers together, then hold too many."""
         peer = _network(address)
         self._all[connection] = peer
@@ -67,7 +67,7 @@ class Strangers:
             self._make_room(self._all, f"More than {self._in_all} connections")
 
     @staticmethod
-    def _make_room(among: Iterable[Connection], how_many: str) -> None:
+    def _make_room(among: Iterable[ClientConnection], how_many: str) -> None:
         if longest := next((one for one in among if one.awaits_client), None):
             longest.refuse(
                 TooManyRequests(
@@ -76,7 +76,7 @@ class Strangers:
                 )
             )
 
-    def remove(self, connection: Connection) -> None:
+    def remove(self, connection: ClientConnection) -> None:
         """Count a connection no longer: it has ended, or somebody has signed in on it."""
         if (peer := self._all.pop(connection, None)) is not None:
             del self._by_peer[peer][connection]
@@ -92,13 +92,13 @@ def connecting(strangers: Strangers) -> Callable[..., asyncio.Protocol]:
         server_state: ServerState,
         app_state: dict[str, Any],
         _loop: asyncio.AbstractEventLoop | None = None,
-    ) -> Connection:
-        return Connection(config, server_state, app_state, _loop, strangers)
+    ) -> ClientConnection:
+        return ClientConnection(config, server_state, app_state, _loop, strangers)
 
     return connect
 
 
-class Connection(H11Protocol):
+class ClientConnection(H11Protocol):
     """A connection that is closed when a request does not arrive in time. Requests find it in their ASGI state."""
 
     def __init__(
