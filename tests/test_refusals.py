@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
+import shutil
 import time
 import uuid
 from collections.abc import AsyncIterator, Iterator, Mapping
@@ -31,9 +33,11 @@ from fathom.models import RunState
 from fathom.service.browser_sessions import COOKIE, BrowserSessions
 from fathom.service.caller import Limits, Role
 from fathom.service.options import Options
+from fathom.service.ownership import Ownership
+from fathom.service.runs import RunService
 from fathom.service.tokens import Tokens
 from fathom.storage.store import ArtifactStore, json_bytes
-from tests.conftest import FathomCLI, PrefectServer, quiet_port
+from tests.conftest import ROOT, FathomCLI, PrefectServer, quiet_port
 from tests.processes import asking
 from tests.server import Served, served_with
 
@@ -438,6 +442,22 @@ def test_limits(house: House) -> None:
             assert (again.status_code, again.json()["id"]) == (202, house.run_id)
             codes = [quick.get("/api/v1/me").status_code for _ in range(3)]
             assert codes == [200, 200, 429]
+
+
+def test_only_administrators_see_paths_of_the_server(house: House) -> None:
+    root = house.served.root
+    stored = root / "research_artifacts" / "water_tanks_hold"  # of an earlier store, with documents of that machine
+    shutil.copytree(ROOT / "tests" / "stored_run", root, dirs_exist_ok=True)
+    own = Ownership(owner="ann", shared=True)
+    run_id = json.loads((stored / "run.json").read_text())["run_id"]
+    asyncio.run(RunService(house.served.options).owners.record(run_id, own))
+    for name, run in itertools.product(("run.json", "result.json", "provenance.json"), (run_id, house.run_id)):
+        for route in (f"/runs/{run}/{name}", f"{RUNS}/{run}/artifacts/{name}"):
+            with house.client("ann") as ann, house.client("root") as admin:
+                shown, whole = ann.get(route), admin.get(route)
+                assert shown.status_code == whole.status_code == 200, route
+                assert '"/' not in shown.text and str(root) not in shown.text, route
+                assert '"/' in whole.text and json.loads(shown.text).keys() == json.loads(whole.text).keys()
 
 
 def test_links_and_who_did_what(house: House, fathom_cli: FathomCLI) -> None:
