@@ -88,13 +88,14 @@ class House:
 @pytest.fixture(scope="module")
 def house(prefect_server: PrefectServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
     root, elsewhere = tmp_path_factory.mktemp("house"), tmp_path_factory.mktemp("elsewhere")
-    options = Options(str(root), port=quiet_port(), sign_in=True)
+    options = Options(str(root), port=quiet_port(), sign_in=True, watches=2)
 
     async def people() -> dict[str, str]:
         known = Tokens(ArtifactStore(str(root)))
         made = {
             "ann": await known.add("ann", Role.asker, Limits(runs_per_day=1, daily_usd=3)),
             "bob": await known.add("bob", Role.asker, Limits()),
+            "idle": await known.add("idle", Role.asker, Limits(runs_per_day=0)),
             "rita": await known.add("rita", Role.reader, Limits()),
             "root": await known.add("root", Role.admin, Limits()),
             "quick": await known.add("quick", Role.reader, Limits(requests_per_minute=2)),
@@ -418,6 +419,27 @@ def test_settings_that_reach_too_far(house: House) -> None:
             refused(bob.post(RUNS, json={**QUESTION, "settings": settings}), 422, "E4001")
         template = 'title = "x"\nabout = "x"\n[settings]\nembed_model = "/tmp/model"\n'
         assert bob.post(RUNS, json={**QUESTION, "template": template}).status_code in (403, 422)
+
+
+def test_watches_that_would_flood_the_server(house: House) -> None:
+    asked = {"question": "What is a slot?"}
+    with house.unchanged(), house.client("bob") as bob, house.client("root") as root, house.client("idle") as idle:
+        for cron in ("* * * * * *", "0 6 1 1 * 30", "* * * *"):  # six fields: a run every second, without a daily limit
+            for anybody in (bob, root):
+                refused(anybody.post("/api/v1/watches", json={**asked, "cron": cron}), 422, "E4001")
+        for schedule in ({"cron": "* * * * *"}, {"cron": "0,5 0 1 1 *"}, {"cron": "0 0 30 2 *"}, {"every": "14m"}):
+            refused(answer := bob.post("/api/v1/watches", json={**asked, **schedule}), 422, "E4001")
+            assert "15 minutes apart" in answer.json()["detail"] or "30 2" in answer.json()["detail"]
+        assert "--watch-every" in answer.json()["next_step"]
+        refused(idle.post("/api/v1/watches", json={**asked, "cron": "@daily"}), 403, "E7002")
+    with house.client("bob") as bob, ThreadPoolExecutor(6) as pool:
+        added = [
+            *pool.map(lambda n: bob.post("/api/v1/watches", json={**asked, "cron": "@daily", "name": n}), "abcdef")
+        ]
+        assert sorted(answer.status_code for answer in added) == [201] * 2 + [403] * 4
+        assert "--watches" in next(answer for answer in added if answer.status_code == 403).json()["next_step"]
+        for watch in bob.get("/api/v1/watches").json()["watches"]:
+            assert bob.delete(f"/api/v1/watches/{watch['name']}").status_code == 204
 
 
 def test_limits(house: House) -> None:

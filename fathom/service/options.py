@@ -7,6 +7,7 @@ import hashlib
 import ipaddress
 import socket
 from dataclasses import dataclass
+from datetime import timedelta
 
 from fathom.errors import InvalidInput
 from fathom.service.caller import Role
@@ -51,6 +52,8 @@ class Options:
         proxy_role: the role of users whom a proxy names.
         models: models that callers who are no administrators may choose, beside the server's own.
         connections: how long requests may take to arrive, and how many connections strangers may hold.
+        watch_every: the least time between two runs of a watch, and
+        watches: the most watches, of a caller who is no administrator.
     """
 
     artifacts: str
@@ -67,6 +70,8 @@ class Options:
     proxy_role: Role = Role.asker
     models: tuple[str, ...] = ()
     connections: ConnectionLimits = ConnectionLimits()
+    watch_every: timedelta = timedelta(minutes=15)
+    watches: int = 20
 
     def __post_init__(self) -> None:
         """Check the addresses of proxies.

@@ -78,6 +78,7 @@ class RunService:
         self.submissions = Submissions(options, self.owners, self.activity, self.spending, wake)
         self._listing = Listing(self.store, self.owners)
         self._finder = Finder(self.store)
+        self.adding_watch = asyncio.Lock()  # so that watches are counted one after another
 
     async def start(self, caller: Caller, request: RunRequest, key: str = "") -> Run:
         """Start a run; with the same key, the same caller gets the same run again.
