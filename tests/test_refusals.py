@@ -21,18 +21,22 @@ from fastapi import FastAPI
 from fastapi.routing import APIRoute
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from prefect.client.orchestration import get_client
 from starlette.responses import StreamingResponse
 
 from fathom.batch.folder import BATCHES, QUESTIONS
 from fathom.config.secrets import without_credentials
 from fathom.errors import InvalidInput, NotSignedIn
+from fathom.flows.deep_research import deep_research
 from fathom.interfaces import gate as access
 from fathom.interfaces.app import create_app, on_error
 from fathom.interfaces.gate import Gate
+from fathom.interfaces.problems import problem_of
 from fathom.models import RunState
 from fathom.service.browser_sessions import COOKIE, BrowserSessions
 from fathom.service.caller import Limits, Role
 from fathom.service.options import Options
+from fathom.service.outages import outage
 from fathom.service.ownership import Ownership
 from fathom.service.runs import RunService
 from fathom.service.tokens import Tokens
@@ -419,6 +423,47 @@ def test_settings_that_reach_too_far(house: House) -> None:
             refused(bob.post(RUNS, json={**QUESTION, "settings": settings}), 422, "E4001")
         template = 'title = "x"\nabout = "x"\n[settings]\nembed_model = "/tmp/model"\n'
         assert bob.post(RUNS, json={**QUESTION, "template": template}).status_code in (403, 422)
+
+
+def test_settings_that_are_too_large(house: House, capfd: pytest.CaptureFixture[str]) -> None:
+    domains = [f"{number}.example.org" for number in range(50_000)]
+    large: list[tuple[dict[str, Any], str]] = [
+        ({"sources": {"block": domains}}, "sources.block"),
+        ({"sources": {"scores": dict.fromkeys(domains, 0.5)}}, "sources.scores"),
+        ({"sources": {"block": ["x" * 1_900_000]}}, "sources.block.0"),
+        ({"tools": ["x" * 4_000] * 400}, ""),
+        ({"y" * 1_900_000: 1}, "y" * 200 + " ..."),
+    ]
+    session = {"config": {"settings": {"tools": ["x" * 4_000] * 400}}}
+    with house.unchanged(), house.client("bob") as bob:
+        for settings, place in large:
+            for route, asked in (
+                (RUNS, {"question": "Why?"}),
+                ("/api/v1/watches", {"question": "Why?", "every": "1d"}),
+                ("/api/v1/batches", {"questions": ["Why?"]}),
+            ):
+                refused(answer := bob.post(route, json={**asked, "settings": settings}), 422, "E4001")
+                assert len(answer.text) < 5_000, "what was sent is not repeated"
+                assert [one["path"] for one in answer.json()["errors"]] == ([place] if place else [])
+        others: list[tuple[str, dict[str, Any]]] = [
+            ("/v1/chat/completions", {"model": "fathom", "messages": [{"role": "user", "content": "x" * 1_900_000}]}),
+            ("/research/sessions", session),
+        ]
+        for route, body in others:
+            assert 400 <= bob.post(route, json=body).status_code < 500
+    assert len("".join(capfd.readouterr())) < 10_000, "nobody fills the log"
+
+
+async def test_what_prefect_finds_too_large_is_said_and_not_logged(
+    prefect_server: PrefectServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with get_client() as client:
+        with pytest.raises(httpx.HTTPStatusError) as refused:
+            await client.create_flow_run(deep_research, parameters={"query": "x" * 1_000_000})
+    assert len(str(refused.value)) > 1_000_000, "it repeats what it was sent"
+    problem = problem_of(outage(refused.value))
+    assert (problem.status, problem.code) == (413, "E7009")
+    assert 0 < len(caplog.text) < 1_000
 
 
 def test_watches_that_would_flood_the_server(house: House) -> None:
