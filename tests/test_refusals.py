@@ -8,9 +8,10 @@ import json
 import shutil
 import time
 import uuid
+from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,7 @@ from fathom.interfaces.problems import problem_of
 from fathom.models import RunState
 from fathom.service.browser_sessions import COOKIE, BrowserSessions
 from fathom.service.caller import Limits, Role
+from fathom.service.limits import STREAMS
 from fathom.service.options import Options
 from fathom.service.outages import outage
 from fathom.service.ownership import Ownership
@@ -572,7 +574,25 @@ async def test_a_stream_ends_with_its_token(tmp_path: Path, monkeypatch: pytest.
     async with httpx.AsyncClient(transport=transport, base_url="http://fathom.example") as client:
         answer = await client.get("/events", headers={"Authorization": f"Bearer {text}"})
     assert answer.text.splitlines()[:2] == ["id: 0", ""] and "id: 3" not in answer.text
-    gate.rates.check_stream("ann")
+    for _ in range(STREAMS):
+        gate.rates.open_stream("ann")
+
+
+async def test_streams_are_counted_when_they_are_opened_together(prefect_server: PrefectServer, tmp_path: Path) -> None:
+    """Also those of users whom a proxy names, each for itself."""
+    options = Options(str(tmp_path), port=quiet_port(), user_header="X-User", pool="nobody")
+    token = (await Tokens(ArtifactStore(str(tmp_path))).add("ann", Role.asker, Limits()))[1]
+    with served_with(options, limit=0) as served:
+        for headers in ({"Authorization": f"Bearer {token}"}, {"X-User": "zoe"}, {"X-User": "yan"}):
+            limits = httpx.Limits(max_connections=None)
+            async with (
+                httpx.AsyncClient(base_url=served.url, headers=headers, timeout=60, limits=limits) as client,
+                AsyncExitStack() as open_ones,
+            ):
+                events = (await client.post(RUNS, json=QUESTION)).json()["links"]["events"]
+                streams = (open_ones.enter_async_context(client.stream("GET", events)) for _ in range(120))
+                answers = await asyncio.gather(*streams)
+                assert Counter(answer.status_code for answer in answers) == {200: STREAMS, 429: 120 - STREAMS}
 
 
 async def test_named_origins_may_use_the_api(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 from collections.abc import Awaitable, Callable, Iterable
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from hmac import compare_digest
 from http import HTTPMethod, HTTPStatus
@@ -310,6 +311,10 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        with ExitStack() as counted:
+            await self._answer(scope, receive, send, counted)
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send, counted: ExitStack) -> None:
         headers = Headers(scope=scope)
         answering = _Answering(send, shared_with(self._gate.options.origins, headers))
         try:
@@ -322,8 +327,9 @@ class Guard:
             if visit.caller and (connection := scope.get("state", {}).get("connection")):
                 connection.is_known()
             receive = self._arriving(scope, receive, visit)
-            if visit.caller and visit.caller.token and _wants_stream(scope, headers):
-                self._gate.rates.check_stream(visit.caller.name)
+            if visit.caller and visit.caller is not LOCAL and _wants_stream(scope, headers):
+                self._gate.rates.open_stream(visit.caller.name)
+                counted.callback(self._gate.rates.close_stream, visit.caller.name)
             body = await self._body(scope, headers, receive, visit)
         except ClientDisconnect:
             return  # half a request means nothing
@@ -331,7 +337,7 @@ class Guard:
             await (await self._on_error(Request(scope), error))(scope, receive, answering.send)
             return
         scope.setdefault("state", {}).update(vars(visit))
-        await self._pass(scope, receive if body is None else _replayed(body, receive), answering, visit)
+        await self._pass(scope, receive if body is None else _replayed(body, receive), answering, visit, counted)
 
     def _check(self, scope: Scope, headers: Headers) -> None:
         check_host(scope, headers, self._gate.options)
@@ -373,16 +379,19 @@ class Guard:
 
         return arriving
 
-    async def _pass(self, scope: Scope, receive: Receive, answering: _Answering, visit: Visit) -> None:
-        """Have the request answered; an answer that takes long ends when its reader may no longer have it."""
-        rates, name = self._gate.rates, visit.caller.name if visit.caller else ""
-        looked, streams = monotonic(), False
+    async def _pass(
+        self, scope: Scope, receive: Receive, answering: _Answering, visit: Visit, counted: ExitStack
+    ) -> None:
+        """Have the request answered; an answer that takes long ends when its reader may no longer have it.
+
+        An answer that turns out to be no stream is not counted as one any longer.
+        """
+        looked = monotonic()
 
         async def send(message: Message) -> None:
-            nonlocal looked, streams
-            if message["type"] == "http.response.start" and _is_stream(message):
-                streams = True
-                rates.opened(name)
+            nonlocal looked
+            if message["type"] == "http.response.start" and not _is_stream(message):
+                counted.close()
             elif message.get("more_body") and monotonic() - looked > LOOK_SECONDS:
                 looked = monotonic()
                 if not await self._gate.still(visit):
@@ -397,9 +406,6 @@ class Guard:
             if not cut.expired():
                 raise
             await answering.send({"type": "http.response.body", "body": b"", "more_body": False})
-        finally:
-            if streams:
-                rates.closed(name)
 
 
 class _Answering:

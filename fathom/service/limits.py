@@ -290,21 +290,18 @@ class RequestRates:
         left, at = self._buckets.get(key, (float(per_minute), time.monotonic()))
         return int(min(float(per_minute), left + (time.monotonic() - at) * per_minute / 60))
 
-    def check_stream(self, name: str) -> None:
-        """Check that a caller may open another event stream.
+    def open_stream(self, name: str) -> None:
+        """Count an event stream of a caller, until `close_stream`.
 
         Raises:
             TooManyRequests: enough are open.
         """
         if self._streams[name] >= STREAMS:
             raise TooManyRequests(f"{STREAMS} event streams are open already.", retry_after=10)
-
-    def opened(self, name: str) -> None:
-        """Count an event stream of a caller."""
         self._streams[name] += 1
 
-    def closed(self, name: str) -> None:
-        """Count it no longer."""
+    def close_stream(self, name: str) -> None:
+        """Count one no longer."""
         self._streams[name] -= 1
         if not self._streams[name]:
             del self._streams[name]
