@@ -23,6 +23,7 @@ from fastapi.routing import APIRoute
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from prefect.client.orchestration import get_client
+from prefect.states import Cancelled, Crashed
 from starlette.responses import StreamingResponse
 
 from fathom.batch.folder import BATCHES, QUESTIONS
@@ -527,6 +528,31 @@ def test_only_administrators_see_paths_of_the_server(house: House) -> None:
                 assert shown.status_code == whole.status_code == 200, route
                 assert '"/' not in shown.text and str(root) not in shown.text, route
                 assert '"/' in whole.text and json.loads(shown.text).keys() == json.loads(whole.text).keys()
+
+
+async def test_a_run_is_paid_for_once_for_each_time_it_runs(prefect_server: PrefectServer, tmp_path: Path) -> None:
+    token = (await Tokens(ArtifactStore(str(tmp_path))).add("ann", Role.asker, Limits(runs_per_day=5, daily_usd=10)))[1]
+    options = Options(str(tmp_path), port=quiet_port(), sign_in=True, pool="nobody")
+    headers, asked = {"Authorization": f"Bearer {token}"}, {**QUESTION, "settings": {"budget": {"max_usd": 3}}}
+    with served_with(options, limit=0) as served:
+        async with (
+            httpx.AsyncClient(base_url=served.url, headers=headers, timeout=60) as ann,
+            get_client() as prefect,
+        ):
+
+            async def left() -> tuple[int, float]:
+                me = (await ann.get("/api/v1/me")).json()
+                return me["runs_left"], me["usd_left"]
+
+            run = (await ann.post(RUNS, json=asked)).json()
+            assert await left() == (4, 7)
+            await prefect.set_flow_run_state(uuid.UUID(run["id"]), Crashed(), force=True)
+            assert await left() == (4, 7), "a worker takes it up again within an hour"
+            await prefect.set_flow_run_state(uuid.UUID(run["id"]), Cancelled(), force=True)
+            assert await left() == (4, 10)
+            resumed = await asyncio.gather(*(ann.post(f"{run['links']['run']}/resume") for _ in range(4)))
+            assert sorted(answer.status_code for answer in resumed) == [202, 409, 409, 409]
+            assert await left() == (3, 7)
 
 
 def test_links_and_who_did_what(house: House, fathom_cli: FathomCLI) -> None:
