@@ -420,6 +420,14 @@ class TooLarge(UserError):
     remedy = "send less; files are uploaded to a corpus"
 
 
+class TooSlow(UserError):
+    """The request did not arrive in time."""
+
+    code = "E7014"
+    reaction = "the request is answered with 408 and the connection closed; nothing is written"
+    remedy = "send the whole request without a pause; a proxy that collects slow requests helps slow clients"
+
+
 class NotAcceptable(UserError):
     """The request accepts none of the available media types."""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import Any
 from uuid import UUID
 from zoneinfo import ZoneInfo
@@ -44,6 +45,8 @@ TAGS = ("fathom", "watch")
 _PREFIX = "watch-"
 _SECONDS = {"m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 _UNITS = {"m": "minute", "h": "hour", "d": "day", "w": "week"}
+_CRON_FIELDS = 5  # Prefect takes a sixth one, for seconds
+_DATES = 300  # of a schedule, in which its shortest interval is looked for: more than a day of one each 5 minutes
 HORIZON_DAYS = 100  # the server plans no later run
 LONGEST = 40  # characters of a name that is derived from a question
 Schedule = CronSchedule | IntervalSchedule
@@ -85,16 +88,41 @@ def schedule_of(every: str | None, cron: str | None, timezone: str) -> Schedule:
         wrong = WrongValue("timezone", timezone, "this time zone does not exist")
         raise InvalidInput(wrong=[wrong], next_step="for example Europe/Berlin") from error
     if cron:
+        how = "minute, hour, day, month, weekday, such as '0 6 * * 1-5'; or one of @hourly, @daily, @weekly, @monthly"
+        if len(cron.split()) != _CRON_FIELDS and not cron.strip().startswith("@"):
+            raise InvalidInput(wrong=[WrongValue("cron", cron, "it must have five fields")], next_step=how)
         try:
             return CronSchedule(cron=cron, timezone=timezone)
         except ValueError as error:
-            how = "minute, hour, day, month, weekday, such as '0 6 * * 1-5'"
             raise InvalidInput(wrong=[WrongValue("cron", cron, "it is not a schedule")], next_step=how) from error
     try:
         return IntervalSchedule(interval=period(every or "", "every"), timezone=timezone)
     except (InvalidInput, OverflowError) as error:
         wrong = WrongValue("every", every, "it must be a length of time, such as 30m, 6h, 1d or 2w")
         raise InvalidInput(wrong=[wrong], next_step="for example 1d") from error
+
+
+async def check_interval(schedule: Schedule, least: timedelta, how: str) -> None:
+    """Check that no two runs of a schedule are closer than a length of time; `how` says what changes that.
+
+    Raises:
+        InvalidInput: two are, or there is never a run.
+    """
+    if isinstance(schedule, IntervalSchedule):
+        path, given, shortest = "every", spoken(schedule.interval), schedule.interval
+    else:
+        from prefect.server.schemas.schedules import CronSchedule as Dates
+
+        path, given = "cron", schedule.cron
+        try:
+            dates = await Dates(cron=given, timezone="UTC").get_dates(_DATES)
+        except ValueError as error:
+            never = WrongValue(path, given, "no date is like this")
+            raise InvalidInput(wrong=[never], next_step="for example '0 6 * * 1-5'") from error
+        shortest = min(later - earlier for earlier, later in pairwise(dates))
+    if shortest < least:
+        wrong = WrongValue(path, given, f"its runs must be at least {spoken(least)} apart")
+        raise InvalidInput(wrong=[wrong], next_step=how)
 
 
 def name_of(text: str) -> str:
@@ -245,11 +273,14 @@ def _watch(found: DeploymentResponse, next_run: str) -> WatchedQuestion:
 def _words(schedule: DeploymentSchedule) -> str:
     if isinstance(own := schedule.schedule, CronSchedule):
         return f"{own.cron} ({own.timezone or 'UTC'})"
-    if isinstance(own, IntervalSchedule):
-        seconds = round(own.interval.total_seconds())
-        unit = next(unit for unit in ("w", "d", "h", "m") if seconds % _SECONDS[unit] == 0 or unit == "m")
-        return f"every {counted(seconds // _SECONDS[unit], _UNITS[unit])}"
-    return "its own schedule"
+    return f"every {spoken(own.interval)}" if isinstance(own, IntervalSchedule) else "its own schedule"
+
+
+def spoken(length: timedelta) -> str:
+    """Return a length of time in words, such as `2 hours`."""
+    seconds = round(length.total_seconds())
+    unit = next(unit for unit in ("w", "d", "h", "m") if seconds % _SECONDS[unit] == 0 or unit == "m")
+    return counted(seconds // _SECONDS[unit], _UNITS[unit])
 
 
 async def _with_next_run(found: Sequence[DeploymentResponse]) -> list[WatchedQuestion]:

@@ -15,7 +15,8 @@ import uvicorn
 from fathom.flows.worker import Worker
 from fathom.flows.worker import serving as worker_serving
 from fathom.interfaces.app import create_app
-from fathom.service.options import Options
+from fathom.interfaces.server import config_of
+from fathom.service.options import Options, listen
 from fathom.service.outages import asking_briefly
 from tests.conftest import quiet_port
 
@@ -35,20 +36,12 @@ class Served:
 def served_with(options: Options, *, limit: int = 4) -> Iterator[Served]:
     """Serve while the block runs; at most `limit` runs at once, with 0 none. It needs `prefect_server`."""
     app = create_app(options)
-    config = uvicorn.Config(
-        app,
-        host=options.host,
-        port=options.port or quiet_port(),
-        log_level="warning",
-        lifespan="on",
-        proxy_headers=False,
-        timeout_graceful_shutdown=5,
-    )
-    server = uvicorn.Server(config)
+    listener = listen(replace(options, port=options.port or quiet_port()))
+    server = uvicorn.Server(config_of(app, options))
 
     async def run() -> None:
         async with asking_briefly():
-            await server.serve()
+            await server.serve([listener])
 
     thread = threading.Thread(target=lambda: asyncio.run(run()), name="served")
     thread.start()
@@ -60,11 +53,12 @@ def served_with(options: Options, *, limit: int = 4) -> Iterator[Served]:
         with ExitStack() as beside:
             if limit:
                 beside.enter_context(worker_serving(Worker(options.work_pool, limit)))
-            yield Served(f"http://{config.host}:{config.port}", Path(options.artifacts), options)
+            yield Served(f"http://{options.host}:{listener.getsockname()[1]}", Path(options.artifacts), options)
     finally:
         app.state.service.feeds.close()
         server.should_exit = True
         thread.join(30)
+        listener.close()
 
 
 @contextmanager

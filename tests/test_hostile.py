@@ -183,6 +183,9 @@ def test_there_are_enough_injections() -> None:
     assert len(INJECTIONS) >= 30
 
 
+OUT = "(address left out)"
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -193,6 +196,10 @@ def test_there_are_enough_injections() -> None:
         ("[x](javascript:alert(1)) <https://a.org>", "x) (address left out)"),
         ("Cited [S1a2b3c] (see below), list[int](4), a < b, s3://bucket, x://y, 3 < 4 > 2", None),
         ("```python\nd: dict[str, int] = {}\n```", None),
+        ("At https&#58;//a.org/x or https&#x3A;&#47;&sol;a.org.", "At (address left out) or (address left out)"),
+        ("At ht\u200btps:\u2060//a.org/x, https:/\\a.org or //a.org/x", f"At {OUT} {OUT} or {OUT}"),
+        ("Read [the study](https&colon;//a.org/x) at a.org/x?said=secret.", f"Read the study at {OUT}"),
+        ("Node.js/Express, math.pi/180, TCP/IP, src/plain.py/x, i.e./e.g., // note, `golang.org/x/net`, 1.5/2", None),
     ],
 )
 def test_readers_get_no_addresses_from_models(text: str, expected: str | None) -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
+import shutil
 import time
 import uuid
+from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,21 +22,29 @@ from fastapi import FastAPI
 from fastapi.routing import APIRoute
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from prefect.client.orchestration import get_client
+from prefect.states import Cancelled, Crashed
 from starlette.responses import StreamingResponse
 
 from fathom.batch.folder import BATCHES, QUESTIONS
 from fathom.config.secrets import without_credentials
 from fathom.errors import InvalidInput, NotSignedIn
+from fathom.flows.deep_research import deep_research
 from fathom.interfaces import gate as access
 from fathom.interfaces.app import create_app, on_error
 from fathom.interfaces.gate import Gate
+from fathom.interfaces.problems import problem_of
 from fathom.models import RunState
 from fathom.service.browser_sessions import COOKIE, BrowserSessions
 from fathom.service.caller import Limits, Role
+from fathom.service.limits import STREAMS
 from fathom.service.options import Options
+from fathom.service.outages import outage
+from fathom.service.ownership import Ownership
+from fathom.service.runs import RunService
 from fathom.service.tokens import Tokens
 from fathom.storage.store import ArtifactStore, json_bytes
-from tests.conftest import FathomCLI, PrefectServer, quiet_port
+from tests.conftest import ROOT, FathomCLI, PrefectServer, quiet_port
 from tests.processes import asking
 from tests.server import Served, served_with
 
@@ -84,13 +95,14 @@ class House:
 @pytest.fixture(scope="module")
 def house(prefect_server: PrefectServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
     root, elsewhere = tmp_path_factory.mktemp("house"), tmp_path_factory.mktemp("elsewhere")
-    options = Options(str(root), port=quiet_port(), sign_in=True)
+    options = Options(str(root), port=quiet_port(), sign_in=True, watches=2)
 
     async def people() -> dict[str, str]:
         known = Tokens(ArtifactStore(str(root)))
         made = {
             "ann": await known.add("ann", Role.asker, Limits(runs_per_day=1, daily_usd=3)),
             "bob": await known.add("bob", Role.asker, Limits()),
+            "idle": await known.add("idle", Role.asker, Limits(runs_per_day=0)),
             "rita": await known.add("rita", Role.reader, Limits()),
             "root": await known.add("root", Role.admin, Limits()),
             "quick": await known.add("quick", Role.reader, Limits(requests_per_minute=2)),
@@ -416,6 +428,68 @@ def test_settings_that_reach_too_far(house: House) -> None:
         assert bob.post(RUNS, json={**QUESTION, "template": template}).status_code in (403, 422)
 
 
+def test_settings_that_are_too_large(house: House, capfd: pytest.CaptureFixture[str]) -> None:
+    domains = [f"{number}.example.org" for number in range(50_000)]
+    large: list[tuple[dict[str, Any], str]] = [
+        ({"sources": {"block": domains}}, "sources.block"),
+        ({"sources": {"scores": dict.fromkeys(domains, 0.5)}}, "sources.scores"),
+        ({"sources": {"block": ["x" * 1_900_000]}}, "sources.block.0"),
+        ({"tools": ["x" * 4_000] * 400}, ""),
+        ({"y" * 1_900_000: 1}, "y" * 200 + " ..."),
+    ]
+    session = {"config": {"settings": {"tools": ["x" * 4_000] * 400}}}
+    with house.unchanged(), house.client("bob") as bob:
+        for settings, place in large:
+            for route, asked in (
+                (RUNS, {"question": "Why?"}),
+                ("/api/v1/watches", {"question": "Why?", "every": "1d"}),
+                ("/api/v1/batches", {"questions": ["Why?"]}),
+            ):
+                refused(answer := bob.post(route, json={**asked, "settings": settings}), 422, "E4001")
+                assert len(answer.text) < 5_000, "what was sent is not repeated"
+                assert [one["path"] for one in answer.json()["errors"]] == ([place] if place else [])
+        others: list[tuple[str, dict[str, Any]]] = [
+            ("/v1/chat/completions", {"model": "fathom", "messages": [{"role": "user", "content": "x" * 1_900_000}]}),
+            ("/research/sessions", session),
+        ]
+        for route, body in others:
+            assert 400 <= bob.post(route, json=body).status_code < 500
+    assert len("".join(capfd.readouterr())) < 10_000, "nobody fills the log"
+
+
+async def test_what_prefect_finds_too_large_is_said_and_not_logged(
+    prefect_server: PrefectServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with get_client() as client:
+        with pytest.raises(httpx.HTTPStatusError) as refused:
+            await client.create_flow_run(deep_research, parameters={"query": "x" * 1_000_000})
+    assert len(str(refused.value)) > 1_000_000, "it repeats what it was sent"
+    problem = problem_of(outage(refused.value))
+    assert (problem.status, problem.code) == (413, "E7009")
+    assert 0 < len(caplog.text) < 1_000
+
+
+def test_watches_that_would_flood_the_server(house: House) -> None:
+    asked = {"question": "What is a slot?"}
+    with house.unchanged(), house.client("bob") as bob, house.client("root") as root, house.client("idle") as idle:
+        for cron in ("* * * * * *", "0 6 1 1 * 30", "* * * *"):  # six fields: a run every second, without a daily limit
+            for anybody in (bob, root):
+                refused(anybody.post("/api/v1/watches", json={**asked, "cron": cron}), 422, "E4001")
+        for schedule in ({"cron": "* * * * *"}, {"cron": "0,5 0 1 1 *"}, {"cron": "0 0 30 2 *"}, {"every": "14m"}):
+            refused(answer := bob.post("/api/v1/watches", json={**asked, **schedule}), 422, "E4001")
+            assert "15 minutes apart" in answer.json()["detail"] or "30 2" in answer.json()["detail"]
+        assert "--watch-every" in answer.json()["next_step"]
+        refused(idle.post("/api/v1/watches", json={**asked, "cron": "@daily"}), 403, "E7002")
+    with house.client("bob") as bob, ThreadPoolExecutor(6) as pool:
+        added = [
+            *pool.map(lambda n: bob.post("/api/v1/watches", json={**asked, "cron": "@daily", "name": n}), "abcdef")
+        ]
+        assert sorted(answer.status_code for answer in added) == [201] * 2 + [403] * 4
+        assert "--watches" in next(answer for answer in added if answer.status_code == 403).json()["next_step"]
+        for watch in bob.get("/api/v1/watches").json()["watches"]:
+            assert bob.delete(f"/api/v1/watches/{watch['name']}").status_code == 204
+
+
 def test_limits(house: House) -> None:
     """Ann has had the one run of her day; what it did not spend was given back when it had ended."""
     with house.client("ann") as ann, house.client("quick") as quick:
@@ -438,6 +512,47 @@ def test_limits(house: House) -> None:
             assert (again.status_code, again.json()["id"]) == (202, house.run_id)
             codes = [quick.get("/api/v1/me").status_code for _ in range(3)]
             assert codes == [200, 200, 429]
+
+
+def test_only_administrators_see_paths_of_the_server(house: House) -> None:
+    root = house.served.root
+    stored = root / "research_artifacts" / "water_tanks_hold"  # of an earlier store, with documents of that machine
+    shutil.copytree(ROOT / "tests" / "stored_run", root, dirs_exist_ok=True)
+    own = Ownership(owner="ann", shared=True)
+    run_id = json.loads((stored / "run.json").read_text())["run_id"]
+    asyncio.run(RunService(house.served.options).owners.record(run_id, own))
+    for name, run in itertools.product(("run.json", "result.json", "provenance.json"), (run_id, house.run_id)):
+        for route in (f"/runs/{run}/{name}", f"{RUNS}/{run}/artifacts/{name}"):
+            with house.client("ann") as ann, house.client("root") as admin:
+                shown, whole = ann.get(route), admin.get(route)
+                assert shown.status_code == whole.status_code == 200, route
+                assert '"/' not in shown.text and str(root) not in shown.text, route
+                assert '"/' in whole.text and json.loads(shown.text).keys() == json.loads(whole.text).keys()
+
+
+async def test_a_run_is_paid_for_once_for_each_time_it_runs(prefect_server: PrefectServer, tmp_path: Path) -> None:
+    token = (await Tokens(ArtifactStore(str(tmp_path))).add("ann", Role.asker, Limits(runs_per_day=5, daily_usd=10)))[1]
+    options = Options(str(tmp_path), port=quiet_port(), sign_in=True, pool="nobody")
+    headers, asked = {"Authorization": f"Bearer {token}"}, {**QUESTION, "settings": {"budget": {"max_usd": 3}}}
+    with served_with(options, limit=0) as served:
+        async with (
+            httpx.AsyncClient(base_url=served.url, headers=headers, timeout=60) as ann,
+            get_client() as prefect,
+        ):
+
+            async def left() -> tuple[int, float]:
+                me = (await ann.get("/api/v1/me")).json()
+                return me["runs_left"], me["usd_left"]
+
+            run = (await ann.post(RUNS, json=asked)).json()
+            assert await left() == (4, 7)
+            await prefect.set_flow_run_state(uuid.UUID(run["id"]), Crashed(), force=True)
+            assert await left() == (4, 7), "a worker takes it up again within an hour"
+            await prefect.set_flow_run_state(uuid.UUID(run["id"]), Cancelled(), force=True)
+            assert await left() == (4, 10)
+            resumed = await asyncio.gather(*(ann.post(f"{run['links']['run']}/resume") for _ in range(4)))
+            assert sorted(answer.status_code for answer in resumed) == [202, 409, 409, 409]
+            assert await left() == (3, 7)
 
 
 def test_links_and_who_did_what(house: House, fathom_cli: FathomCLI) -> None:
@@ -485,7 +600,25 @@ async def test_a_stream_ends_with_its_token(tmp_path: Path, monkeypatch: pytest.
     async with httpx.AsyncClient(transport=transport, base_url="http://fathom.example") as client:
         answer = await client.get("/events", headers={"Authorization": f"Bearer {text}"})
     assert answer.text.splitlines()[:2] == ["id: 0", ""] and "id: 3" not in answer.text
-    gate.rates.check_stream("ann")
+    for _ in range(STREAMS):
+        gate.rates.open_stream("ann")
+
+
+async def test_streams_are_counted_when_they_are_opened_together(prefect_server: PrefectServer, tmp_path: Path) -> None:
+    """Also those of users whom a proxy names, each for itself."""
+    options = Options(str(tmp_path), port=quiet_port(), user_header="X-User", pool="nobody")
+    token = (await Tokens(ArtifactStore(str(tmp_path))).add("ann", Role.asker, Limits()))[1]
+    with served_with(options, limit=0) as served:
+        for headers in ({"Authorization": f"Bearer {token}"}, {"X-User": "zoe"}, {"X-User": "yan"}):
+            limits = httpx.Limits(max_connections=None)
+            async with (
+                httpx.AsyncClient(base_url=served.url, headers=headers, timeout=60, limits=limits) as client,
+                AsyncExitStack() as open_ones,
+            ):
+                events = (await client.post(RUNS, json=QUESTION)).json()["links"]["events"]
+                streams = (open_ones.enter_async_context(client.stream("GET", events)) for _ in range(120))
+                answers = await asyncio.gather(*streams)
+                assert Counter(answer.status_code for answer in answers) == {200: STREAMS, 429: 120 - STREAMS}
 
 
 async def test_named_origins_may_use_the_api(tmp_path: Path) -> None:

@@ -53,8 +53,9 @@ def test_without_a_worker_the_server_is_not_ready(prefect_server: PrefectServer,
         answer = httpx.get(f"{served.url}/api/v1/ready", timeout=60)
         assert (answer.status_code, answer.json()["code"]) == (503, "E7006")
         assert answer.json()["detail"] == "No worker serves the pool 'nobody'."
-        asked = {"question": "What is a descriptor in Python?"}
+        asked = {"question": "What is a \u202edescriptor\u2066 in Python?"}
         run = httpx.post(f"{served.url}/api/v1/runs", json=asked, timeout=60).json()
+        assert run["question"] == "What is a descriptor in Python?", "nothing turns the text around in titles and logs"
         assert (run["state"], run["phase"]) == ("queued", "waits for a worker of the pool nobody")
         httpx.delete(f"{served.url}{run['links']['run']}", timeout=60).raise_for_status()
         events = httpx.get(f"{served.url}{run['links']['events']}", timeout=60).text

@@ -7,7 +7,7 @@ and the page word it for their readers.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from math import isfinite
 from shlex import quote
@@ -21,6 +21,12 @@ from fathom.config.settings import SETTINGS, ResearchSettings
 from fathom.config.templates import keys_at, meant, merged, models_in
 from fathom.errors import InvalidInput, WrongValue
 
+MOST_ITEMS = 1_000
+"""In a list or table of settings."""
+MOST_CHARS = 4_096
+"""Of a text in settings: a path may be that long."""
+MOST_IN_ALL = 200_000
+"""Characters of all settings together. Prefect stores 524,288 bytes of a run's parameters."""
 _MOST = 20  # wrong values of one request
 _CHARS = 200  # of a wrong value, or of a name
 _KINDS = {
@@ -45,10 +51,30 @@ def settings_from(given: Mapping[str, object]) -> ResearchSettings:
     Raises:
         InvalidInput: some cannot be used; `wrong` has each.
     """
+    if wrong := [*_too_long(given)][:_MOST]:
+        raise InvalidInput(wrong=wrong)
+    if (size := len(json.dumps(given, default=str))) > MOST_IN_ALL:
+        raise InvalidInput(f"The settings have {size:,} characters together; at most {MOST_IN_ALL:,} are possible.")
     try:
         return ResearchSettings.model_validate({name: value for name, value in given.items() if value is not None})
     except ValidationError as error:
         raise InvalidInput(wrong=wrong_in(error.errors(), ResearchSettings)) from None
+
+
+def _too_long(value: object, *place: str) -> Iterator[WrongValue]:
+    """Yield the lists, tables and texts in settings that are longer than any setting needs to be."""
+    if isinstance(value, str) and len(value) > MOST_CHARS:
+        yield WrongValue(_dotted(place), shortened(value), f"it may have at most {MOST_CHARS:,} characters")
+    elif isinstance(value, list | Mapping):
+        if len(value) > MOST_ITEMS:
+            yield WrongValue(_dotted(place), None, f"it may have at most {MOST_ITEMS:,} items")
+            return
+        for name, part in value.items() if isinstance(value, Mapping) else enumerate(value):
+            if len(str(name)) > MOST_CHARS:
+                yield WrongValue(
+                    _dotted((*place, str(name))), None, f"a name may have at most {MOST_CHARS:,} characters"
+                )
+            yield from _too_long(part, *place, str(name))
 
 
 def wrong_in(errors: Iterable[Mapping[str, Any]], model: type[BaseModel] | None = None) -> list[WrongValue]:

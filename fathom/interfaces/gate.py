@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 from collections.abc import Awaitable, Callable, Iterable
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from hmac import compare_digest
 from http import HTTPMethod, HTTPStatus
@@ -16,11 +17,21 @@ from time import monotonic
 from urllib.parse import parse_qs, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from fathom.errors import FathomError, ForeignPage, InvalidInput, NotAllowed, NotSignedIn, NotThere, TooLarge, WrongHost
+from fathom.errors import (
+    FathomError,
+    ForeignPage,
+    InvalidInput,
+    NotAllowed,
+    NotSignedIn,
+    NotThere,
+    TooLarge,
+    TooSlow,
+    WrongHost,
+)
 from fathom.service.browser_sessions import COOKIE, BrowserSession, BrowserSessions
 from fathom.service.caller import Caller, Role
 from fathom.service.limits import RequestRates
@@ -297,12 +308,13 @@ class Guard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on if it may come in."""
-        if scope["type"] == "websocket":  # nothing here speaks it
-            await send({"type": "websocket.close", "code": 1008})
-            return
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        with ExitStack() as counted:
+            await self._answer(scope, receive, send, counted)
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send, counted: ExitStack) -> None:
         headers = Headers(scope=scope)
         answering = _Answering(send, shared_with(self._gate.options.origins, headers))
         try:
@@ -312,14 +324,20 @@ class Guard:
                 return
             self._check(scope, headers)
             visit = await self._gate.admit(scope, headers)
-            if visit.caller and visit.caller.token and _wants_stream(scope, headers):
-                self._gate.rates.check_stream(visit.caller.name)
+            if visit.caller and (connection := scope.get("state", {}).get("connection")):
+                connection.is_known()
+            receive = self._arriving(scope, receive, visit)
+            if visit.caller and visit.caller is not LOCAL and _wants_stream(scope, headers):
+                self._gate.rates.open_stream(visit.caller.name)
+                counted.callback(self._gate.rates.close_stream, visit.caller.name)
             body = await self._body(scope, headers, receive, visit)
+        except ClientDisconnect:
+            return  # half a request means nothing
         except FathomError as error:
             await (await self._on_error(Request(scope), error))(scope, receive, answering.send)
             return
         scope.setdefault("state", {}).update(vars(visit))
-        await self._pass(scope, receive if body is None else _replayed(body, receive), answering, visit)
+        await self._pass(scope, receive if body is None else _replayed(body, receive), answering, visit, counted)
 
     def _check(self, scope: Scope, headers: Headers) -> None:
         check_host(scope, headers, self._gate.options)
@@ -337,16 +355,43 @@ class Guard:
             raise ForeignPage("The secret of the form is missing or belongs to another session.")
         return body
 
-    async def _pass(self, scope: Scope, receive: Receive, answering: _Answering, visit: Visit) -> None:
-        """Have the request answered; an answer that takes long ends when its reader may no longer have it."""
-        rates, name = self._gate.rates, visit.caller.name if visit.caller else ""
-        looked, streams = monotonic(), False
+    def _arriving(self, scope: Scope, receive: Receive, visit: Visit) -> Receive:
+        """Return what waits for the parts of a body, and for each only as long as the options say.
+
+        A stranger's whole body has that time.
+        """
+        seconds, loop = self._gate.options.connections.body_seconds, asyncio.get_running_loop()
+        until, complete = loop.time() + seconds, scope["method"] in SAFE
+
+        async def arriving() -> Message:
+            nonlocal until, complete
+            if complete:
+                return await receive()  # that the client goes
+            if visit.caller:
+                until = loop.time() + seconds
+            try:
+                async with asyncio.timeout_at(until):
+                    message = await receive()
+            except TimeoutError:
+                raise TooSlow(f"Nothing more of the body arrived in {seconds:g} seconds.") from None
+            complete = message["type"] != "http.request" or not message.get("more_body")
+            return message
+
+        return arriving
+
+    async def _pass(
+        self, scope: Scope, receive: Receive, answering: _Answering, visit: Visit, counted: ExitStack
+    ) -> None:
+        """Have the request answered; an answer that takes long ends when its reader may no longer have it.
+
+        An answer that turns out to be no stream is not counted as one any longer.
+        """
+        looked = monotonic()
 
         async def send(message: Message) -> None:
-            nonlocal looked, streams
-            if message["type"] == "http.response.start" and _is_stream(message):
-                streams = True
-                rates.opened(name)
+            nonlocal looked
+            if message["type"] == "http.response.start" and not _is_stream(message):
+                counted.close()
             elif message.get("more_body") and monotonic() - looked > LOOK_SECONDS:
                 looked = monotonic()
                 if not await self._gate.still(visit):
@@ -361,9 +406,6 @@ class Guard:
             if not cut.expired():
                 raise
             await answering.send({"type": "http.response.body", "body": b"", "more_body": False})
-        finally:
-            if streams:
-                rates.closed(name)
 
 
 class _Answering:
@@ -389,7 +431,7 @@ async def _read(receive: Receive, headers: Headers) -> bytes:
     while True:
         message = await receive()
         if message["type"] != "http.request":
-            return b"".join(parts)  # the client has gone
+            raise ClientDisconnect
         parts.append(message.get("body", b""))
         size += len(parts[-1])
         if size > MOST_BYTES:

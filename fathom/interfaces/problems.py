@@ -36,6 +36,7 @@ from fathom.errors import (
     StoreError,
     TooLarge,
     TooManyRequests,
+    TooSlow,
     UserError,
     WrongHost,
     WrongMediaType,
@@ -50,6 +51,7 @@ _STATUS: dict[type[FathomError], HTTPStatus] = {
     ForeignPage: HTTPStatus.FORBIDDEN,
     WrongHost: HTTPStatus.MISDIRECTED_REQUEST,
     TooLarge: HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+    TooSlow: HTTPStatus.REQUEST_TIMEOUT,
     RunNotFound: HTTPStatus.NOT_FOUND,
     NotThere: HTTPStatus.NOT_FOUND,
     NoReport: HTTPStatus.NOT_FOUND,
@@ -118,6 +120,8 @@ def _of_failure(request: Request, error: FathomError) -> tuple[Problem, dict[str
     headers = {"Retry-After": str(int(error.retry_after) + 1)} if error.retry_after is not None else {}
     if isinstance(error, NotSignedIn):
         headers["WWW-Authenticate"] = "Bearer"
+    if isinstance(error, TooSlow):
+        headers["Connection"] = "close"
     request.app.state.service.hide_store(error, getattr(request.state, "caller", None))
     return problem_of(error), headers
 

@@ -10,11 +10,13 @@ from contextlib import contextmanager, suppress
 
 import httpx
 import uvicorn
+from fastapi import FastAPI
 from prefect.client.orchestration import get_client
 
 from fathom.config.environment import Environment
 from fathom.config.secrets import Scrubber, guard_logs
 from fathom.interfaces.app import create_app
+from fathom.interfaces.connections import Strangers, connecting, raise_file_limit
 from fathom.service.options import Options
 from fathom.service.outages import asking_briefly
 from fathom.service.workers import Workers, living
@@ -28,14 +30,7 @@ async def serve(options: Options, listener: socket.socket, say: Callable[[str], 
     guard_logs(Scrubber(Environment.read().secrets))
     workers = None if options.pool else Workers(options, say)
     app = create_app(options, workers.wake if workers else lambda: None)
-    config = uvicorn.Config(
-        app,
-        log_level="warning",
-        access_log=False,
-        proxy_headers=False,  # `fathom.interfaces.gate` decides which proxy is believed
-        server_header=False,
-        timeout_graceful_shutdown=GRACE_SECONDS,
-    )
+    config = config_of(app, options)
     async with asking_briefly():  # requests inherit the context in which the server begins to listen
         server = _Server(config, lambda: _tell_start(options, listener, say))
         server.on_stop = [app.state.service.feeds.close, *([workers.terminate] if workers else [])]
@@ -47,6 +42,25 @@ async def serve(options: Options, listener: socket.socket, say: Callable[[str], 
             await asyncio.wait([task])
         if workers:
             await workers.ended()
+
+
+def config_of(app: FastAPI, options: Options) -> uvicorn.Config:
+    """Return how uvicorn serves an application; this process may then open as many files as it is allowed."""
+    files = raise_file_limit()
+    return uvicorn.Config(
+        app,
+        # Half of the files are for everything else, among it what is accepted before a connection is counted: asyncio
+        # accepts as many at once as the backlog has.
+        http=connecting(Strangers(options.connections, files // 2)),  # type: ignore[arg-type]
+        backlog=min(2_048, files // 4),
+        ws="none",
+        lifespan="on",
+        log_level="warning",
+        access_log=False,
+        proxy_headers=False,  # `fathom.interfaces.gate` decides which proxy is believed
+        server_header=False,
+        timeout_graceful_shutdown=GRACE_SECONDS,
+    )
 
 
 class _Server(uvicorn.Server):

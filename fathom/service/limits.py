@@ -33,6 +33,7 @@ from fathom.config.form import SetBy, setting_of
 from fathom.config.groups import DEFAULT_USD, EXTRACTIVE, Budget
 from fathom.config.settings import SETTINGS, ResearchSettings
 from fathom.errors import NotAllowed, TooManyRequests
+from fathom.flows.runs.resuming import CRASHED_SECONDS
 from fathom.flows.runs.states import place
 from fathom.service.caller import Caller
 from fathom.storage.lease import RESULTS
@@ -144,7 +145,7 @@ class Spending:
         held = [name.removesuffix(_ENDING) for name in names if name.endswith(_ENDING)]
         open_ones = [run_id for run_id in held if f"{run_id}{_SETTLED}" not in names]
         for run_id, flow_run in (await _flow_runs(open_ones)).items():
-            if flow_run is None or not flow_run.state or not flow_run.state.is_final():
+            if flow_run is None or not _has_ended(flow_run):
                 continue
             _, key = place(run_id, flow_run.parameters)
             cost = (await Ledger.open(Budget(), self._store, f"{RESULTS}/{key}/ledger")).total.usd
@@ -164,6 +165,14 @@ class Spending:
 
     def _account(self, caller: Caller, day: str, unit: str, cap: Decimal) -> SharedAccount:
         return SharedAccount(self._store, f"callers/{caller.name}/{day}/{unit}", cap, f"the limit of {caller.name}")
+
+
+def _has_ended(flow_run: FlowRun) -> bool:
+    """Whether a run spends no more, unless somebody resumes it: one that has crashed goes on by itself."""
+    if flow_run.state is None or not flow_run.state.is_final():
+        return False
+    since = (datetime.now(UTC) - flow_run.state.timestamp).total_seconds()
+    return not flow_run.state.is_crashed() or since > CRASHED_SECONDS
 
 
 async def _flow_runs(run_ids: list[str]) -> dict[str, FlowRun | None]:
@@ -290,21 +299,18 @@ class RequestRates:
         left, at = self._buckets.get(key, (float(per_minute), time.monotonic()))
         return int(min(float(per_minute), left + (time.monotonic() - at) * per_minute / 60))
 
-    def check_stream(self, name: str) -> None:
-        """Check that a caller may open another event stream.
+    def open_stream(self, name: str) -> None:
+        """Count an event stream of a caller, until `close_stream`.
 
         Raises:
             TooManyRequests: enough are open.
         """
         if self._streams[name] >= STREAMS:
             raise TooManyRequests(f"{STREAMS} event streams are open already.", retry_after=10)
-
-    def opened(self, name: str) -> None:
-        """Count an event stream of a caller."""
         self._streams[name] += 1
 
-    def closed(self, name: str) -> None:
-        """Count it no longer."""
+    def close_stream(self, name: str) -> None:
+        """Count one no longer."""
         self._streams[name] -= 1
         if not self._streams[name]:
             del self._streams[name]

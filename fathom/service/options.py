@@ -7,6 +7,7 @@ import hashlib
 import ipaddress
 import socket
 from dataclasses import dataclass
+from datetime import timedelta
 
 from fathom.errors import InvalidInput
 from fathom.service.caller import Role
@@ -15,6 +16,21 @@ from fathom.storage.names import slug
 
 _OWN = "serve-"
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+@dataclass(frozen=True)
+class ConnectionLimits:
+    """How long a request may take to arrive, and how many connections may be open on which nobody has signed in.
+
+    Attributes:
+        header_seconds: from the beginning of a connection, or from the first byte after an answer, to its last line.
+        body_seconds: between two parts of a body; for the whole body if its sender is not known.
+        of_peer: connections of one IPv4 address or one IPv6 network of 64 bits without sign-in.
+    """
+
+    header_seconds: float = 15.0
+    body_seconds: float = 30.0
+    of_peer: int = 256
 
 
 @dataclass(frozen=True)
@@ -35,6 +51,9 @@ class Options:
         trusted_proxies: addresses or networks of proxies that are believed; with `user_header`, also this machine.
         proxy_role: the role of users whom a proxy names.
         models: models that callers who are no administrators may choose, beside the server's own.
+        connections: how long requests may take to arrive, and how many connections strangers may hold.
+        watch_every: the least time between two runs of a watch, and
+        watches: the most watches, of a caller who is no administrator.
     """
 
     artifacts: str
@@ -50,6 +69,9 @@ class Options:
     trusted_proxies: tuple[str, ...] = ()
     proxy_role: Role = Role.asker
     models: tuple[str, ...] = ()
+    connections: ConnectionLimits = ConnectionLimits()
+    watch_every: timedelta = timedelta(minutes=15)
+    watches: int = 20
 
     def __post_init__(self) -> None:
         """Check the addresses of proxies.

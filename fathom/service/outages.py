@@ -5,16 +5,25 @@ Workers and runs try again for minutes (`fathom.flows.server.be_patient`), which
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncGenerator
 from contextlib import AbstractContextManager, asynccontextmanager
 from http import HTTPStatus
 
 import httpx
 from prefect.context import AsyncClientContext
-from prefect.settings import PREFECT_API_REQUEST_TIMEOUT, PREFECT_CLIENT_MAX_RETRIES, temporary_settings
+from prefect.settings import (
+    PREFECT_API_REQUEST_TIMEOUT,
+    PREFECT_CLIENT_MAX_RETRIES,
+    PREFECT_SERVER_API_MAX_PARAMETER_SIZE,
+    temporary_settings,
+)
 
-from fathom.errors import NotReady
+from fathom.config.given import shortened
+from fathom.errors import FathomError, NotReady, TooLarge
 
+_logger = logging.getLogger("fathom")
+_TOO_LARGE = (HTTPStatus.REQUEST_ENTITY_TOO_LARGE, HTTPStatus.UNPROCESSABLE_ENTITY)
 _TRIES_AGAIN = 1  # after 2 seconds: a connection that was kept may just have been closed
 _TRIES_A_CHANGE_AGAIN = 3  # after 2, 4 and 8 seconds
 _TRIES_A_START_AGAIN = 10  # for minutes: nobody waits yet, and a server that gave up would have to be started again
@@ -52,17 +61,23 @@ def _trying_again(times: int) -> AbstractContextManager[object]:
     return temporary_settings(updates={PREFECT_CLIENT_MAX_RETRIES: times})
 
 
-def outage(error: httpx.HTTPError) -> NotReady:
+def outage(error: httpx.HTTPError) -> FathomError:
     """Return what is told of a failed request to Prefect.
 
-    Raises:
-        httpx.HTTPError: the error itself: Prefect has answered, and found a fault in what was asked.
+    Where Prefect has answered and found a fault in what was asked, its log says which. Prefect repeats in its answer
+    what it was sent; of that, no more than a line is kept.
     """
     if isinstance(error, httpx.HTTPStatusError):
         status = error.response.status_code
         asks_to_wait = status in (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS)
         if status < HTTPStatus.INTERNAL_SERVER_ERROR and not asks_to_wait:
-            raise error
+            sent = error.request
+            _logger.error("Prefect answered %s %s: %s", sent.method, sent.url.path, shortened(str(error)))
+            if status in _TOO_LARGE and len(sent.content) > PREFECT_SERVER_API_MAX_PARAMETER_SIZE.value():
+                return TooLarge("The settings are larger than Prefect stores.", next_step="set less")
+            return FathomError(
+                f"Prefect refused a request of this server ({status}).", next_step="see the server's log"
+            )
     return NotReady(
         f"Prefect does not answer ({type(error).__name__}).",
         next_step="start Prefect again; runs in progress are not lost",

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from difflib import SequenceMatcher
+from pathlib import PurePath
 
 from fathom.changes.model import CHANGES, Changes
 from fathom.client.shapes import (
@@ -112,7 +113,7 @@ async def artifacts(run: RunHandle) -> ArtifactList:
 
 
 async def artifact(run: RunHandle, name: str) -> bytes:
-    """Return a file of a run. Only administrators see where on the server it is, if the file says so.
+    """Return a file of a run. Only administrators see paths of the server, if the file has some.
 
     Raises:
         NotThere: it has no such file.
@@ -121,7 +122,7 @@ async def artifact(run: RunHandle, name: str) -> bytes:
         how = f"GET {API}/runs/{run.run_id}/artifacts lists them"
         raise NotThere(f"The run has no file {name[:60]!r}.", next_step=how)
     data = await run.found.folder.load(name)
-    return data if run.caller.is_admin or not name.endswith(_TEXT) else hidden(data, run.store.address())
+    return data if run.caller.is_admin or not name.endswith(_TEXT) else await _without_paths(run, data)
 
 
 async def audit(run: RunHandle) -> AuditTrail:
@@ -136,7 +137,7 @@ async def audit(run: RunHandle) -> AuditTrail:
     trail = AuditTrail(run_id=run.run_id, whole=log.whole, broken=log.broken, events=log.events)
     if run.caller.is_admin:
         return trail
-    return AuditTrail.model_validate_json(hidden(trail.model_dump_json().encode(), run.store.address()))
+    return AuditTrail.model_validate_json(await _without_paths(run, trail.model_dump_json().encode()))
 
 
 async def check(run: RunHandle) -> Checkup:
@@ -250,7 +251,34 @@ def stem(run: RunHandle) -> str:
 
 def hidden(data: bytes, root: str) -> bytes:
     """Return the text of a file without where on the server its store is."""
-    return data.replace(json.dumps(root, ensure_ascii=False)[1:-1].encode(), b"").replace(root.encode(), b"")
+    for path in (json.dumps(root, ensure_ascii=False)[1:-1], root):
+        data = data.replace(f"{path}/".encode(), b"").replace(path.encode(), b"")
+    return data
+
+
+async def _without_paths(run: RunHandle, data: bytes) -> bytes:
+    """Return the text of a file without where the store is; of other paths in the run's settings only names stay."""
+    manifest = await run.found.folder.manifest() if run.found.folder else None
+    settings = dict(manifest.settings) if manifest else {}
+    for root in (run.store.address(), settings.pop("artifacts", None)):
+        data = hidden(data, root) if isinstance(root, str) else data
+    for path in map(PurePath, _texts(settings)):
+        if path.is_absolute() and path.name:
+            quoted, name = json.dumps(str(path), ensure_ascii=False)[1:-1], path.name
+            for end in ('"', "/"):
+                data = data.replace(f'"{quoted}{end}'.encode(), f'"{name}{end}'.encode())
+    return data
+
+
+def _texts(value: object) -> Iterator[str]:
+    """Yield every text in a value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for part in value:
+            yield from _texts(part)
+    elif isinstance(value, dict):
+        yield from _texts([*value.values()])
 
 
 async def _sizes(found: KnownRun) -> dict[str, int]:

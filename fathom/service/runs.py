@@ -11,6 +11,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing, nullcontext
 from time import monotonic
 from typing import Any
+from weakref import WeakValueDictionary
 
 from fathom.client.shapes import (
     AnswerRequest,
@@ -78,6 +79,8 @@ class RunService:
         self.submissions = Submissions(options, self.owners, self.activity, self.spending, wake)
         self._listing = Listing(self.store, self.owners)
         self._finder = Finder(self.store)
+        self.resuming = WeakValueDictionary[str, asyncio.Lock]()  # by run, so that each is paid for once
+        self.adding_watch = asyncio.Lock()  # so that watches are counted one after another
 
     async def start(self, caller: Caller, request: RunRequest, key: str = "") -> Run:
         """Start a run; with the same key, the same caller gets the same run again.
@@ -242,6 +245,10 @@ class RunHandle:
             RunBusy: a process works on it.
         """
         self._check_owner()  # it spends what is theirs
+        async with self._service.resuming.setdefault(self.run_id, asyncio.Lock()):
+            return await (await self._service.open(self.caller, self.run_id))._resume()
+
+    async def _resume(self) -> Run:
         state, flow_run, spending = (await self.read()).state, self.found.flow_run, self._service.spending
         if state not in _STOPPED:
             how = "read its result" if state.ended else "wait for it"

@@ -24,7 +24,7 @@ async def add(service: RunService, caller: Caller, request: WatchRequest) -> Wat
     """Create a watch, whose runs are the caller's.
 
     Raises:
-        NotAllowed: the caller may not ask, or not with these settings.
+        NotAllowed: the caller may not ask, not with these settings, or has enough watches.
         InvalidInput: the question or the schedule cannot be used.
         Conflict: there is a watch of that name.
     """
@@ -33,6 +33,9 @@ async def add(service: RunService, caller: Caller, request: WatchRequest) -> Wat
     if bool(request.every) == bool(request.cron):
         raise InvalidInput("Give either `every` or `cron`.", next_step='for example "every": "1d"')
     schedule = watches.schedule_of(request.every, request.cron, request.timezone)
+    if not caller.is_admin:
+        least = service.options.watch_every
+        await watches.check_interval(schedule, least, "ask less often; fathom serve --watch-every TIME changes this")
     _check_countable(caller)
     await service.check_use(caller, settings)
     checked = await asyncio.to_thread(check_request, request.question, settings)
@@ -42,11 +45,15 @@ async def add(service: RunService, caller: Caller, request: WatchRequest) -> Wat
             wrong=[WrongValue("name", request.name, "it has no letter or digit")], next_step="use at least one"
         )
     tags = Ownership(owner=caller.name).tags
-    try:
-        with asking_patiently():
-            made = await watches.add(name, checked.query, checked.settings, schedule, service.options.work_pool, tags)
-    except InvalidInput as error:
-        raise Conflict(error.message, next_step="choose another name") from None
+    async with service.adding_watch:
+        await _check_count(service, caller)
+        try:
+            with asking_patiently():
+                made = await watches.add(
+                    name, checked.query, checked.settings, schedule, service.options.work_pool, tags
+                )
+        except InvalidInput as error:
+            raise Conflict(error.message, next_step="choose another name") from None
     return _shown(made)
 
 
@@ -117,11 +124,23 @@ async def history(service: RunService, caller: Caller, name: str, limit: int) ->
 
 def _check_countable(caller: Caller) -> None:
     """A schedule starts runs of which no server hears, so they cannot be counted against what a day allows."""
-    if not caller.is_admin and (caller.limits.runs_per_day or caller.limits.daily_usd) is not None:
+    limits = caller.limits
+    if not caller.is_admin and (limits.runs_per_day is not None or limits.daily_usd is not None):
         raise NotAllowed(
             f"{caller.name} has a limit for each day, against which the runs of a watch are not counted.",
             next_step="ask an administrator to add the watch, or ask the question by itself",
         )
+
+
+async def _check_count(service: RunService, caller: Caller) -> None:
+    most = service.options.watches
+    if not caller.is_admin:
+        own = [one for one in await watches.all_watches() if _ownership(one).owner == caller.name]
+        if len(own) >= most:
+            raise NotAllowed(
+                f"{caller.name} has as many watches as allowed: {most}.",
+                next_step="remove one; fathom serve --watches N allows more",
+            )
 
 
 async def _own(service: RunService, caller: Caller, name: str) -> watches.WatchedQuestion:

@@ -10,7 +10,19 @@ import re
 from collections.abc import Callable, Collection, Iterable
 
 _ID = r"S[0-9a-f]{6,64}"
-_TARGET = r"\s*<?\s*(?:[a-z][a-z0-9+.-]*:|//|www\.)"
+_UNSEEN = r"[\xad\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]"
+_COLON = rf"{_UNSEEN}*(?::|&(?:#0*58|#x0*3a|colon);?){_UNSEEN}*"
+_SLASH = rf"(?:[/\\]|&(?:#0*47|#x0*2f|sol|#0*92|#x0*5c|bsol);?){_UNSEEN}*"
+_SCHEME = "|".join(rf"{_UNSEEN}*".join(scheme) for scheme in ("https", "http", "ftp", "wss", "ws"))
+_FILES = (
+    "cc|go|h|js|kt|md|pl|ps|py|rb|rs|sh|ts"  # endings of names of files, such as `node.js`, that countries have too
+)
+_HOST = (
+    rf"(?:[a-z0-9][a-z0-9-]{{0,62}}\.)+(?:(?!{_FILES}|pi)[a-z]{{2}}|com|net|org|edu|gov|info|biz|app|dev|xyz|top|site|"
+    r"online|shop|store|club|cloud|tech|live|news|blog|page|link|click|example)\b(?::\d+)?"
+)
+_REST = r"[^\s<>\"'`)\]]*"
+_TARGET = rf"\s*<?\s*{_UNSEEN}*(?:[a-z](?:[a-z0-9+.-]|{_UNSEEN})*{_COLON}|{_SLASH}{_SLASH}|www\.)"
 _LEFT_OUT = "(address left out)"
 _LINKS = [  # in Markdown and HTML, each with the part that stays
     (r"!\[([^\]\n]{0,1000})\](?:\([^)\n]*(?:\)|$)|\[[^\]\n]*\])", r"\1"),
@@ -19,9 +31,11 @@ _LINKS = [  # in Markdown and HTML, each with the part that stays
     (r"<[a-z!/][^<>]*\b(?:src|srcset|href|action|data|style|background|poster|on\w+)\s*=[^<>]*>?", ""),
     (r"</?(?:script|style|iframe|object|embed|form|svg|math|link|meta|base)\b[^<>]*>?", ""),
     (r"<[a-z][a-z0-9+.-]{1,31}:[^\s<>]*>", _LEFT_OUT),
-    (r"(?:(?:https?|ftp|wss?)://|\bwww\.(?=\w))[^\s<>\"'`)\]]*", _LEFT_OUT),
+    (rf"(?:(?:{_SCHEME}){_COLON}{_SLASH}(?:{_SLASH}|(?=\w))|\bwww\.(?=\w)){_REST}", _LEFT_OUT),
+    (rf"(?<![\w:/\\]){_SLASH}{_SLASH}{_HOST}{_REST}", _LEFT_OUT),
 ]
 _LINK_PATTERNS = [(re.compile(pattern, re.IGNORECASE | re.MULTILINE), rest) for pattern, rest in _LINKS]
+_BARE = re.compile(rf"(?<![\w@:/\\.$-]){_HOST}/{_REST}", re.IGNORECASE)
 _GROUP = re.compile(rf"\s*\[({_ID}(?:\s*[,;]\s*{_ID})*)\]")
 _CITED_BEHIND_ROW = re.compile(rf"(?<!\\)\|((?:\s*\[{_ID}\])+)\s*[.,;]?\s*\Z")
 _ROWS_CITED_BEHIND = re.compile(rf"^[ \t>]*(?:[-*+][ \t]+)?\|.*\|(?:[ \t]*\[{_ID}\])+[ \t]*[.,;]?[ \t]*$", re.MULTILINE)
@@ -96,6 +110,9 @@ def without_addresses(text: str) -> str:
         before = text
         for pattern, rest in _LINK_PATTERNS:
             text = pattern.sub(rest, text)
+        parts = _CODE.split(text)
+        parts[::2] = [_BARE.sub(_LEFT_OUT, part) for part in parts[::2]]  # in code, it may be a name
+        text = "".join(parts)
     return text
 
 

@@ -18,13 +18,16 @@ _UNPRINTABLE = re.compile(
     r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ud800-\udfff"
     r"\ufeff\ufff9-\ufffb\U000e0000-\U000e01ef]"
 )
-_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 # Persian, Indic scripts and emoji are spelled with joiners; after a Latin letter they only hide.
 _IDLE_JOINERS = re.compile(r"(?:(?<=[\x00-\u024f])|\A)[\u200c\u200d]+")
 
 
 def without_controls(text: str) -> str:
-    """Return the text without C0 and C1 control characters other than newlines and tabs: a terminal obeys them."""
+    """Return the text without control characters other than newlines and tabs, which a terminal obeys.
+
+    Among them are those that turn the order of the text around: a reader then sees another text than is written.
+    """
     return _CONTROLS.sub("", text)
 
 

@@ -52,6 +52,13 @@ def serve(
         list[str],
         typer.Option(metavar="NAME", help="Model that everyone may choose, in addition to FATHOM_MODEL; repeatable."),
     ] = _NO_NAMES,
+    watch_every: Annotated[
+        str,
+        typer.Option(metavar="TIME", help="Least time between two runs of a watch, except those of administrators."),
+    ] = "15m",
+    watches: Annotated[
+        int, typer.Option(metavar="N", min=0, help="Maximum number of watches of one user who is no administrator.")
+    ] = 20,
     artifacts: Root = None,
 ) -> None:
     """Serve a web page for asking questions, and an API for programs.
@@ -66,6 +73,7 @@ def serve(
     """
     import asyncio
 
+    from fathom.config.inputs import period
     from fathom.flows.preflight import artifact_root
     from fathom.interfaces.cli.tokens import role_of
     from fathom.service.options import Options
@@ -84,6 +92,8 @@ def serve(
         trusted_proxies=tuple(trusted_proxy),
         proxy_role=role_of("--proxy-role", proxy_role),
         models=tuple(allow_model),
+        watch_every=period(watch_every, "--watch-every"),
+        watches=watches,
     )
     asyncio.run(check_reach(options))
     from fathom.flows.server import be_patient, ensure_api

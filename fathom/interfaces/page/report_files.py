@@ -14,6 +14,7 @@ from fathom.client.shapes import MEDIA_TYPES, Form
 from fathom.errors import NotThere, RunNotFound
 from fathom.interfaces.dependencies import TheCaller, TheRun, TheService
 from fathom.report.html import render_html, unsafe
+from fathom.service import reports
 from fathom.service.runs import RunHandle
 from fathom.storage.names import slug
 from fathom.storage.store import REPORT_PAGE
@@ -56,7 +57,7 @@ async def file(run_id: str, name: _NAME, service: TheService, caller: TheCaller)
         raise
     if name in _PAGES:
         return await _page(run, name, framed=False)
-    data = (await run.files([name]))[name]
+    data = await reports.artifact(run, name)
     kind = mimetypes.guess_type(name)[0] or "text/plain"
     readable = kind.startswith("text/") or kind == "application/json"
     headers = dict(_PLAIN) if readable else {**_PLAIN, "Content-Disposition": f'attachment; filename="{name}"'}
