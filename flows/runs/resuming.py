@@ -33,7 +33,7 @@ from prefect.client.schemas.filters import (
     WorkPoolFilter,
     WorkPoolFilterName,
 )
-from prefect.client.schemas.objects import FlowRun, State, StateType
+from prefect.client.schemas.objects import TERMINAL_STATES, FlowRun, State, StateType
 from prefect.events.filters import EventFilter, EventNameFilter, EventOccurredFilter, EventRelatedFilter
 from prefect.exceptions import PrefectException, PrefectHTTPStatusError
 from prefect.logging import get_logger
@@ -49,7 +49,6 @@ from fathom.flows.runs.stored import find_all, locate
 from fathom.models import RunResult
 from fathom.storage.lease import died, is_gone, read_lease
 from fathom.storage.store import ArtifactStore
-from fathom.tasks.supervision import CANCELLED
 from fathom.telemetry.progress import Event, publish
 
 POLL_SECONDS = 2.0
@@ -146,12 +145,13 @@ async def _ended(flow_run: FlowRun, say: Callable[[str], object]) -> RunResult:
     async with get_client() as client:
         while True:
             flow_run = await client.read_flow_run(flow_run.id)
-            if flow_run.state_name and flow_run.state_name != told:
-                told = flow_run.state_name
-                waits = flow_run.state_type is StateType.PAUSED
-                say(f"waiting for your answer: fathom answer {str(flow_run.id)[:8]}" if waits else told)
-            if flow_run.state_type in (StateType.COMPLETED, StateType.FAILED, StateType.CRASHED, StateType.CANCELLED):
-                break
+            if not await _goes_on(flow_run):
+                if flow_run.state_name and flow_run.state_name != told:
+                    told = flow_run.state_name
+                    waits = flow_run.state_type is StateType.PAUSED
+                    say(f"waiting for your answer: fathom answer {str(flow_run.id)[:8]}" if waits else told)
+                if flow_run.state_type in TERMINAL_STATES:
+                    break
             await asyncio.sleep(POLL_SECONDS)
     if result := await result_of(flow_run):
         return result
@@ -159,6 +159,17 @@ async def _ended(flow_run: FlowRun, say: Callable[[str], object]) -> RunResult:
         raise RunCancelled("The run was cancelled.")
     message = (flow_run.state and flow_run.state.message) or "no result"
     raise FathomError(f"The run ended as {told}: {message}", next_step=f"see {address(flow_run)}")
+
+
+async def _goes_on(flow_run: FlowRun) -> bool:
+    """Whether a process works on a run that is said to have ended: a worker's late report on the attempt before.
+
+    A process gives its run up before it says how the run has ended.
+    """
+    if flow_run.state_type not in (StateType.CRASHED, StateType.CANCELLED):
+        return False
+    lease = await read_lease(*place(str(flow_run.id), flow_run.parameters))
+    return lease is not None and lease.alive
 
 
 def _starting(recorded: str) -> int:
@@ -173,7 +184,6 @@ REPORT_SECONDS = 5.0
 """Seconds in which a worker reports that a run's process has ended."""
 HOOK_SECONDS = 60.0
 """Seconds in which it then reports so again."""
-ENDS_SECONDS = 20  # it says that a run was cancelled once the run's process has ended
 REPORT_POLL_SECONDS = 0.5
 LAST = "Flow run infrastructure exited"
 FIRST = "Process exited with status code"
@@ -235,12 +245,12 @@ async def _done(client: PrefectClient, flow_run: FlowRun, since: datetime) -> bo
 
 
 async def _cancelling_told(client: PrefectClient, flow_run: FlowRun) -> None:
-    await asyncio.sleep(REPORT_SECONDS)
-    for _ in range(ENDS_SECONDS):
-        state = (await client.read_flow_run(flow_run.id)).state
-        if state is None or not (state.message or "").startswith(CANCELLED):
-            return
-        await asyncio.sleep(1)
+    """Wait until a worker has finished with a run's last attempt, at most until a minute after its cancellation."""
+    states = await client.read_flow_run_states(flow_run.id)
+    cancelled = max(state.timestamp for state in states)
+    began = max((state.timestamp for state in states if state.is_running() or state.is_pending()), default=cancelled)
+    while _seconds_since(cancelled) < HOOK_SECONDS and not await _done(client, flow_run, began):  # noqa: ASYNC110
+        await asyncio.sleep(REPORT_POLL_SECONDS)
 
 
 STARTING_SECONDS = 180.0
