@@ -65,6 +65,7 @@ class Lease(Model):
     started: str
     renewed: Annotated[str, AfterValidator(_in_utc)]
     seconds: float = LEASE_SECONDS  # seconds for which it is valid after that
+    results: int | None = None  # stored under the key when the attempt began; None in an older lease
     released: bool = False  # the attempt has ended, with or without success
     held: bool = False  # it is not an attempt: the results under the key are being removed or imported
     waiting: bool = False  # the attempt has ended because the run waits for a person, and goes on after the answer
@@ -128,8 +129,9 @@ class LeaseFile:
         if last:
             last.check_free()
         await note_change(store, f"{RESULTS}/{run_key}")
-        began = _clock()
-        return await cls._create(store, number + 1, _own(run_id, run_key, parameters, seconds), began)
+        results, began = await _results(store, run_key), _clock()
+        lease = _own(run_id, run_key, parameters, seconds).model_copy(update={"results": results})
+        return await cls._create(store, number + 1, lease, began)
 
     @classmethod
     async def hold(cls, store: ArtifactStore, run_id: str, run_key: str) -> tuple[LeaseFile, Lease | None]:
@@ -221,10 +223,15 @@ async def last_attempt(store: ArtifactStore, run_key: str) -> Lease | None:
 
 
 async def died(store: ArtifactStore, run_key: str) -> int:
-    """Return the number of attempts that never gave a run up: their process was killed, or still works."""
-    last = await _last(store, run_key)
-    leases = [await _read(store, run_key, number) for number in range(1, last + 1)]
-    return sum(lease is not None and not lease.released for lease in leases)
+    """Return the number of attempts since the last new result that never gave the run up.
+
+    Their process was killed, or still works. One that stored a result was not killed by the run, but by a power cut,
+    perhaps, and the next one comes further.
+    """
+    last, results = await _last(store, run_key), await _results(store, run_key)
+    found = [await _read(store, run_key, number) for number in range(1, last + 1)]
+    attempts = {lease.token: lease for lease in found if lease and not lease.held}  # one that was suspended has several
+    return sum(not lease.released and lease.results == results for lease in attempts.values())
 
 
 def result_key(run_id: str, run_key: str | None) -> str:
@@ -262,6 +269,11 @@ def is_gone(host: str, pid: int) -> bool:
 async def _last(store: ArtifactStore, run_key: str) -> int:
     names = await store.list(f"{RESULTS}/{run_key}/lease")
     return max((int(name.removesuffix(".json")) for name in names if re.fullmatch(r"\d+\.json", name)), default=0)
+
+
+async def _results(store: ArtifactStore, run_key: str) -> int:
+    """Return the number of results that are stored under a key."""
+    return sum(re.search(r"-[0-9a-f]{24}$", name) is not None for name in await store.list(f"{RESULTS}/{run_key}"))
 
 
 async def _latest(store: ArtifactStore, run_key: str) -> tuple[int, Lease | None]:

@@ -256,7 +256,7 @@ async def _cancelling_told(client: PrefectClient, flow_run: FlowRun) -> None:
 STARTING_SECONDS = 180.0
 """Seconds in which a run that a worker took must begin; the process worker imports everything first."""
 MOST_DEATHS = 3
-"""A run whose process died so often is not scheduled again: perhaps the run kills its process."""
+"""A run whose process died so often without a new result is not scheduled again: perhaps the run kills it."""
 CRASHED_SECONDS = 3600.0
 """Maximum age of a crash after which a run is scheduled again."""
 _PAGE = 200  # the most that the server returns at once
@@ -327,7 +327,8 @@ async def _schedule(client: PrefectClient, flow_run: FlowRun) -> None:
     deaths = await died(*place(str(flow_run.id), flow_run.parameters))
     if deaths >= MOST_DEATHS:
         if flow_run.state_type is not StateType.CRASHED:
-            said = f"Its process died {deaths} times, so it is not tried again. Find out why, then: Retry in the UI."
+            said = f"Its process died {deaths} times without a new result, so it is not tried again. "
+            said += "Find out why, then: Retry in the UI."
             await client.set_flow_run_state(flow_run.id, Crashed(message=said), force=True)
         return
     now = (await client.read_flow_run(flow_run.id)).state
