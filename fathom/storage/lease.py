@@ -19,7 +19,7 @@ import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from threading import Condition, Thread
 from time import monotonic
 from typing import Annotated, Any
@@ -39,6 +39,8 @@ LEASE_SECONDS = 45.0
 """How long a lease is valid after it was renewed."""
 _OWN_SHARE = 0.9
 """Part of this for which its process relies on it: the clocks of others may be ahead by the rest."""
+_AHEAD_SECONDS = (1 - _OWN_SHARE) * LEASE_SECONDS
+_LOOKS = 45  # while a lease of a clock that is further ahead is watched
 
 
 def _clock() -> float:
@@ -125,7 +127,7 @@ class LeaseFile:
             RunBusy: another process does, perhaps one that was quicker.
             OtherLayout: what is stored under the run key has another layout.
         """
-        number, last = await _latest(store, run_key)
+        number, last = await _observed(store, run_key)
         if last:
             last.check_free()
         await note_change(store, f"{RESULTS}/{run_key}")
@@ -213,6 +215,14 @@ async def read_lease(store: ArtifactStore, run_key: str) -> Lease | None:
     return (await _latest(store, run_key))[1]
 
 
+async def observe_lease(store: ArtifactStore, run_key: str) -> Lease | None:
+    """Return the latest lease of a run, after watching it for as long as it is valid if its time is in the future.
+
+    The clock of its machine is ahead, so nothing but a renewal shows that its process is alive.
+    """
+    return (await _observed(store, run_key))[1]
+
+
 async def last_attempt(store: ArtifactStore, run_key: str) -> Lease | None:
     """Return the latest lease of a process that worked on a run: a removal that was killed hides none."""
     for number in range(await _last(store, run_key), 0, -1):
@@ -279,6 +289,19 @@ async def _results(store: ArtifactStore, run_key: str) -> int:
 async def _latest(store: ArtifactStore, run_key: str) -> tuple[int, Lease | None]:
     number = await _last(store, run_key)
     return number, await _read(store, run_key, number)
+
+
+async def _observed(store: ArtifactStore, run_key: str) -> tuple[int, Lease | None]:
+    first = number, lease = await _latest(store, run_key)
+    if not (lease and lease.alive and lease.age < -_AHEAD_SECONDS):
+        return first
+    until = _clock() + lease.seconds
+    while _clock() < until:
+        await asyncio.sleep(lease.seconds / _LOOKS)
+        if (now := await _latest(store, run_key)) != first:
+            return now
+    expired = datetime.now(UTC) - timedelta(seconds=lease.seconds)
+    return number, lease.model_copy(update={"renewed": expired.isoformat()})
 
 
 async def _read(store: ArtifactStore, run_key: str, number: int) -> Lease | None:

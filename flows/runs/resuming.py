@@ -47,7 +47,7 @@ from fathom.flows.runs.local import address, create, execute, result_of
 from fathom.flows.runs.states import FLOWS, UNDER_WAY, has_begun, place
 from fathom.flows.runs.stored import find_all, locate
 from fathom.models import RunResult
-from fathom.storage.lease import died, is_gone, read_lease
+from fathom.storage.lease import died, is_gone, observe_lease, read_lease
 from fathom.storage.store import ArtifactStore
 from fathom.telemetry.progress import Event, publish
 
@@ -102,7 +102,7 @@ async def find(name: str, root: str | None = None) -> FlowRun:
 
 async def _again(store: ArtifactStore, key: str) -> FlowRun:
     """Create a run that continues from the results stored under a key."""
-    lease = await read_lease(store, key)
+    lease = await observe_lease(store, key)
     if lease is None or not lease.parameters:
         raise RunNotFound(
             f"{store.address()} has no record of how the run {key!r} was started.", next_step="ask the question again"
@@ -124,7 +124,7 @@ async def reschedule(flow_run: FlowRun) -> FlowRun:
         OtherLayout: it was stored by a version with another layout.
     """
     running = flow_run.state_type and flow_run.state_type.value in UNDER_WAY
-    if lease := await read_lease(*place(str(flow_run.id), flow_run.parameters)):
+    if lease := await observe_lease(*place(str(flow_run.id), flow_run.parameters)):
         lease.check_free()
     since = flow_run.state.timestamp if flow_run.state else None
     if running and not (lease and has_begun(since, lease)) and (pid := _starting(flow_run.infrastructure_pid or "")):
@@ -306,7 +306,7 @@ async def _is_gone(flow_run: FlowRun) -> bool:
     if flow_run.state is None or flow_run.state_type not in _UNFINISHED:
         return False
     since = flow_run.state.timestamp
-    lease = await read_lease(*place(str(flow_run.id), flow_run.parameters))
+    lease = await observe_lease(*place(str(flow_run.id), flow_run.parameters))
     if flow_run.state_type is StateType.CRASHED:  # a run that never began would crash again
         return lease is not None and not lease.alive
     if lease and has_begun(since, lease):
