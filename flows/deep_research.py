@@ -91,7 +91,7 @@ async def deep_research(
     store = run_store(settings.artifacts or environment.artifacts)
     await store.check_writable()
     with durable_run(store):
-        async with Supervision(store, scrubber) as supervision:
+        async with Supervision(store, scrubber):
             query = check_query(scrubber.message(query))
             asked = settings.model_copy(update={"artifacts": None})  # a store that was moved is still the same store
             start = await _begin(query, asked, store, environment, parent=parent or "", watch=watch or "")
@@ -103,7 +103,7 @@ async def deep_research(
                 engine.warnings.warn(run_logger(), problem, problem)
             turns = SharedTurns(await read_limits())
             async with Display() as display, showing(store, start.run_key):
-                async with aclosing(engine), sharing(turns), session(engine, supervision.taken_over) as span:
+                async with aclosing(engine), sharing(turns), session(engine) as span:
                     display.label(start.settings)
                     await tell_start(start)
                     publish(Event("spent", spent=ledger.account, caps=ledger.budget))
@@ -145,8 +145,11 @@ async def _begin(
 
 
 async def _open_ledger(start: RunStart, store: ArtifactStore, environment: Environment) -> Ledger:
-    """Return the ledger of a run, within what the store may still spend."""
-    store_budget = store_budget_of(store, environment, datetime.now(UTC))
+    """Return the ledger of a run, within what the store may still spend.
+
+    What this process takes from the caps of all runs, it gives back also when it has lost the run.
+    """
+    store_budget = store_budget_of(run_store(store.address()), environment, datetime.now(UTC))
     if models_of(start.settings):
         await store_budget.check()
     return await Ledger.open(start.settings.budget, store, f"{RESULTS}/{start.run_key}/ledger", store_budget)

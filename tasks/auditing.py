@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from fathom.errors import FathomError
@@ -55,11 +55,9 @@ def quieten_tasks() -> None:
 
 
 @asynccontextmanager
-async def session(engine: Engine, taken_over: Callable[[], bool]) -> AsyncIterator[Span]:
+async def session(engine: Engine) -> AsyncIterator[Span]:
     """Record the start and the end of an attempt at the run; events recorded inside are part of it,
     and so are all spans.
-
-    After another process has taken over the run, only that process writes the log.
     """
     start, audit = engine.start, engine.audit
     kind = AuditType.session_resumed if await audit.exists() else AuditType.session_created
@@ -78,8 +76,7 @@ async def session(engine: Engine, taken_over: Callable[[], bool]) -> AsyncIterat
         try:
             yield span
         except asyncio.CancelledError:
-            if not taken_over():
-                await audit.record(AuditType.session_completed, "system", "stopped", status="stopped")
+            await audit.record(AuditType.session_completed, "system", "stopped", status="stopped")
             raise
         except FathomError as error:
             await audit.record(AuditType.error_occurred, "system", error.message, code=error.code)

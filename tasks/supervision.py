@@ -42,8 +42,9 @@ ENDING_SECONDS = 5.0
 class Supervision:
     """An async context manager around the body of a flow, on the store of the run's results.
 
-    The lease records the run's parameters, without the secrets that the scrubber knows. It outlives the process for up
-    to `lease_seconds`. `how` tells a person how to continue a stopped run.
+    Inside it, the store changes nothing while it is not certain that this process owns the run. The lease records the
+    run's parameters, without the secrets that the scrubber knows. It outlives the process for up to `lease_seconds`.
+    `how` tells a person how to continue a stopped run.
 
     A run that must stop ends with Prefect's `Abort`, caused by the FathomError that says why. Prefect then proposes no
     state, so that the one set here remains.
@@ -58,6 +59,7 @@ class Supervision:
     ) -> None:
         context = FlowRunContext.get()
         assert context and context.flow_run, "runs inside a flow"
+        self._guarded = store
         self._store = ArtifactStore(store.address())  # without patience: a lease is renewed again soon
         self._lease_seconds = lease_seconds
         self._how = how
@@ -81,6 +83,7 @@ class Supervision:
                 await _settled(self._set(Cancelled(message=str(busy))))
             raise Abort(str(busy)) from busy
         self._lease = LeaseKeeper(lease, self._stop_soon)
+        self._guarded.guard(self._lease.confirm)
         self._watch.enter_context(watched(self._flow_run.id, self._stop_soon))
         # Prefect's handler raises inside whatever runs at that moment. It stays in a worker's process, which the worker
         # ends in its own way.
@@ -98,13 +101,11 @@ class Supervision:
         self._watch.close()
         if self._reason is None and isinstance(error, (asyncio.CancelledError, TerminationSignal)):
             await _settled(self._ask_why())  # the worker may have been quicker than the watch
+        elif self._reason is None and isinstance(error, RunBusy):
+            self._reason = error  # the log told it before the lease
         await _settled(self._lease.release(waiting=isinstance(error, Pause)))
         if self._reason is not None:
             await self._end(self._reason)
-
-    def taken_over(self) -> bool:
-        """Whether another process works on the run now."""
-        return isinstance(self._reason, RunBusy)
 
     def _stop_soon(self, reason: FathomError) -> None:
         """Stop the run from another thread, as soon as the run's event loop is free."""

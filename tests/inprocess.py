@@ -63,7 +63,7 @@ async def investigated(root: Path | str, query: str = QUERY, _before: Any = None
     if _before:
         await _before(engine)
     with outside_prefect(_called):
-        async with aclosing(engine), session(engine, lambda: False) as span:
+        async with aclosing(engine), session(engine) as span:
             _run, _report, result = await investigate(engine, Display(shown=False))
             status, metrics = result.status.value, result.metrics
             describe_run(span, status, metrics)

@@ -50,9 +50,9 @@ class CountingStore(ArtifactStore):
 
     writes = 0
 
-    async def append(self, path: str, data: bytes) -> None:
+    async def append(self, path: str, data: bytes, at: int) -> None:
         self.writes += 1
-        await super().append(path, data)
+        await super().append(path, data, at)
 
     async def write(self, path: str, data: bytes) -> None:
         self.writes += 1  # on S3 each append is one as well
@@ -74,6 +74,11 @@ async def begin(store: ArtifactStore, **options: Any) -> AuditLog:
 
 async def read(store: ArtifactStore, path: str = PATH) -> list[ChainedEvent]:
     return events_in(await store.read(path), ChainedEvent)
+
+
+async def tear(store: ArtifactStore, path: str, half: bytes) -> None:
+    """Leave what a process leaves that is killed while it appends."""
+    await store.append(path, half, at=len(await store.read(path)))
 
 
 async def test_events_are_kept_in_order_chained_and_under_their_parents(store: CountingStore) -> None:
@@ -111,12 +116,12 @@ async def test_events_are_kept_in_order_chained_and_under_their_parents(store: C
 async def test_a_resumed_run_goes_on_where_a_killed_process_stopped(store: ArtifactStore) -> None:
     first = await begin(store)
     await first.record(AuditType.plan_generated, Role.planner, "planned")
-    await store.append(PENDING, b'{"id":"torn')  # killed
+    await tear(store, PENDING, b'{"id":"torn')
     second = AuditLog(store, PENDING)
     resumed = await second.record(AuditType.session_resumed, "user", "resumed")
     await second.settle(FOLDER)
     await second.record(AuditType.step_started, "system", "step 1")
-    await store.append(PATH, b'{"action":"half a li')
+    await tear(store, PATH, b'{"action":"half a li')
     third = AuditLog(store, PENDING)
     await third.record(AuditType.session_resumed, "user", "resumed again")
     await third.settle(FOLDER)
@@ -134,7 +139,7 @@ async def test_a_torn_line_is_cut_off_and_that_is_recorded(store: ArtifactStore)
     log = await begin(store)
     await log.settle(FOLDER)
     whole = await store.read(PATH)
-    await store.append(PATH, whole[:-1])
+    await tear(store, PATH, whole[:-1])
     broken = check(await store.read(PATH))
     assert broken is not None
     assert broken.line == 2

@@ -10,11 +10,14 @@ import pytest
 from prefect.client.orchestration import PrefectClient, get_client
 from prefect.client.schemas.objects import FlowRun
 from prefect.events import emit_event
-from prefect.states import Cancelled, Crashed, Running
+from prefect.states import Cancelled, Cancelling, Crashed, Failed, Running
 
+from fathom.errors import FathomError
 from fathom.flows.deep_research import deep_research
 from fathom.flows.runs import resuming
-from fathom.flows.runs.resuming import reschedule
+from fathom.flows.runs.resuming import finish, reschedule
+from fathom.flows.runs.states import place
+from fathom.storage.lease import LeaseFile
 
 FIRST = "Process exited with status code: -9. Process exited due to a SIGKILL signal."
 LAST = "Flow run infrastructure exited with non-zero status code -9."
@@ -82,12 +85,47 @@ async def test_a_report_that_the_server_dropped_is_not_waited_for(tmp_path: Path
         await client.set_flow_run_state(run.id, Crashed(message=LAST))
         run = await client.read_flow_run(run.id)
         assert run.state and run.state.message == FIRST
-        about = {"prefect.resource.id": f"prefect.flow-run.{run.id}", "prefect.resource.role": "flow-run"}
-        emit_event(
-            "prefect.worker.executed-flow-run", {"prefect.resource.id": "prefect.worker.process.w"}, related=[about]
-        )
+        say_done(run)
         state = (await reschedule(run)).state
         assert state and state.message == "Resumed."
+
+
+def say_done(run: FlowRun) -> None:
+    """Say what a worker says once it has finished with a run."""
+    about = {"prefect.resource.id": f"prefect.flow-run.{run.id}", "prefect.resource.role": "flow-run"}
+    emit_event("prefect.worker.executed-flow-run", {"prefect.resource.id": "prefect.worker.process.w"}, related=[about])
+
+
+async def test_a_cancelled_run_is_not_resumed_before_its_worker_has_finished_with_it(tmp_path: Path) -> None:
+    async with get_client() as client:
+        run = await begun(client, tmp_path)
+        await client.set_flow_run_state(run.id, Cancelling())
+        await client.set_flow_run_state(run.id, Cancelled(message="Flow run was cancelled successfully."))
+        resumed = asyncio.create_task(reschedule(await client.read_flow_run(run.id)))
+        await asyncio.sleep(1)
+        assert not resumed.done(), "the worker may still report how the process ended"
+        say_done(run)
+        state = (await resumed).state
+        assert state and state.message == "Resumed."
+
+
+async def test_a_late_report_on_the_attempt_before_does_not_end_the_present_one(tmp_path: Path) -> None:
+    told: list[str] = []
+    async with get_client() as client:
+        run = await begun(client, tmp_path)
+        finished = asyncio.create_task(finish(run, told.append))
+        await put_off(client, run)
+        store, key = place(str(run.id), run.parameters)
+        await LeaseFile.take(store, str(run.id), key, {})
+        for late, said in ((Crashed, LAST), (Cancelled, "Flow run was cancelled successfully.")):
+            await client.set_flow_run_state(run.id, late(message=said), force=True)
+            await asyncio.sleep(10 * resuming.POLL_SECONDS)
+            assert not finished.done(), said
+        await client.set_flow_run_state(run.id, Failed(message="The disk is full."), force=True)
+        with pytest.raises(FathomError, match="The disk is full"):
+            await finished
+    assert told[-1] == "Failed"
+    assert not {"Crashed", "Cancelled"} & {*told}
 
 
 async def test_a_worker_that_is_gone_is_not_waited_for(tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ async def test_numbers_stay_when_the_log_moves_and_a_process_is_killed_on_the_wa
         await first.record(
             AuditType.session_created if number == 0 else AuditType.steered, "user", f"{number}", author="a"
         )
-    await store.append(PENDING, b'{"id":"half a li')
+    await store.append(PENDING, b'{"id":"half a li', at=len(await store.read(PENDING)))
     told = await reader.new()
     assert [event.id for event in told] == [1, 2, 3, 4], "half a line is not there yet"
     # The log is being moved to the folder when the process is killed: two lines and a half are there.

@@ -122,6 +122,40 @@ async def test_a_lease_is_good_until_it_is_released_or_not_renewed(store: Artifa
     assert not await held.renew(), "who comes back finds out that another one took over"
 
 
+async def test_a_clock_that_is_ahead_blocks_a_run_only_while_its_process_lives(store: ArtifactStore) -> None:
+    def ahead(hours: int) -> dict[str, str]:
+        return {"host": "elsewhere", "renewed": (datetime.now(UTC) + timedelta(hours=hours)).isoformat()}
+
+    await LeaseFile.take(store, "run-1", "key", {}, seconds=30)
+    await forge(store, **ahead(1))
+    taking = asyncio.create_task(take(store))
+    await asyncio.sleep(0.5)
+    await forge(store, **ahead(2))
+    with pytest.raises(RunBusy, match="on elsewhere"):
+        await taking
+    await forge(store, **ahead(3), seconds=0.5)
+    await take(store)
+
+
+async def test_an_expired_lease_is_renewed_or_taken_over_but_not_both(
+    store: ArtifactStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = time.monotonic()
+    monkeypatch.setattr("fathom.storage.lease._clock", lambda: now)
+    for contested in (False, True, True, True):
+        held = await take(store)
+        now += LEASE_SECONDS
+        await forge(store, renewed=(datetime.now(UTC) - timedelta(seconds=LEASE_SECONDS)).isoformat())
+        assert not held.valid
+        if contested:
+            renewed, taken = await asyncio.gather(held.renew(), take(store), return_exceptions=True)
+            assert renewed is isinstance(taken, RunBusy), (renewed, taken)
+        else:
+            assert await held.renew(), "nobody took the run"
+            assert held.valid
+        await forge(store, released=True)
+
+
 @flow
 async def blocking(root: str, run_key: str) -> None:
     """Block the event loop until the lease would have expired, while another attempt is made."""

@@ -17,7 +17,7 @@ from fsspec.implementations.memory import MemoryFileSystem
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fathom.errors import InvalidInput, StoreError
+from fathom.errors import InvalidInput, RunBusy, StoreError
 from fathom.models import Plan, PlanStep, Source, SourceText, ToolFailure, ToolOutput
 from fathom.storage.atomic import AtomicFiles
 from fathom.storage.runs import StoredRun, runs
@@ -77,8 +77,11 @@ async def test_files(store: ArtifactStore) -> None:
 
 
 async def test_appended_bytes_come_after_those_before(store: ArtifactStore) -> None:
-    for line in (b"one\n", b"", b"two\n"):
-        await store.append("run/audit.jsonl", line)
+    for at, line in ((0, b"one\n"), (4, b""), (4, b"two\n")):
+        await store.append("run/audit.jsonl", line, at)
+    for at in (4, 9):
+        with pytest.raises(RunBusy, match="has 8 bytes"):
+            await store.append("run/audit.jsonl", b"a line of a process that knows another end\n", at)
     assert await store.read("run/audit.jsonl") == b"one\ntwo\n"
     assert every_file(store) == ["run/audit.jsonl"]
 
@@ -136,7 +139,7 @@ async def test_a_write_that_fails_leaves_what_was_there(tmp_path: Path) -> None:
             with pytest.raises(StoreError, match="File too large"):
                 await write
         with pytest.raises(StoreError, match="No space left"):
-            await store.append("a", b"new" * 1_000)
+            await store.append("a", b"new" * 1_000, at=3)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert every_file(store) == ["a"]

@@ -48,6 +48,7 @@ def in_process(script: str, *arguments: str) -> str:
 
 LOCKED_OUT = """
 import asyncio, os, sys
+from functools import partial
 from fathom.errors import StoreError
 from fathom.storage.store import ArtifactStore
 if os.getuid() == 0:  # to whom everything is permitted
@@ -56,7 +57,7 @@ if os.getuid() == 0:  # to whom everything is permitted
 async def main():
     store = ArtifactStore(sys.argv[1])
     assert await store.read("run/old") == b"old"
-    for write in (store.write, store.create, store.append):
+    for write in (store.write, store.create, partial(store.append, at=3)):
         for path in ("run/old", "run/new", "run/deeper/new"):
             try:
                 await write(path, b"new")
@@ -185,7 +186,7 @@ OPERATIONS: dict[str, tuple[Operation, object]] = {
     "write": (lambda store: store.write("run/old", b"old" * 999), None),
     "list": (lambda store: store.list("run"), ["old"]),
     "exists": (lambda store: store.exists("run/old"), True),
-    "append": (lambda store: store.append("run/old", b""), None),
+    "append": (lambda store: store.append("run/old", b"", at=3 * 999), None),
 }
 
 
@@ -304,13 +305,13 @@ async def test_an_outage_is_ridden_out(faulty: Proxy, moto_s3: Bucket, fault: Fa
 async def test_what_was_written_though_the_reply_was_lost_is_written_once(faulty: Proxy, moto_s3: Bucket) -> None:
     store = ArtifactStore(moto_s3.url, patience=60)
     assert await store.exclusive()
-    await store.append("log", b"1\n")
+    await store.append("log", b"1\n", at=0)
     faulty.method = "PUT"
     faulty.once = ["lost", "500", "500", "500", "500"]
     assert await store.create("a", b"mine")
     assert not await store.create("a", b"another's")
     faulty.once = ["lost", "500", "500", "500", "500"]
-    await store.append("log", b"2\n")
+    await store.append("log", b"2\n", at=2)
     assert await store.read("log") == b"1\n2\n"
 
 
@@ -415,8 +416,8 @@ def test_runs_share_no_folder_where_writes_know_no_condition(rclone: str) -> Non
         folder = await RunFolder.claim(store, "Python MRO", f"{n:08}-7000", f"key {n}", {"n": n})
         name = f"python_mro__step{n}_what__web_search.json"
         await folder.save_raw(name, OUTPUT)
-        await store.append(f"{folder.folder}/audit.jsonl", b"1\n")
-        await store.append(f"{folder.folder}/audit.jsonl", b"2\n")
+        await store.append(f"{folder.folder}/audit.jsonl", b"1\n", at=0)
+        await store.append(f"{folder.folder}/audit.jsonl", b"2\n", at=2)
         assert await folder.list() == [name]
         assert await folder.read(name) == OUTPUT
         assert await store.read(f"{folder.folder}/audit.jsonl") == b"1\n2\n"

@@ -33,6 +33,8 @@ _TRIES = 5  # to create a file in a folder that others remove
 class AtomicFiles:
     """Files below a root; paths are relative to it and have been checked. `failures`: what the file system raises.
 
+    `confirm` is called immediately before each change that others can see, and prevents it by raising an error.
+
     Raises:
         ImportError, ValueError: the address belongs to no file system that is known and installed.
     """
@@ -44,6 +46,7 @@ class AtomicFiles:
         self.root: str = root.rstrip("/")
         self.local = isinstance(self._fs, LocalFileSystem)
         self.failures: tuple[type[Exception], ...] = (OSError,)
+        self.confirm: Callable[[], object] = lambda: None
         self._unanswered: tuple[type[Exception], ...] = () if self.local else (ConnectionError, TimeoutError)
         self._seconds: float | None = None
         # Of a file that it may read in pieces, s3fs asks the length first: two requests for each.
@@ -99,6 +102,7 @@ class AtomicFiles:
 
     def remove(self, path: str) -> None:
         """Remove a file, if there is one."""
+        self.confirm()
         with suppress(FileNotFoundError):
             self._call(self._fs.rm_file, path)
 
@@ -109,6 +113,7 @@ class AtomicFiles:
 
     def remove_all(self, paths: Sequence[str]) -> None:
         """Remove files, on a local disk also the folders that this leaves empty; an object store may leave some."""
+        self.confirm()
         if not self.local:
             full = [f"{self.root}/{path}" for path in paths]
             options = {} if self._seconds is None else {"timeout": self._seconds}
@@ -125,15 +130,18 @@ class AtomicFiles:
             with suppress(OSError):  # it is not empty
                 Path(self.root, folder).rmdir()
 
-    def append_local(self, path: str, data: bytes) -> None:
-        """Append bytes to a file on a local disk, or create it: all of them or, when the disk is full, none.
+    def append_local(self, path: str, data: bytes, at: int) -> int:
+        """Append bytes to a file of `at` bytes on a local disk, or create it; return the number of bytes before.
 
-        A killed process may leave only the first of them.
+        If this is not `at`, nothing is written. When the disk is full, nothing is either; a killed process may leave
+        only the first bytes.
         """
         target = Path(self.root, path)
         target.parent.mkdir(parents=True, exist_ok=True)
         with target.open("ab", buffering=0) as file:
-            end = file.seek(0, os.SEEK_END)
+            self.confirm()
+            if (end := file.seek(0, os.SEEK_END)) != at:
+                return end
             try:
                 if file.write(data) < len(data):
                     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -141,6 +149,7 @@ class AtomicFiles:
             except OSError:
                 file.truncate(end)
                 raise
+        return end
 
     def create(self, path: str, data: bytes) -> bool:
         """Write a new file; return False, and write nothing, when it exists."""
@@ -174,6 +183,7 @@ class AtomicFiles:
         return True
 
     def _put(self, path: str, data: bytes, **options: str) -> None:
+        self.confirm()
         self._call(self._fs.pipe_file, path, data, more_seconds=len(data) / _BYTES_A_SECOND, **options)
 
     def _call(
@@ -197,6 +207,7 @@ class AtomicFiles:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
+            self.confirm()
             if replace:
                 hidden.replace(target)
                 return True

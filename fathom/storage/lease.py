@@ -3,6 +3,9 @@
 Each attempt at a run owns a numbered file, `.results/{run key}/lease/0001.json`. The process that creates the next
 number owns the run: a race has one winner, and a process that only seemed dead learns that it was replaced. A lease
 holds the run's parameters, so a run can be restarted from the store alone.
+
+A process may be suspended at any line, alone or with its machine. So the store of a run asks for each change whether
+the lease is still valid, and makes none while that is not certain.
 """
 
 from __future__ import annotations
@@ -12,10 +15,12 @@ import hashlib
 import os
 import re
 import socket
+import sys
+import time
 from collections.abc import Callable
 from concurrent.futures import Future
-from datetime import UTC, datetime
-from threading import Event, Thread
+from datetime import UTC, datetime, timedelta
+from threading import Condition, Thread
 from time import monotonic
 from typing import Annotated, Any
 from uuid import uuid4
@@ -31,7 +36,16 @@ from fathom.storage.store import ArtifactStore, note_change
 
 RESULTS = ".results"
 LEASE_SECONDS = 45.0
-"""How long a lease is valid after it was renewed. The clocks of machines that share a store must differ by less."""
+"""How long a lease is valid after it was renewed."""
+_OWN_SHARE = 0.9
+"""Part of this for which its process relies on it: the clocks of others may be ahead by the rest."""
+_AHEAD_SECONDS = (1 - _OWN_SHARE) * LEASE_SECONDS
+_LOOKS = 45  # while a lease of a clock that is further ahead is watched
+
+
+def _clock() -> float:
+    """Return seconds that go on while the process or the machine is suspended."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME) if sys.platform == "linux" else monotonic()
 
 
 def _in_utc(text: str) -> str:
@@ -53,6 +67,7 @@ class Lease(Model):
     started: str
     renewed: Annotated[str, AfterValidator(_in_utc)]
     seconds: float = LEASE_SECONDS  # seconds for which it is valid after that
+    results: int | None = None  # stored under the key when the attempt began; None in an older lease
     released: bool = False  # the attempt has ended, with or without success
     held: bool = False  # it is not an attempt: the results under the key are being removed or imported
     waiting: bool = False  # the attempt has ended because the run waits for a person, and goes on after the answer
@@ -91,10 +106,11 @@ class Lease(Model):
 class LeaseFile:
     """A lease that this process holds."""
 
-    def __init__(self, store: ArtifactStore, lease: Lease, number: int) -> None:
+    def __init__(self, store: ArtifactStore, lease: Lease, number: int, began: float) -> None:
         self._store = store
         self._lease = lease
         self._number = number
+        self._valid_from(began)
 
     @classmethod
     async def take(
@@ -111,11 +127,13 @@ class LeaseFile:
             RunBusy: another process does, perhaps one that was quicker.
             OtherLayout: what is stored under the run key has another layout.
         """
-        number, last = await _latest(store, run_key)
+        number, last = await _observed(store, run_key)
         if last:
             last.check_free()
         await note_change(store, f"{RESULTS}/{run_key}")
-        return await cls._create(store, number + 1, _own(run_id, run_key, parameters, seconds))
+        results, began = await _results(store, run_key), _clock()
+        lease = _own(run_id, run_key, parameters, seconds).model_copy(update={"results": results})
+        return await cls._create(store, number + 1, lease, began)
 
     @classmethod
     async def hold(cls, store: ArtifactStore, run_id: str, run_key: str) -> tuple[LeaseFile, Lease | None]:
@@ -127,29 +145,54 @@ class LeaseFile:
         number, last = await _latest(store, run_key)
         if last and last.alive:
             raise last.busy()
+        began = _clock()
         lease = _own(last.run_id if last else run_id, run_key, last.parameters if last else {}, LEASE_SECONDS)
         kept = {"held": True, "layout": last.layout if last else LAYOUT}
-        return await cls._create(store, number + 1, lease.model_copy(update=kept)), last
+        return await cls._create(store, number + 1, lease.model_copy(update=kept), began), last
 
     @classmethod
-    async def _create(cls, store: ArtifactStore, number: int, lease: Lease) -> LeaseFile:
+    async def _create(cls, store: ArtifactStore, number: int, lease: Lease, began: float) -> LeaseFile:
         if not await store.create(_path(lease.run_key, number), _bytes(lease)):
             raise (await _read(store, lease.run_key, number) or lease).busy()
-        return cls(store, lease, number)
+        return cls(store, lease, number, began)
 
     async def renew(self) -> bool:
-        """Record that this process is alive; return whether it still owns the run."""
-        await self._write(self._lease.model_copy(update={"renewed": _now()}))
-        return not await self._store.exists(_path(self._lease.run_key, self._number + 1))
+        """Record that this process is alive; return whether it still owns the run.
+
+        While the lease is valid, nobody else takes the run. Once it is not, this process competes for the next number
+        as everybody does: a file that it only overwrote would not tell who has read the one before.
+        """
+        began, lease, following = _clock(), self._renewed(), _path(self._lease.run_key, self._number + 1)
+        if self.valid:
+            await self._write(lease)
+            if await self._store.exists(following):
+                return False
+        if not self.valid:
+            began, lease = _clock(), self._renewed()
+            if not await self._store.create(following, _bytes(lease)):
+                return False
+            self._number += 1
+        self._valid_from(began)
+        return True
 
     async def release(self, *, waiting: bool = False) -> None:
         """Give the run up, so that another process may take it; `waiting`: once a person has answered it."""
-        given_up = {"renewed": _now(), "released": True, "waiting": waiting}
-        await self._write(self._lease.model_copy(update=given_up))
+        await self._write(self._renewed().model_copy(update={"released": True, "waiting": waiting}))
 
     async def withdraw(self) -> None:
         """Leave the run as if it had not been taken."""
         await self._store.remove_all([self.path])
+
+    @property
+    def valid(self) -> bool:
+        """Whether it is certain that no other process has taken the run."""
+        return _clock() < self._until
+
+    def _valid_from(self, began: float) -> None:
+        self._until = began + _OWN_SHARE * self._lease.seconds
+
+    def _renewed(self) -> Lease:
+        return self._lease.model_copy(update={"renewed": _now()})
 
     async def _write(self, lease: Lease) -> None:
         await self._store.write(self.path, _bytes(lease))
@@ -172,6 +215,14 @@ async def read_lease(store: ArtifactStore, run_key: str) -> Lease | None:
     return (await _latest(store, run_key))[1]
 
 
+async def observe_lease(store: ArtifactStore, run_key: str) -> Lease | None:
+    """Return the latest lease of a run, after watching it for as long as it is valid if its time is in the future.
+
+    The clock of its machine is ahead, so nothing but a renewal shows that its process is alive.
+    """
+    return (await _observed(store, run_key))[1]
+
+
 async def last_attempt(store: ArtifactStore, run_key: str) -> Lease | None:
     """Return the latest lease of a process that worked on a run: a removal that was killed hides none."""
     for number in range(await _last(store, run_key), 0, -1):
@@ -182,10 +233,15 @@ async def last_attempt(store: ArtifactStore, run_key: str) -> Lease | None:
 
 
 async def died(store: ArtifactStore, run_key: str) -> int:
-    """Return the number of attempts that never gave a run up: their process was killed, or still works."""
-    last = await _last(store, run_key)
-    leases = [await _read(store, run_key, number) for number in range(1, last + 1)]
-    return sum(lease is not None and not lease.released for lease in leases)
+    """Return the number of attempts since the last new result that never gave the run up.
+
+    Their process was killed, or still works. One that stored a result was not killed by the run, but by a power cut,
+    perhaps, and the next one comes further.
+    """
+    last, results = await _last(store, run_key), await _results(store, run_key)
+    found = [await _read(store, run_key, number) for number in range(1, last + 1)]
+    attempts = {lease.token: lease for lease in found if lease and not lease.held}  # one that was suspended has several
+    return sum(not lease.released and lease.results == results for lease in attempts.values())
 
 
 def result_key(run_id: str, run_key: str | None) -> str:
@@ -225,9 +281,27 @@ async def _last(store: ArtifactStore, run_key: str) -> int:
     return max((int(name.removesuffix(".json")) for name in names if re.fullmatch(r"\d+\.json", name)), default=0)
 
 
+async def _results(store: ArtifactStore, run_key: str) -> int:
+    """Return the number of results that are stored under a key."""
+    return sum(re.search(r"-[0-9a-f]{24}$", name) is not None for name in await store.list(f"{RESULTS}/{run_key}"))
+
+
 async def _latest(store: ArtifactStore, run_key: str) -> tuple[int, Lease | None]:
     number = await _last(store, run_key)
     return number, await _read(store, run_key, number)
+
+
+async def _observed(store: ArtifactStore, run_key: str) -> tuple[int, Lease | None]:
+    first = number, lease = await _latest(store, run_key)
+    if not (lease and lease.alive and lease.age < -_AHEAD_SECONDS):
+        return first
+    until = _clock() + lease.seconds
+    while _clock() < until:
+        await asyncio.sleep(lease.seconds / _LOOKS)
+        if (now := await _latest(store, run_key)) != first:
+            return now
+    expired = datetime.now(UTC) - timedelta(seconds=lease.seconds)
+    return number, lease.model_copy(update={"renewed": expired.isoformat()})
 
 
 async def _read(store: ArtifactStore, run_key: str, number: int) -> Lease | None:
@@ -286,22 +360,39 @@ class LeaseKeeper:
     def __init__(self, lease: LeaseFile, lost: Callable[[FathomError], object]) -> None:
         self._lease = lease
         self._lost = lost
-        self._ending = Event()
-        self._waiting = False
+        self._changed = Condition()
+        self._ending = self._waiting = self._asked = False
+        self._end: FathomError | None = None  # why nothing may be written any more
         self._ended: Future[None] = Future()
         self._ended.set_running_or_notify_cancel()  # whoever waits for the thread cannot cancel it
         Thread(target=self._run, name="lease", daemon=True).start()
 
+    def confirm(self) -> None:
+        """Check that this process owns the run; while that is not certain, wait until it is. Blocks.
+
+        Raises:
+            RunBusy: it does not own it any more.
+            StoreError: the lease could not be renewed for too long.
+        """
+        with self._changed:
+            while not (self._end or self._lease.valid):
+                self._asked = True
+                self._changed.notify_all()
+                self._changed.wait()
+            if self._end:
+                raise self._end
+
     async def release(self, *, waiting: bool = False) -> None:
         """Give the run up, unless it was taken over; `waiting`: because it waits for a person.
 
-        The thread does it last, so no late renewal undoes it.
+        The thread does it last, so no late renewal undoes it. Nothing may be written afterwards.
 
         Raises:
             StoreError: it could not be written; the lease expires by itself.
         """
-        self._waiting = waiting
-        self._ending.set()
+        with self._changed:
+            self._ending, self._waiting = True, waiting
+            self._changed.notify_all()
         await asyncio.wrap_future(self._ended)
 
     def _run(self) -> None:
@@ -310,23 +401,43 @@ class LeaseKeeper:
         except _FAILURES as error:
             self._ended.set_exception(error)
         finally:
+            self._stop(RunBusy("This process has given the run up.", next_step="see fathom runs"))
             if not self._ended.done():
                 self._ended.set_result(None)
 
+    def _stop(self, reason: FathomError) -> None:
+        """Let nothing be written any more."""
+        with self._changed:
+            self._end = self._end or reason
+            self._changed.notify_all()
+
+    def _due(self) -> bool:
+        """Wait until the lease is to be renewed; False when it is to be given up."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._ending or self._asked, self._lease.seconds / _RENEWALS)
+            self._asked = False
+            return not self._ending
+
     def _keep(self) -> None:
         renewed = monotonic()
-        while not self._ending.wait(self._lease.seconds / _RENEWALS):
+        while self._due():
             try:
                 owned = asyncio.run(self._lease.renew())
             except _FAILURES as error:
-                if self._ending.is_set():
+                if self._ending:
                     raise
                 if monotonic() - renewed > OUTAGE_SECONDS:
-                    self._lost(StoreError(f"The lease cannot be renewed: {error}", next_step="fathom resume RUN"))
+                    self._lose(StoreError(f"The lease cannot be renewed: {error}", next_step="fathom resume RUN"))
                 continue
             renewed = monotonic()
             if not owned:
-                if not self._ending.is_set():
-                    self._lost(RunBusy("Another process has taken over the run.", next_step="see fathom runs"))
+                self._lose(RunBusy("Another process has taken over the run.", next_step="see fathom runs"))
                 return
+            with self._changed:
+                self._changed.notify_all()
         asyncio.run(self._lease.release(waiting=self._waiting))
+
+    def _lose(self, reason: FathomError) -> None:
+        if not self._ending:
+            self._lost(reason)  # first, so that the run knows why its writes fail
+        self._stop(reason)

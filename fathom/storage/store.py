@@ -18,7 +18,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import from_json, to_jsonable_python
 
 from fathom.config.secrets import without_credentials
-from fathom.errors import InvalidInput, StoreError
+from fathom.errors import InvalidInput, RunBusy, StoreError
 from fathom.models import Note, Plan, Report, RunManifest, RunResult, Source, ToolOutput
 from fathom.storage.atomic import AtomicFiles, Outages
 from fathom.storage.names import folder_names
@@ -40,7 +40,8 @@ class ArtifactStore:
     """Files below a root, a folder or an fsspec address such as `s3://bucket/prefix`; paths are relative to it.
 
     Its methods raise StoreError when the store fails. While an object store does not answer, is overloaded or reports
-    an error of its own, they try again for up to `patience` seconds, and call `say` once per outage.
+    an error of its own, they try again for up to `patience` seconds, and call `say` once per outage. The store of a run
+    changes nothing while its process does not certainly own the run: see `guard`.
 
     Raises:
         InvalidInput: fsspec cannot open the root, or its address contains credentials.
@@ -62,6 +63,16 @@ class ArtifactStore:
         self.local = self._files.local
         self._outages = Outages(self._files, patience, say)
 
+    def guard(self, confirm: Callable[[], object]) -> None:
+        """Have a function called immediately before each change, in any thread; its error prevents the change."""
+        self._files.confirm = confirm
+
+    def impatient(self) -> ArtifactStore:
+        """Return the same store, guarded in the same way, without patience."""
+        store = ArtifactStore(self.address())
+        store.guard(self._files.confirm)
+        return store
+
     def address(self, path: str = "") -> str:
         """Return the absolute path or URL of a file, or of the root."""
         return self._files.address(path)
@@ -82,14 +93,25 @@ class ArtifactStore:
         """Write or replace a file atomically: a reader sees the old bytes or the new ones."""
         await self._run("write", path, lambda path: self._files.write(path, data))
 
-    async def append(self, path: str, data: bytes) -> None:
-        """Append bytes to a file, or create it; there must be no other writer at the same time."""
+    async def append(self, path: str, data: bytes, at: int) -> None:
+        """Append bytes to a file that has `at` bytes, or create it.
+
+        Raises:
+            RunBusy: it has another length, because another process writes it.
+        """
         if self._files.local:
-            await self._run("write", path, lambda path: self._files.append_local(path, data))
-            return
-        with suppress(FileNotFoundError):
-            data = await self.read(path) + data
-        await self.write(path, data)
+            length = await self._run("write", path, lambda path: self._files.append_local(path, data, at))
+        else:
+            before = b""
+            with suppress(FileNotFoundError):
+                before = await self.read(path)
+            if (length := len(before)) == at:
+                await self.write(path, before + data)
+        if length != at:
+            raise RunBusy(
+                f"{self.address(path)} has {length:,} bytes instead of {at:,}: another process writes it.",
+                next_step="see fathom runs",
+            )
 
     async def create(self, path: str, data: bytes) -> bool:
         """Write a new file. Returns False, and writes nothing, when there is one with other bytes.

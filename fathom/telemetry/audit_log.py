@@ -12,6 +12,7 @@ from typing import Any
 
 from pydantic_core import to_jsonable_python
 
+from fathom.errors import StoreError
 from fathom.models import AuditHead
 from fathom.storage.store import ArtifactStore
 from fathom.telemetry.audit_events import (
@@ -60,6 +61,7 @@ class AuditLog:
         self._chained = False
         self._waiting: dict[str, AuditEvent] = {}  # by id
         self._head: AuditHead | None = None  # None: the end of the file is unknown
+        self._bytes = 0  # of the file up to there
         self._own: set[str] = set()  # ids of the events of this attempt
         self._earlier: dict[str, str] = {}  # ids of computed events of earlier attempts, by content
         self._writing = asyncio.Lock()
@@ -81,6 +83,7 @@ class AuditLog:
 
         Raises:
             StoreError: it could not be written; the next event tries to write it too.
+            RunBusy: another process has written to the log; no further event is written.
         """
         event = _event(type, actor, action, details, event_id)
         if type in COMPUTED and (known := self._earlier.get(_what(event))):
@@ -119,14 +122,21 @@ class AuditLog:
                 await self._write_waiting()
 
     async def _write_waiting(self) -> None:
-        head = self._head or await self._open()
+        if self._head is None:
+            self._head = await self._open()
+        head = self._head
         events = list(self._waiting.values())
         lines: Sequence[AuditEvent] = events
         if self._chained:
             lines, head = chained(events, head)
-        self._head = None  # until they are written
         if lines:
-            await self._store.append(self._path, written(lines))
+            data = written(lines)
+            try:
+                await self._store.append(self._path, data, self._bytes)
+            except StoreError:
+                self._head = None  # some of it may have been written
+                raise
+            self._bytes += len(data)
         self._head = head
         for event in events:
             del self._waiting[event.id]
@@ -148,6 +158,7 @@ class AuditLog:
             # After what earlier attempts left to be written: listeners have counted those lines already.
             earlier = {event.id: event for event in self._waiting.values() if event.id not in self._own}
             self._waiting = {**earlier, cut.id: cut, **self._waiting}
+        self._bytes = len(whole)
         last = found[-1] if found else None
         return AuditHead(events=last.seq, hash=last.hash) if isinstance(last, ChainedEvent) else BEGINNING
 

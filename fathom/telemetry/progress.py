@@ -19,7 +19,7 @@ from typing import Literal
 from pydantic import ValidationError
 
 from fathom.config.groups import Budget
-from fathom.errors import StoreError
+from fathom.errors import RunBusy, StoreError
 from fathom.models import Account, Draft, Model, Plan, StepStatus
 from fathom.models.run import BatchRow
 from fathom.storage.lease import RESULTS
@@ -156,7 +156,7 @@ async def showing(store: ArtifactStore, run_key: str) -> AsyncIterator[None]:
     causes one at most every `REMOTE_DRAFT_SECONDS`. Failures of the store are ignored: the next change is written
     again. A finished run has no such file; for a stopped run, the file keeps the usage.
     """
-    view = _View(ArtifactStore(store.address()), live_path(run_key))  # without patience: the next change comes soon
+    view = _View(store.impatient(), live_path(run_key))  # the next change comes soon
     writing = asyncio.create_task(view.keep())
     try:
         with listen(view.note):
@@ -229,11 +229,11 @@ class _View:
 
     async def remove(self) -> None:
         """Remove the file."""
-        with suppress(StoreError):
+        with suppress(StoreError, RunBusy):
             await self._store.remove(self._path)
 
     async def _write(self, phase: str, now: list[str], drafts: list[Draft]) -> None:
         at = datetime.now(UTC).isoformat(timespec="seconds")
         live = Live(at=at, phase=phase, now=now, drafts=drafts, spent=self._spent, caps=self._caps)
-        with suppress(StoreError):
+        with suppress(StoreError, RunBusy):
             await self._store.write(self._path, json_bytes(live))

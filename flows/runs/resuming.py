@@ -33,7 +33,7 @@ from prefect.client.schemas.filters import (
     WorkPoolFilter,
     WorkPoolFilterName,
 )
-from prefect.client.schemas.objects import FlowRun, State, StateType
+from prefect.client.schemas.objects import TERMINAL_STATES, FlowRun, State, StateType
 from prefect.events.filters import EventFilter, EventNameFilter, EventOccurredFilter, EventRelatedFilter
 from prefect.exceptions import PrefectException, PrefectHTTPStatusError
 from prefect.logging import get_logger
@@ -47,9 +47,8 @@ from fathom.flows.runs.local import address, create, execute, result_of
 from fathom.flows.runs.states import FLOWS, UNDER_WAY, has_begun, place
 from fathom.flows.runs.stored import find_all, locate
 from fathom.models import RunResult
-from fathom.storage.lease import died, is_gone, read_lease
+from fathom.storage.lease import died, is_gone, observe_lease, read_lease
 from fathom.storage.store import ArtifactStore
-from fathom.tasks.supervision import CANCELLED
 from fathom.telemetry.progress import Event, publish
 
 POLL_SECONDS = 2.0
@@ -103,7 +102,7 @@ async def find(name: str, root: str | None = None) -> FlowRun:
 
 async def _again(store: ArtifactStore, key: str) -> FlowRun:
     """Create a run that continues from the results stored under a key."""
-    lease = await read_lease(store, key)
+    lease = await observe_lease(store, key)
     if lease is None or not lease.parameters:
         raise RunNotFound(
             f"{store.address()} has no record of how the run {key!r} was started.", next_step="ask the question again"
@@ -125,7 +124,7 @@ async def reschedule(flow_run: FlowRun) -> FlowRun:
         OtherLayout: it was stored by a version with another layout.
     """
     running = flow_run.state_type and flow_run.state_type.value in UNDER_WAY
-    if lease := await read_lease(*place(str(flow_run.id), flow_run.parameters)):
+    if lease := await observe_lease(*place(str(flow_run.id), flow_run.parameters)):
         lease.check_free()
     since = flow_run.state.timestamp if flow_run.state else None
     if running and not (lease and has_begun(since, lease)) and (pid := _starting(flow_run.infrastructure_pid or "")):
@@ -146,12 +145,13 @@ async def _ended(flow_run: FlowRun, say: Callable[[str], object]) -> RunResult:
     async with get_client() as client:
         while True:
             flow_run = await client.read_flow_run(flow_run.id)
-            if flow_run.state_name and flow_run.state_name != told:
-                told = flow_run.state_name
-                waits = flow_run.state_type is StateType.PAUSED
-                say(f"waiting for your answer: fathom answer {str(flow_run.id)[:8]}" if waits else told)
-            if flow_run.state_type in (StateType.COMPLETED, StateType.FAILED, StateType.CRASHED, StateType.CANCELLED):
-                break
+            if not await _goes_on(flow_run):
+                if flow_run.state_name and flow_run.state_name != told:
+                    told = flow_run.state_name
+                    waits = flow_run.state_type is StateType.PAUSED
+                    say(f"waiting for your answer: fathom answer {str(flow_run.id)[:8]}" if waits else told)
+                if flow_run.state_type in TERMINAL_STATES:
+                    break
             await asyncio.sleep(POLL_SECONDS)
     if result := await result_of(flow_run):
         return result
@@ -159,6 +159,17 @@ async def _ended(flow_run: FlowRun, say: Callable[[str], object]) -> RunResult:
         raise RunCancelled("The run was cancelled.")
     message = (flow_run.state and flow_run.state.message) or "no result"
     raise FathomError(f"The run ended as {told}: {message}", next_step=f"see {address(flow_run)}")
+
+
+async def _goes_on(flow_run: FlowRun) -> bool:
+    """Whether a process works on a run that is said to have ended: a worker's late report on the attempt before.
+
+    A process gives its run up before it says how the run has ended.
+    """
+    if flow_run.state_type not in (StateType.CRASHED, StateType.CANCELLED):
+        return False
+    lease = await read_lease(*place(str(flow_run.id), flow_run.parameters))
+    return lease is not None and lease.alive
 
 
 def _starting(recorded: str) -> int:
@@ -173,7 +184,6 @@ REPORT_SECONDS = 5.0
 """Seconds in which a worker reports that a run's process has ended."""
 HOOK_SECONDS = 60.0
 """Seconds in which it then reports so again."""
-ENDS_SECONDS = 20  # it says that a run was cancelled once the run's process has ended
 REPORT_POLL_SECONDS = 0.5
 LAST = "Flow run infrastructure exited"
 FIRST = "Process exited with status code"
@@ -235,18 +245,18 @@ async def _done(client: PrefectClient, flow_run: FlowRun, since: datetime) -> bo
 
 
 async def _cancelling_told(client: PrefectClient, flow_run: FlowRun) -> None:
-    await asyncio.sleep(REPORT_SECONDS)
-    for _ in range(ENDS_SECONDS):
-        state = (await client.read_flow_run(flow_run.id)).state
-        if state is None or not (state.message or "").startswith(CANCELLED):
-            return
-        await asyncio.sleep(1)
+    """Wait until a worker has finished with a run's last attempt, at most until a minute after its cancellation."""
+    states = await client.read_flow_run_states(flow_run.id)
+    cancelled = max(state.timestamp for state in states)
+    began = max((state.timestamp for state in states if state.is_running() or state.is_pending()), default=cancelled)
+    while _seconds_since(cancelled) < HOOK_SECONDS and not await _done(client, flow_run, began):  # noqa: ASYNC110
+        await asyncio.sleep(REPORT_POLL_SECONDS)
 
 
 STARTING_SECONDS = 180.0
 """Seconds in which a run that a worker took must begin; the process worker imports everything first."""
 MOST_DEATHS = 3
-"""A run whose process died so often is not scheduled again: perhaps the run kills its process."""
+"""A run whose process died so often without a new result is not scheduled again: perhaps the run kills it."""
 CRASHED_SECONDS = 3600.0
 """Maximum age of a crash after which a run is scheduled again."""
 _PAGE = 200  # the most that the server returns at once
@@ -296,7 +306,7 @@ async def _is_gone(flow_run: FlowRun) -> bool:
     if flow_run.state is None or flow_run.state_type not in _UNFINISHED:
         return False
     since = flow_run.state.timestamp
-    lease = await read_lease(*place(str(flow_run.id), flow_run.parameters))
+    lease = await observe_lease(*place(str(flow_run.id), flow_run.parameters))
     if flow_run.state_type is StateType.CRASHED:  # a run that never began would crash again
         return lease is not None and not lease.alive
     if lease and has_begun(since, lease):
@@ -317,7 +327,8 @@ async def _schedule(client: PrefectClient, flow_run: FlowRun) -> None:
     deaths = await died(*place(str(flow_run.id), flow_run.parameters))
     if deaths >= MOST_DEATHS:
         if flow_run.state_type is not StateType.CRASHED:
-            said = f"Its process died {deaths} times, so it is not tried again. Find out why, then: Retry in the UI."
+            said = f"Its process died {deaths} times without a new result, so it is not tried again. "
+            said += "Find out why, then: Retry in the UI."
             await client.set_flow_run_state(flow_run.id, Crashed(message=said), force=True)
         return
     now = (await client.read_flow_run(flow_run.id)).state
