@@ -231,10 +231,12 @@ def dated_sections(text: SourceText) -> list[DatedSection]:
     if text.kind != "document":
         return whole
     lines = text.text.splitlines(keepends=True)
+    has_headings = any(line.startswith("#") for line in lines)
     starts = [
         number
         for number, line in enumerate(lines)
-        if (not number or not lines[number - 1].strip()) and _date_of_heading(line)
+        if line.startswith("#" if has_headings else "") and not (number and lines[number - 1].strip())
+        if _date_of_heading(line)
     ]
     if len({_date_of_heading(lines[number]) for number in starts}) < LEAST_DATED:
         return whole

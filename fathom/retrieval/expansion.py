@@ -105,7 +105,7 @@ manual; rule: regulation requirement; regulation: rule; picture: image photo; ph
 students: pupils; phone: telephone; earn: profit income pay; income: revenue profit; situated: located lies; crossing:
 cross passage; cross: crossing; opened: open inaugurated; inaugurated: opened; collapse: fell;
 earn: salary wage; pay: salary wage; paid: salary wage; salary: pay wage earnings; start: joined; member: join
-membership; choose: decide select pick; select: choose; pick: choose; decide: choose;
+membership; choose: decide select pick; select: choose; pick: choose;
 led: lead head chief; lead: led head chief executive; leads: led head chief executive; leader: led head chief
 """
 
