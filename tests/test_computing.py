@@ -150,6 +150,7 @@ staff | who joined before 2021 | 1 of the 3 rows has “Joined < 2021”: Jon Fe
 prices | Which tents cost less than €350? | 2 of the 3 rows have “Price < €350”: Ridge 2; Vale 3.
 prices | which tents weigh at least 2.1 kg | 2 of the 3 rows have “Weight ≥ 2.1 kg”: Ridge 2; Vale 3.
 staff | How many of our people are not coaches? | 1 of the 3 rows does not have “coaches”: Mira Holt.
+staff | How many people other than coaches are there? | 1 of the 3 rows does not have “coaches”: Mira Holt.
 staff | Which person who can swim joined first? | \
 the earliest of the 2 values of “Joined” where rows have “Swims: yes” is 2021 (Mira Holt).
 courses | Which beginner course of at least two days is the cheapest? | \
@@ -179,6 +180,8 @@ NOT_COMPUTED = """
 staff | Which role works the most hours?
 staff | How many coaches live in Sundby?
 staff | How many meetings since 2020?
+staff | How many people left in 2021?
+staff | How many coaches who joined in 2018 are not treasurers?
 hotels | Which hotel is closest to the lake?
 hotels | what is the smallest hotel
 hotels | Which is bigger, the Panorama or the Seeblick?

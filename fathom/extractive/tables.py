@@ -16,6 +16,7 @@ from fathom.evidence.computed import ALSO, Value, comparable, count, extreme, me
 from fathom.extractive.comparisons import FOUNDING, SUPERLATIVE, Grade, comparison_of, grade_of, grade_words
 from fathom.extractive.questions import families, is_verb, keywords, topic_terms
 from fathom.facts.dates import find_dates
+from fathom.retrieval.asked import LIGHT_TERMS
 from fathom.retrieval.expansion import stand_ins_of, states
 from fathom.text.tables import WholeTable, plain_cell, tables_of
 from fathom.text.terms import terms
@@ -26,7 +27,10 @@ _HOW_MANY = re.compile(r"\b(?:how many|wie ?viele)\s+(?P<what>[\w-]+)", re.IGNOR
 _AVERAGE = re.compile(r"\b(?:average|mean|durchschnitt\w*|im schnitt)\b", re.IGNORECASE)
 _SUM = re.compile(r"\b(?:total|sum|altogether|in all|insgesamt|summe|gesamt\w*)\b", re.IGNORECASE)
 _WHO = re.compile(r"\b(?:who|whom|wer)\b", re.IGNORECASE)
-_NONE = re.compile(r"\b(?:no|not|cannot|\w+n['’]t|without|lacks?|kein\w*|ohne)\b", re.IGNORECASE)
+_NONE = re.compile(
+    r"\b(?:no|not|other than|except|besides|apart from|außer|cannot|\w+n['’]t|without|lacks?|kein\w*|ohne)\b",
+    re.IGNORECASE,
+)
 _YES = frozenset(("yes", "y", "true", "x", "✓", "✔", "ja"))
 _NO = frozenset(("no", "n", "false", "-", "–", "✗", "nein"))
 _PEOPLE = frozenset(terms("people persons employees staff workers colleagues members anyone mitarbeiter leute"))
@@ -222,18 +226,18 @@ class _AskedTable:
         return next((cell for cell in cells if cell.lower() in wanted and terms(cell)), "")
 
     def _share(self) -> tuple[float, int]:
-        """Return the share of the question's words that the table has, and how many; verbs need not be there.
+        """Return the share of the question's words that the table has, and how many; light ones need not be there.
 
-        Where nothing else is asked ("Who joined last?"), its rows must be people if "who" is asked.
+        A verb must: who left in 2021 is not who joined then. Where nothing else is asked ("Who joined last?"), its rows
+        must be people if "who" is asked.
         """
         wanted = [word for word in self._asked.words if not self._is_of_rows(word)]
         held = sum(map(self._held, wanted))
-        lacked = [word for word in wanted if not self._held(word)]
-        verbs = sum(is_verb(word.lower()) for word in lacked)
-        if held or len(lacked) > verbs:
-            return held / (held + len(lacked) - verbs), held
+        lacked = [word for word in wanted if not self._held(word) and LIGHT_TERMS.isdisjoint(terms(word))]
+        if held or lacked:
+            return (0.0 if any(is_verb(word.lower()) for word in lacked) else held / (held + len(lacked))), held
         asks_people = _WHO.search(self._asked.question) or len(wanted) < len(self._asked.words)
-        return float(self._of_people and bool(asks_people) and not lacked), 0
+        return float(self._of_people and bool(asks_people)), 0
 
     def _held(self, word: str) -> bool:
         if word in self._conditions:
@@ -254,7 +258,9 @@ class _AskedTable:
         own = self._asked.words
         if any(set(terms(word)) & self._subjects and not set(terms(word)) & self._said for word in own):
             return None
-        return ALSO.join(filter(None, [words, *columns]))
+        where = ALSO.join(filter(None, [words, *columns]))
+        denies = words and not columns and _NONE.search(self._asked.question)
+        return None if denies and not self._is_negated(where) else where
 
     def _is_negated(self, where: str) -> bool:
         """Whether the rows are asked for that do not have some words: "not in Berlin"."""

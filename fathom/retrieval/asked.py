@@ -45,12 +45,13 @@ _RELATION_TERMS = frozenset(query_terms("differ difference compare comparison co
 _GRADED = "cheap|old|young|long|short|larg|bigg|small|high|low|heavi|light|fast|slow|loud|quiet|earli|great|wid|deep"
 _COMPARES = re.compile(rf"\b(?:most|least|more|fewer|fewest|versus|vs|later|(?:{_GRADED})(?:er|est))\b", re.IGNORECASE)
 _LIGHT = """
-become choose get give happen have make take come go sort kind type good well inside outside within behind across around
-actual actually already anyway especially exactly generally likely mainly mostly normally perhaps possible possibly
-quite rather really regarding simply still typically usually able aware expect idea know need suppose sure tell tend
-think towards understand want wonder somebody someone
+become choose get give happen have make take come came go went got sort kind type good well inside outside within behind
+across around actual actually already anyway especially exactly generally likely mainly mostly normally perhaps
+possible possibly quite rather really regarding simply still typically usually able aware expect idea know need suppose
+sure tell tend think towards understand want wonder somebody someone
 """
-_LIGHT_TERMS = frozenset(terms(_LIGHT))
+LIGHT_TERMS = frozenset(terms(_LIGHT))
+"""Terms that hardly say what is asked."""
 _SETTING = re.compile(r"\A[Hh]ow (?:do|does|did) ([A-Z]\w+)(?= \w+ \w+)|\b(?:in|for|with|using) ([A-Z]\w+)\Z")
 _ATTRIBUTE = re.compile(
     r"\b[Ww](?:hat|hich) (?!is |are |was |were |do |does |did |has |have |can |if )((?:[\w-]+ ){0,2}?[\w-]+) "
@@ -107,7 +108,7 @@ def read_asked(
     setting = _SETTING.search(question.strip(" ?"))
     lesser = {
         *_RELATION_TERMS,
-        *_LIGHT_TERMS,
+        *LIGHT_TERMS,
         *terms(" ".join(newest_words(question))),
         *terms(" ".join(_ASKING.findall(question))),
         *terms(setting[setting.lastindex or 0] if setting else ""),
