@@ -46,6 +46,14 @@ BOATS = """# Our boats
 
 The Otter weighs 895 kg with its engine. The Otter Mini weighs 249 kg and seats two.
 """
+STOCK = """# Stock
+
+| Article | Name | Stock |
+|---|---|---|
+| H-100 | Hygro Basic | 12 |
+| H-200 | Hygro Pro | 3 |
+| H-300 | Hygro Max | 5 |
+"""
 COURSES = """# Courses
 
 | Code | Course | Level | Days | Price |
@@ -111,6 +119,7 @@ FILES = {
     "firmen": FIRMEN,
     "boats": BOATS,
     "courses": COURSES,
+    "stock": STOCK,
     "hotels": HOTELS,
 }
 
@@ -181,6 +190,7 @@ staff | Which role works the most hours?
 staff | How many coaches live in Sundby?
 staff | How many meetings since 2020?
 staff | How many people left in 2021?
+stock | How many Hygro Pro are in stock?
 staff | How many coaches who joined in 2018 are not treasurers?
 hotels | Which hotel is closest to the lake?
 hotels | what is the smallest hotel

@@ -187,7 +187,7 @@ class _AskedTable:
             column = self._column()
             sentence = total(table, column, where, average=asked.is_average) if column is not None else None
             return self._of_rows(sentence, where)
-        if not where or (asked.counted and self._has_numbers(asked.counted)):
+        if not where or (asked.counted and not asked.limit and self._has_numbers()):
             return None
         if asked.counted or (asked.lists and (asked.limit or lacking or ": " in where)):
             return self._of_rows(count(table, where, lacking=lacking), where, lacking=lacking)
@@ -208,9 +208,17 @@ class _AskedTable:
             own = set(terms(word))
             if own & self._said or own & self._subjects:
                 continue
-            held = [meets(self._table, row, word) for row in self._table.rows]
-            if any(held) and not all(held):
+            held = [row for row in self._table.rows if meets(self._table, row, word)]
+            if len(held) == 1 and self._is_name(word, held[0]):
+                self._subjects |= own
+            elif 0 < len(held) < len(self._table.rows):
                 yield word, word
+
+    def _is_name(self, word: str, row: Sequence[str]) -> bool:
+        """Whether a word names a row: it stands in a column without dates of which no two cells are the same."""
+        columns = (n for n, cell in enumerate(row) if set(terms(word)) & set(terms(cell)) and not find_dates(cell))
+        cells = ([other[n] for other in self._table.rows if n < len(other)] for n in columns)
+        return any(len(set(column)) == len(column) for column in cells)
 
     def _column_of_yes(self, word: str) -> int | None:
         """Return the column that a word names, if its cells say nothing but yes and no."""
@@ -343,12 +351,12 @@ class _AskedTable:
         best = max(held, default=0.0)
         return held.index(best) if best > 0 and held.count(best) == 1 else None
 
-    def _has_numbers(self, counted: str) -> bool:
-        """Whether a column has the numbers of what is counted."""
-        what = families(terms(counted)[:1])
+    def _has_numbers(self) -> bool:
+        """Whether a column that the question names has numbers: what is counted stands there, as pieces in stock."""
+        asked = [family for word in (self._asked.counted, *self._asked.words) for family in families(terms(word))]
         for number, name in enumerate(self._table.header):
             cells = [row[number] for row in self._table.rows if number and number < len(row)]
             numbers = cells and all(any(not value.is_date for value in values_of(cell)) for cell in cells)
-            if numbers and any(family & set(terms(name)) for family in what) and not all(map(find_dates, cells)):
+            if numbers and any(family & set(terms(name)) for family in asked) and not all(map(find_dates, cells)):
                 return True
         return False
