@@ -106,17 +106,27 @@ async def test_the_item_beside_one_that_is_replaced_still_holds(tmp_path: Path) 
     assert "two days" in after and "Ada Holm" not in after
 
 
+BOARD = """NOTES OF THE BOARD
+
+--- 14 Nov 2023 ---
+- The berth fee is 120 euros a season.
+
+--- 20 Feb 2024 ---
+- The decision of November is revised: the berth fee is 95 euros a season.
+- The crane is inspected on 3 April.
+"""
+
+
 async def test_minutes_of_several_days_in_one_file_are_told_with_their_days(tmp_path: Path) -> None:
     (docs := tmp_path / "docs").mkdir()
-    (docs / "board.txt").write_text(
-        "NOTES OF THE BOARD\n\n--- 14 Nov 2023 ---\n- The berth fee is 120 euros a season.\n\n"
-        "--- 20 Feb 2024 ---\n- The decision of November is revised: the berth fee is 95 euros a season.\n",
-        encoding="utf-8",
-    )
+    (docs / "board.txt").write_text(BOARD, encoding="utf-8")
     markdown = await report(docs, tmp_path, "How much is the berth fee?")
     before, after = re.split(r"Superseded on 2024-02-20:", re.split(r"\n## ", markdown)[1])
     assert before.index("20 Feb 2024:") < before.index("95 euros")
     assert "14 Nov 2023:" in before + after and "120 euros" in after
+    result = await investigated(tmp_path / "other", "Who painted the yellow crane?", model=None, docs=[str(docs)])
+    assert result.unanswered
+    assert [passage.text for passage in result.unanswered.closest] == ["The crane is inspected on 3 April."]
 
 
 async def test_numbers_that_no_date_decides_are_both_shown(folder: Path, tmp_path: Path) -> None:

@@ -153,6 +153,11 @@ class _Asked(NamedTuple):
         words = [word for word in keywords(text) if word.lower() not in graded and topic & set(terms(word))]
         return cls(text, grade, counted["what"] if counted else "", average, summed, listed, limit, words)
 
+    @property
+    def tells_rows(self) -> bool:
+        """Whether rows are counted or listed, or dates compared, rather than numbers of a column that is named."""
+        return self.grade.is_in_time if self.grade else not (self.is_average or self.is_sum)
+
 
 class _AskedTable:
     """A table, and what a question's words are in it."""
@@ -236,14 +241,15 @@ class _AskedTable:
     def _share(self) -> tuple[float, int]:
         """Return the share of the question's words that the table has, and how many; light ones need not be there.
 
-        A verb must: who left in 2021 is not who joined then. Where nothing else is asked ("Who joined last?"), its rows
-        must be people if "who" is asked.
+        A verb must where rows are counted or dates compared: who left in 2021 is not who joined then. Where nothing
+        else is asked ("Who joined last?"), its rows must be people if "who" is asked.
         """
         wanted = [word for word in self._asked.words if not self._is_of_rows(word)]
         held = sum(map(self._held, wanted))
         lacked = [word for word in wanted if not self._held(word) and LIGHT_TERMS.isdisjoint(terms(word))]
+        verbs = sum(is_verb(word.lower()) for word in lacked)
         if held or lacked:
-            return (0.0 if any(is_verb(word.lower()) for word in lacked) else held / (held + len(lacked))), held
+            return (0.0 if verbs and self._asked.tells_rows else held / ((held + len(lacked) - verbs) or 1)), held
         asks_people = _WHO.search(self._asked.question) or len(wanted) < len(self._asked.words)
         return float(self._of_people and bool(asks_people)), 0
 

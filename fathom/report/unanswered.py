@@ -126,10 +126,10 @@ def _corrected(question: str, absent: Sequence[AbsentWord]) -> str:
 
 
 def _closest(question: str, texts: Sequence[SourceText]) -> list[NearPassage]:
-    quotations = Quotations.of_texts(texts)
+    quotations, sources = Quotations.of_texts(texts), {text.source_id: text for text in texts}
     passages: list[NearPassage] = []
     for found in quotations.rank(question):
-        said, source = _plain(quotations.says(found)), texts[found.text]
+        said, source = _plain(quotations.says(found)), sources[quotations.sources[found.text][0]]
         if found.excerpt.kind != "code" and not any(said in known.text or known.text in said for known in passages):
             text = shorten(said, PASSAGE_CHARS, placeholder=" …")
             passages.append(NearPassage(text=text, title=clean_title(source.title), url=source.url))
