@@ -33,8 +33,8 @@ help:
 	@echo 'make check                        format, lint, types, counts, tests: what a change must pass'
 	@echo 'make bench                        measure what the pipeline itself costs, against scripted providers'
 	@echo 'make bench-text EVAL_DATA=folder  measure the text engine on evaluation data (ARGS=--speed: on generated text)'
-	@echo 'make bench-docs EVAL_DATA=folder  measure answers from documents without a model (ARGS=--lost: what was lost;'
-	@echo '                                  ARGS=--shown: what a model that compresses is shown)'
+	@echo 'make bench-docs [EVAL_DATA=folder]  measure answers from documents without a model, by default from files of ours'
+	@echo '                                  (ARGS=--lost: what was lost; ARGS=--shown: what a model that compresses is shown)'
 	@echo 'make bench-claims EVAL_DATA=folder [MODEL=provider/name]   measure whether the check tells true claims from false ones'
 	@echo 'make bench-research SET=name DATA=path MODEL=provider/name LIMIT=n ARGS="--max-usd 5"'
 	@echo '                                  answer a published benchmark'"'"'s questions in the form it scores (docs/measuring.md)'
@@ -84,7 +84,7 @@ bench: $(VENV)/.dev
 	@$(BIN)/python -m benchmarks.durability
 
 bench-docs: $(VENV)/.dev
-	@$(BIN)/python -m benchmarks.documents "$(EVAL_DATA)" $(ARGS)
+	@$(BIN)/python -m benchmarks.documents "$(or $(EVAL_DATA),benchmarks/data/organisations)" $(ARGS)
 
 bench-text: $(VENV)/.dev
 	@$(BIN)/python -m benchmarks.text $(if $(EVAL_DATA),"$(EVAL_DATA)") $(ARGS)

@@ -202,7 +202,7 @@ def test_ctrl_c_during_the_imports_is_one_line_at_most(module: str, said: str) -
         (["research", "q", "--docs", "empty"], "Nothing to read"),
         (
             ["research", "q", "--docs", "sheet.xlsx"],
-            "sheet.xlsx' is not a supported kind of file. (give files of these: txt",
+            "sheet.xlsx: it is damaged, or no xlsx file). (give files of these kinds: any text, html, pdf",
         ),
         (["research", "q", "--model", "openai/gpt-5-mini"], "OPENAI_API_KEY"),
         (["research", "q", "--model", "nonsense"], "no model 'nonsense'"),

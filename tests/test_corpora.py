@@ -144,8 +144,8 @@ async def test_no_more_of_a_request_is_read_than_is_allowed(tmp_path: Path) -> N
 def test_forged_files_are_left_out_or_refused() -> None:
     forged = {
         "a.exe": (b"MZ\x90\x00", "it is not text"),
-        "a.pdf": (b"not a pdf", "it is damaged, or not a pdf file"),
-        "a.docx": (b"not a docx", "it is damaged, or not a docx file"),
+        "a.pdf": (b"not a pdf", "it is damaged, or no pdf file"),
+        "a.docx": (b"not a docx", "it is damaged, or no docx file"),
         "a.zip": (b"PK\x03\x04...", "it is an archive"),
         "a.md": (b"PK\x03\x04...", "it is an archive"),
         "a.txt": (b"\x7fELF\x02\x01\x01\x00", "it is not text"),

@@ -412,7 +412,7 @@ def test_deep_nesting_is_left_out_or_read(name: str) -> None:
         ),
         ("a.pptx", zipped({"[Content_Types].xml": "<x/>", "ppt/presentation.xml": "<x/>"}), "it is a damaged pptx"),
         ("a.epub", zipped({"mimetype": "application/epub+zip"}), "it is a damaged epub"),
-        ("a.xlsx", b"not one", "it is damaged, or not a xlsx file"),
+        ("a.xlsx", b"not one", "it is damaged, or no xlsx file"),
     ],
 )
 def test_what_is_not_read_has_a_reason(name: str, data: bytes, reason: str) -> None:

@@ -6,17 +6,16 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
-from typing import TYPE_CHECKING
 
+TYPE_CHECKING = False  # of `typing`, whose import is long enough to be interrupted before anything can say so
 if TYPE_CHECKING:
     from typer import TyperException
 
-_EXTRA = re.compile(r"Got unexpected extra argument(?:\(s\)|s)? \((.*)\)", re.DOTALL)
+_EXTRA = r"Got unexpected extra argument(?:\(s\)|s)? \((.*)\)"
 
 
 @contextmanager
@@ -63,6 +62,8 @@ def _exit(error: Exception) -> None:
 
 def _refuse(error: TyperException) -> None:
     """Write what is wrong with a command line, and how to see what is right; for a group alone, its help."""
+    import re
+
     import typer
     from pydantic import ValidationError
 
@@ -84,7 +85,7 @@ def _refuse(error: TyperException) -> None:
         said = f"There is no option {option}{near}"
     elif option:
         said = f"{option} {'needs a value' if 'requires' in said else 'takes no value'}"
-    elif extra := _EXTRA.fullmatch(said):
+    elif extra := re.fullmatch(_EXTRA, said, re.DOTALL):
         asks = context and {"query", "text"} & {parameter.name for parameter in context.command.params}
         said = f"There is no place for {extra[1]!r}{': put the question in quotes' if asks else ''}"
     where = f"{context.command_path} --help" if context else "--help behind the command lists its options"

@@ -148,7 +148,7 @@ def refusal(name: str, head: bytes) -> str:
     if kind == "ole":
         return _OLD
     if kind == "damaged":
-        return f"it is damaged, or not a {ending[1:]} file"
+        return f"it is damaged, or no {ending[1:]} file"
     return "it is not text" if kind in _TEXTUAL and not _is_text(head) else ""
 
 
@@ -273,7 +273,7 @@ def _parsed(kind: str, parse: Callable[[], ReadDocument]) -> _Content:
     try:
         read = parse()
     except _PARSER_ERRORS as error:
-        raise UnreadableFile(f"it is a damaged {kind}, or not a {kind} file ({type(error).__name__})") from error
+        raise UnreadableFile(f"it is a damaged {kind}, or no {kind} file ({type(error).__name__})") from error
     return _Content(read.title, read.sections, read.date, fields=read.fields, unread=read.unread)
 
 
@@ -299,5 +299,5 @@ def _read_zipped(kind: str, data: bytes) -> _Content:
     except (OpcError, zipfile.BadZipFile, *_PARSER_ERRORS) as error:
         if getattr(error, "code", None) == _XML_NO_MEMORY:
             raise MemoryError from error
-        raise UnreadableFile(f"it is a damaged {kind}, or not a {kind} file ({type(error).__name__})") from error
+        raise UnreadableFile(f"it is a damaged {kind}, or no {kind} file ({type(error).__name__})") from error
     return _Content(read.title, read.sections, metadata=read.date, fields=read.fields, unread=read.unread)
