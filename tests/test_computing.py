@@ -54,6 +54,15 @@ STOCK = """# Stock
 | H-200 | Hygro Pro | 3 |
 | H-300 | Hygro Max | 5 |
 """
+DEVICES = """# Devices
+
+| Asset | Type | Bought | Price EUR |
+|---|---|---|---|
+| A-01 | Laptop | 2024-03-04 | 1180 |
+| A-02 | Laptop | 2023-09-18 | 990 |
+| A-03 | Tablet | 2026-05-08 | 410 |
+| A-05 | Laptop | 2025-11-02 | 1320 |
+"""
 COURSES = """# Courses
 
 | Code | Course | Level | Days | Price |
@@ -119,6 +128,7 @@ FILES = {
     "firmen": FIRMEN,
     "boats": BOATS,
     "courses": COURSES,
+    "devices": DEVICES,
     "stock": STOCK,
     "hotels": HOTELS,
 }
@@ -164,6 +174,8 @@ staff | Which person who can swim joined first? | \
 the earliest of the 2 values of “Joined” where rows have “Swims: yes” is 2021 (Mira Holt).
 courses | Which beginner course of at least two days is the cheapest? | \
 the lowest of the 2 values of “Price” where rows have “beginner; Days ≥ two” is 189 (W1 Women on Water).
+devices | Which laptops cost more than 1000 EUR? | 2 of the 4 rows have “laptops; Price EUR > 1000”: A-01; A-05.
+devices | average price of the laptops | the average of the 3 values of “Price EUR” where rows have “laptops” is 1,163.33.
 staff | What is the average number of hours a week? | the average of the 3 values of “Hours a week” is 14.
 prices | What do the tents cost in total? | the sum of the 3 values of “Price” is €988.
 staff | Which role do most people have? | \

@@ -201,11 +201,30 @@ def _operands(table: WholeTable, column: int, where: str) -> list[Operand]:
     for row in _counted(table):
         if where and not meets(table, row, where):
             continue
-        values = list(values_of(row[column])) if column < len(row) else []
+        values = values_in(table, column, row)
         if len(values) != 1:
             return []
         operands.append(Operand(values[0], name_of_row(table, row)))
     return operands if all(comparable(operands[0].value, other.value) for other in operands) else []
+
+
+_OF_TIME = frozenset(
+    terms(
+        "year date day since joined founded built started opened established bought released born died published made "
+        "from until jahr datum seit gegründet baujahr"
+    )
+)
+_BARE_YEAR = re.compile(r"\d{4}")
+
+
+def values_in(table: WholeTable, column: int, row: Sequence[str]) -> list[Value]:
+    """Return the values of a row's cell; 1180 is no year where the column has other numbers and no name of a time."""
+    cell = plain_cell(row[column]) if column < len(row) else ""
+    if _BARE_YEAR.fullmatch(cell) and _OF_TIME.isdisjoint(terms(table.header[column])):
+        others = (list(values_of(other[column])) for other in table.rows if column < len(other))
+        if any(len(values) == 1 and not values[0].is_date for values in others):
+            return [Value(cell, Decimal(cell), "", "")]
+    return list(values_of(cell))
 
 
 def _values(table: WholeTable, column: int, operands: Sequence[Operand], where: str) -> str:
@@ -269,7 +288,7 @@ def meets(table: WholeTable, row: Sequence[str], condition: str) -> bool:
         return all(meets(table, row, each) for each in condition.split(ALSO))
     if limited := _LIMITED.fullmatch(condition):
         column = table.column(limited["column"])
-        return column is not None and column < len(row) and _is_beyond(row[column], limited["sign"], limited["limit"])
+        return column is not None and _is_beyond(values_in(table, column, row), limited["sign"], limited["limit"])
     name, _, value = condition.partition(": ")
     column = table.column(name) if value else None
     if column is not None:
@@ -282,9 +301,11 @@ def meets(table: WholeTable, row: Sequence[str], condition: str) -> bool:
 _LIMITED = re.compile(r"(?P<column>.+) (?P<sign>[<>≤≥]) (?P<limit>.+)")
 
 
-def _is_beyond(cell: str, sign: str, limit: str) -> bool:
+def _is_beyond(values: Sequence[Value], sign: str, limit: str) -> bool:
     """Whether the only value of a cell is beyond a limit; of dates, as far as both are told."""
-    values, limits = list(values_of(cell)), list(values_of(limit))
+    limits = [Value(limit, Decimal(limit), "", "")] if _BARE_YEAR.fullmatch(limit) else list(values_of(limit))
+    if values and values[0].is_date:
+        limits = list(values_of(limit))
     if len(values) != 1 or len(limits) != 1 or not comparable(values[0], limits[0]):
         return False
     amount, other = values[0].amount, limits[0].amount

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from decimal import Decimal
 from typing import NamedTuple
 
 from fathom.evidence.computed import Operand, Value, difference, is_named, values_of
@@ -218,6 +219,8 @@ class _WantedValue:
         text = re.sub(
             re.escape(self._name), lambda found: " " * len(found[0]), text.replace("|", " "), flags=re.IGNORECASE
         )
+        if not self._in_time and text.strip().isdecimal():  # 1180 in a cell is no year where no time is asked for
+            return Value(text.strip(), Decimal(text.strip()), "", "")
         values = [value for value in values_of(text) if value.is_date is self._in_time and self._may_count(value)]
         if measured := [value for value in values if self._is_quantity(value.text)]:
             values = measured

@@ -12,7 +12,18 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from fathom.evidence.computed import ALSO, Value, comparable, count, extreme, meets, most_frequent, total, values_of
+from fathom.evidence.computed import (
+    ALSO,
+    Value,
+    comparable,
+    count,
+    extreme,
+    meets,
+    most_frequent,
+    total,
+    values_in,
+    values_of,
+)
 from fathom.extractive.comparisons import FOUNDING, SUPERLATIVE, Grade, comparison_of, grade_of, grade_words
 from fathom.extractive.questions import families, is_verb, keywords, topic_terms
 from fathom.facts.dates import find_dates
@@ -67,14 +78,19 @@ def from_tables(question: str, titles: Sequence[str], texts: Sequence[str]) -> t
     limits: list[Limit | None] = [*Limit.each(question)]
     asked = [each for limit in limits or [None] if (each := _Asked.of(question, limit))]
     best: tuple[int, FromTable] | None = None
+    best_fit = (0.0, 0)  # of a table from which nothing may be computable: another that fits less is not meant
     for number, (title, text) in enumerate(zip(titles, texts, strict=True) if asked else ()):
         for table in tables_of(text):
             if len(table.rows) > MOST_ROWS:
                 continue
-            read = (_AskedTable(each, table, f"{title} {table.above}").computed() for each in asked)
-            found = next(filter(None, read), None)
-            if found and (not best or (found.share, found.held) > (best[1].share, best[1].held)):
-                best = (number, found)
+            tried = [_AskedTable(each, table, f"{title} {table.above}") for each in asked]
+            fit = max(each.fit for each in tried)
+            if fit[0] < LEAST_ON or fit < best_fit:
+                continue
+            found = next(filter(None, (each.computed() for each in tried)), None)
+            if fit > best_fit or not best:
+                best = (number, found) if found else None
+            best_fit = fit
     return best
 
 
@@ -145,7 +161,7 @@ class _Asked(NamedTuple):
         text = question.replace(limit.said, " ") if limit else question
         counted, grade = _HOW_MANY.search(text), _superlative(text)
         average, summed = bool(_AVERAGE.search(text)), bool(_SUM.search(text))
-        listed = bool(_LISTING.search(text))
+        listed = bool(limit or _LISTING.search(text))
         if not (grade or counted or average or summed or listed):
             return None
         graded = {word.lower() for word in grade_words(text)}
@@ -169,10 +185,12 @@ class _AskedTable:
         self._subjects = {term for row in table.rows for term in terms(row[0])}
         self._of_people = not _NAMED.isdisjoint(terms(table.header[0]))
         self._conditions = dict(self._each_condition())
+        self.fit = self._share()
+        """The share of the question's words that the table has, and how many."""
 
     def computed(self) -> FromTable | None:
         """Return what is asked of the table; None if it cannot be computed."""
-        share, held = self._share()
+        share, held = self.fit
         where = self._where()
         if where is not None and self._asked.limit:
             where = ALSO.join(filter(None, [where, self._limited()])) if self._limited() else None
@@ -302,7 +320,7 @@ class _AskedTable:
         column = self._column(grade)
         if column is None or self._asks_groups(column, where):
             return None
-        dated = any(value.is_date for value in values_of(self._table.rows[0][column]))
+        dated = any(value.is_date for value in values_in(self._table, column, self._table.rows[0]))
         greatest = not grade.earlier if dated else grade.greater
         found = extreme(self._table, column, where, greatest=greatest)
         return self._of_rows(found[0], where, found[1].name) if found else None
@@ -349,7 +367,7 @@ class _AskedTable:
             measured = sum(any(states(quantity, cell) for quantity in quantities) for cell in cells) / (len(cells) or 1)
             dated = in_time and all(find_dates(cell) for cell in cells)
             founding = dated and "date" not in words and not said.isdisjoint(_FOUNDING)
-            values = [list(values_of(cell)) for cell in cells]
+            values = [values_in(self._table, number, row) for row in self._table.rows]
             valued = all(len(each) == 1 and (not limited or comparable(each[0], limited)) for each in values)
             fits = valued and number > 0 and dated is in_time
             in_unit = bool(limited and limited.unit)
