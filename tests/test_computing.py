@@ -175,7 +175,8 @@ the earliest of the 2 values of “Joined” where rows have “Swims: yes” is
 courses | Which beginner course of at least two days is the cheapest? | \
 the lowest of the 2 values of “Price” where rows have “beginner; Days ≥ two” is 189 (W1 Women on Water).
 devices | Which laptops cost more than 1000 EUR? | 2 of the 4 rows have “laptops; Price EUR > 1000”: A-01; A-05.
-devices | average price of the laptops | the average of the 3 values of “Price EUR” where rows have “laptops” is 1,163.33.
+devices | average price of the laptops | \
+the average of the 3 values of “Price EUR” where rows have “laptops” is 1,163.33.
 staff | What is the average number of hours a week? | the average of the 3 values of “Hours a week” is 14.
 prices | What do the tents cost in total? | the sum of the 3 values of “Price” is €988.
 staff | Which role do most people have? | \
