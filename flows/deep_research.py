@@ -208,6 +208,7 @@ def _result(engine: Engine, run: ResearchState, report: Report | None, seconds: 
         metrics=measure(run, engine.ledger.account, seconds),
         reason=reason,
         stop=run.stop.value if run.stop else "",
+        searched=run.searched,
         answered=report.answered if report else None,
         warnings=[*engine.start.warnings, *unread_lines(run.unread)],
     )

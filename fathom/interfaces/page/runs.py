@@ -25,7 +25,7 @@ from fathom.run.checklist import MOST_STEPS
 from fathom.service.caller import Caller
 from fathom.service.reports import check as check_report
 from fathom.service.run_list import RunFilter
-from fathom.service.runs import RunHandle, RunService
+from fathom.service.runs import RunHandle, RunService, only_searched
 from fathom.text.citations import without_citations
 
 router = APIRouter(prefix="/runs", include_in_schema=False)
@@ -264,6 +264,8 @@ def timeline_of(events: Sequence[RunEvent]) -> Timeline:
                 timeline.now.discard(str(data.get("step_id")))
             case EventType.warning | EventType.error:
                 timeline.warnings.append(TimelineEntry(event.message, event.at))
+            case _ if state == "session_created" and "searched" in data:
+                timeline.remarks.append(TimelineEntry(only_searched(str(data["searched"])), event.at))
             case _ if state == "steered":
                 timeline.remarks.append(TimelineEntry(event.message, event.at))
         if state not in _QUIET and event.id:
