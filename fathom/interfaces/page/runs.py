@@ -25,7 +25,7 @@ from fathom.run.checklist import MOST_STEPS
 from fathom.service.caller import Caller
 from fathom.service.reports import check as check_report
 from fathom.service.run_list import RunFilter
-from fathom.service.runs import RunHandle, RunService, only_searched
+from fathom.service.runs import RunHandle, RunService
 from fathom.text.citations import without_citations
 
 router = APIRouter(prefix="/runs", include_in_schema=False)
@@ -194,6 +194,7 @@ def _back(run_id: str, query: str = "") -> Response:
 
 
 _QUIET = ("llm_called",)
+_ONLY_SEARCHED = "Only {}, is searched: the run has no documents, and no web search is set up."
 
 
 @dataclass(frozen=True)
@@ -265,7 +266,7 @@ def timeline_of(events: Sequence[RunEvent]) -> Timeline:
             case EventType.warning | EventType.error:
                 timeline.warnings.append(TimelineEntry(event.message, event.at))
             case _ if state == "session_created" and "searched" in data:
-                timeline.remarks.append(TimelineEntry(only_searched(str(data["searched"])), event.at))
+                timeline.remarks.append(TimelineEntry(_ONLY_SEARCHED.format(data["searched"]), event.at))
             case _ if state == "steered":
                 timeline.remarks.append(TimelineEntry(event.message, event.at))
         if state not in _QUIET and event.id:
