@@ -27,7 +27,13 @@ async def agree(engine: Engine) -> ResearchState:
     query = engine.start.question
     clarifications, usage = await _clarify(engine)
     planned = await make_plan(query, _engine=engine, clarifications=clarifications)
-    run = ResearchState(planned.plan, planned.usage, planned.unread, sufficiency=engine.settings.sufficiency)
+    run = ResearchState(
+        planned.plan,
+        planned.usage,
+        planned.unread,
+        sufficiency=engine.settings.sufficiency,
+        searched=engine.start.searched,
+    )
     if usage.llm_calls or usage.fallbacks:
         run.spend(CLARIFIER.name, usage)
     if engine.settings.people.approve is not Approve.plan:

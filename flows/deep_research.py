@@ -38,6 +38,7 @@ from fathom.run.engine import Engine, RunStart
 from fathom.run.state import ResearchState, measure
 from fathom.storage.lease import RESULTS
 from fathom.storage.store import REPORT_TEXT, RESULT, ArtifactStore
+from fathom.storage.used import remember
 from fathom.tasks.auditing import log_event, quieten_tasks, session
 from fathom.tasks.durable import durable_run, run_logger, run_store
 from fathom.tasks.events import tell_end, tell_start
@@ -90,6 +91,7 @@ async def deep_research(
     phase("preparing the run")
     store = run_store(settings.artifacts or environment.artifacts)
     await store.check_writable()
+    remember(store.address(), environment)
     with durable_run(store):
         async with Supervision(store, scrubber):
             query = check_query(scrubber.message(query))
@@ -208,6 +210,7 @@ def _result(engine: Engine, run: ResearchState, report: Report | None, seconds: 
         metrics=measure(run, engine.ledger.account, seconds),
         reason=reason,
         stop=run.stop.value if run.stop else "",
+        searched=run.searched,
         answered=report.answered if report else None,
         warnings=[*engine.start.warnings, *unread_lines(run.unread)],
     )

@@ -31,15 +31,21 @@ from fathom.tools.documents.tool import DocumentsTool
 from fathom.tools.mcp.configuration import read_servers
 from fathom.tools.registry import REGISTRY, configured_tools
 from fathom.tools.search.choice import prices_of
+from fathom.tools.toolbox import searched_by_default
 
 
 @dataclass(frozen=True)
 class CheckedRequest:
-    """A request that can be run from any folder on this machine. `notices` are worth one line each."""
+    """A request that can be run from any folder on this machine.
+
+    `notices` are worth one line each. `searched` is what is searched for want of documents and a web search; empty if
+    there are any.
+    """
 
     query: str
     settings: ResearchSettings
     notices: list[str]
+    searched: str
 
 
 def batch_caps(options: Mapping[str, float | None]) -> dict[str, float]:
@@ -70,7 +76,7 @@ def check_request(query: str, settings: ResearchSettings, *, follow_up: bool = F
     find_api()  # fails if the configured one does not answer; none is started yet
     # Last, because it creates the root's folder.
     asyncio.run(ArtifactStore(settings.artifacts or "").check_writable())
-    return CheckedRequest(query, settings, [*hidden, *notices])
+    return CheckedRequest(query, settings, [*hidden, *notices], searched_in(settings, follow_up=follow_up))
 
 
 def check_settings(settings: ResearchSettings, *, follow_up: bool = False) -> tuple[ResearchSettings, list[str]]:
@@ -94,6 +100,11 @@ def check_settings(settings: ResearchSettings, *, follow_up: bool = False) -> tu
         asyncio.run(CorpusStore(ArtifactStore(settings.artifacts or "")).fixed(settings.corpora))
     check_models(resolve(settings, environment, tools), environment)
     return settings, [*_notices(settings, tools), *_unused_servers(environment)]
+
+
+def searched_in(settings: ResearchSettings, *, follow_up: bool = False) -> str:
+    """Return what is searched for want of documents and a web search; empty if there are any."""
+    return searched_by_default(settings, configured_tools(settings, Environment.read(), follow_up=follow_up))
 
 
 def check_batch(
@@ -181,7 +192,5 @@ def _notices(settings: ResearchSettings, tools: list[str]) -> list[str]:
         return [f"{t.name} is left out: set {REGISTRY.variables(t)}." for t in lacking if REGISTRY.variables(t)]
     if any(tool.name in tools for tool in web) or DocumentsTool.name not in tools:
         return []
-    missing = "No web search is set up (fathom doctor shows how)"
-    if settings.docs or settings.corpora:
-        return [f"{missing}: only your documents are searched, not the web."]
-    return [f"{missing} and no --docs: the built-in Python language reference is searched, not the web."]
+    own = "No web search is set up (fathom doctor shows how): only your documents are searched, not the web."
+    return [own] if settings.docs or settings.corpora else []

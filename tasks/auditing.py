@@ -70,6 +70,7 @@ async def session(engine: Engine) -> AsyncIterator[Span]:
         models={role.value: model.model for role, model in start.settings.role_models.items()},
         tools=start.settings.tools,
         budget=start.settings.budget.model_dump(mode="json"),
+        **({"searched": start.searched} if start.searched else {}),
         **({"parent": start.parent.run_id, "understood": start.understood} if start.parent else {}),
     )
     with audit.under(event), run_span(event, start.run_id, start.run_key) as span:

@@ -24,7 +24,8 @@ def sentence_of(event: AuditEvent) -> str:
 def _created(query: str, found: Found) -> str:
     models = ", ".join(sorted(set(found["models"].values())))
     follows = f"follows the run {found['parent'][:8]}; " if "parent" in found else ""
-    return f"Question: {query} ({follows}tools: {', '.join(found['tools'])}; models: {models})"
+    searched = f". Only {found['searched']}, is searched." if found.get("searched") else ""
+    return f"Question: {query} ({follows}tools: {', '.join(found['tools'])}; models: {models}){searched}"
 
 
 def _planned(title: str, found: Found) -> str:

@@ -60,7 +60,7 @@ _THIRD_PARTY_WARNINGS = (
     # Prefect's client that asks for the server's default result storage is never closed.
     r"ignore:unclosed <socket.*raddr=\('127\.0\.0\.1', 2\d{4}\)>:ResourceWarning",
 )
-_PASSED_ON = ("PATH", "LANG", "LC_ALL", "TMPDIR", "XDG_CONFIG_HOME", "PYTHONDONTWRITEBYTECODE")
+_PASSED_ON = ("PATH", "LANG", "LC_ALL", "TMPDIR", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "PYTHONDONTWRITEBYTECODE")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -75,6 +75,7 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.update(
         XDG_CACHE_HOME=f"{session}/cache",
         XDG_CONFIG_HOME=f"{session}/config",  # where no file of settings is
+        XDG_STATE_HOME=f"{session}/state",
         PREFECT_HOME=f"{session}/prefect",
         PREFECT_API_URL=f"http://127.0.0.1:{quiet_port()}/api",
         PREFECT_SERVER_ANALYTICS_ENABLED="false",
@@ -294,6 +295,7 @@ def _home_env(folder: Path) -> dict[str, str]:
         "XDG_CACHE_HOME": str(folder / ".cache"),
         "XDG_CONFIG_HOME": str(folder / ".config"),
         "XDG_DATA_HOME": str(folder / ".local/share"),
+        "XDG_STATE_HOME": str(folder / ".local/state"),
     }
 
 

@@ -147,6 +147,7 @@ class Run(RunSummary):
     spent: Account | None = None
     caps: dict[str, float] = {}  # the budget: max_usd, max_tokens, max_calls, max_seconds
     result: RunResult | None = None
+    notices: list[str] = []  # what to know of the request; only in the answer to it
     links: Links
 
 

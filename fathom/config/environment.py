@@ -27,6 +27,7 @@ class Environment:
     """The environment of the process. Secrets are kept out of its repr."""
 
     cache: Path
+    state: Path
     fetch_allow: tuple[str, ...]
     log: str  # how log lines are written: `json`, or empty
     variables: Mapping[str, str]
@@ -36,9 +37,10 @@ class Environment:
     def read(cls, variables: Mapping[str, str] | None = None) -> Environment:
         """Read the environment, by default the process's."""
         env = dict(os.environ if variables is None else variables)
-        home = Path(env.get("XDG_CACHE_HOME") or Path(env.get("HOME") or Path.home()) / ".cache")
+        home = Path(env.get("HOME") or Path.home())
         return cls(
-            cache=Path(env.get("FATHOM_CACHE") or home / "fathom"),
+            cache=Path(env.get("FATHOM_CACHE") or Path(env.get("XDG_CACHE_HOME") or home / ".cache") / "fathom"),
+            state=Path(env.get("XDG_STATE_HOME") or home / ".local/state") / "fathom",
             fetch_allow=tuple(env.get("FATHOM_FETCH_ALLOW", "").replace(",", " ").split()),
             log=env.get("FATHOM_LOG", "").strip().lower(),
             variables=env,

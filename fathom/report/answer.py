@@ -26,6 +26,8 @@ from fathom.text.terms import terms
 if TYPE_CHECKING:
     from markdown_it.token import Token
 
+MORE_TO_SEARCH = "add --docs FOLDER or a search key"
+"""How to search anything but the built-in reference."""
 KEY_POINTS, MORE = "Key points", "More on the answer"
 MOST_BESIDE_TABLE = 2
 """Sentences below a table that belong to the answer; the section's prompt allows as many."""
@@ -88,6 +90,8 @@ def making_parts(made: Making | None, *, timed: bool) -> list[str]:
         return []
     day = date.fromisoformat(made.as_of)
     parts = [f"{AS_OF} {day.day} {day:%B %Y}", made.model or "no language model", counted(made.tool_calls, "tool call")]
+    if made.searched:
+        parts.insert(1, f"searched: {made.searched}; {MORE_TO_SEARCH}")
     if made.template:
         parts.insert(1, f"template “{made.template}”")
     if made.llm_calls:

@@ -116,6 +116,7 @@ def making(run: ResearchState, *, as_of: str, model: str, seconds: float, templa
         cost_usd=run.cost_usd,
         seconds=seconds,
         template=template,
+        searched=run.searched,
     )
 
 

@@ -34,6 +34,7 @@ from fathom.text.languages import LANGUAGES, language_of_question, language_tag
 from fathom.text.plain import clean_line, clean_title, counted
 from fathom.text.terms import terms
 from fathom.tools.registry import REGISTRY
+from fathom.tools.toolbox import searched_by_default
 
 UNANSWERED = "unanswered.md"
 """The file in a run's folder that explains why there is no report."""
@@ -152,6 +153,10 @@ def _next_steps(
     *,
     cut: bool,
 ) -> Iterator[str]:
+    wider = list(_wider(settings))
+    if searched_by_default(settings, settings.tools):
+        yield from wider
+        wider = []
     for tool in searched:
         if tool.failed:
             failed = counted(tool.failed, "call")
@@ -165,16 +170,20 @@ def _next_steps(
         yield f"Check the spelling: {meant}?"
     if written_in:
         yield f"Ask in {LANGUAGES[written_in]}, the language of the sources."
+    yield from wider
+    if settings.extractive:
+        yield "Use a language model, which also finds what is said in other words: add `--model openai/gpt-5-mini`."
+    else:
+        yield "Ask with other words, or for a part of it."
+
+
+def _wider(settings: ResolvedSettings) -> Iterator[str]:
     if not (settings.docs or settings.corpora):
         yield "Search your own files: add `--docs FOLDER`."
     web = [tool for tool in REGISTRY.tools.values() if tool.searches and tool.by_vendors]
     if not any(tool.name in settings.tools for tool in web):
         keys = " or ".join(map(REGISTRY.variables, web))
         yield f"Search the web: set {keys}; `fathom doctor` says how to get one."
-    if settings.extractive:
-        yield "Use a language model, which also finds what is said in other words: add `--model openai/gpt-5-mini`."
-    else:
-        yield "Ask with other words, or for a part of it."
 
 
 # -- for readers --------------------------------------------------------------------------------------------------

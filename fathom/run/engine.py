@@ -32,7 +32,7 @@ from fathom.tools.documents.corpus import UploadedCorpora
 from fathom.tools.earlier import EarlierRun
 from fathom.tools.mcp.offer import OfferedTools
 from fathom.tools.mcp.servers import McpServers
-from fathom.tools.toolbox import Toolbox, open_toolbox
+from fathom.tools.toolbox import Toolbox, open_toolbox, searched_by_default
 
 
 class Parent(ParentRun):
@@ -76,6 +76,11 @@ class RunStart(Model):
     def question(self) -> str:
         """The question to research: the query, for a follow-up as it is understood."""
         return self.understood or self.query
+
+    @property
+    def searched(self) -> str:
+        """What the run searches for want of documents and a web search; empty if there are any."""
+        return searched_by_default(self.settings, self.settings.tools)
 
     @property
     def wanted(self) -> list[str]:

@@ -52,8 +52,11 @@ class Spent(NamedTuple):
 class ResearchState:
     """The state of a run between two calls."""
 
-    def __init__(self, plan: Plan, usage: Usage, unread: Sequence[UnreadFile] = (), *, sufficiency: int) -> None:
+    def __init__(
+        self, plan: Plan, usage: Usage, unread: Sequence[UnreadFile] = (), *, sufficiency: int, searched: str = ""
+    ) -> None:
         self.unread = list(unread)  # the user's files that no search can find
+        self.searched = searched  # for want of documents and a web search; empty if there are any
         self.sufficiency = sufficiency  # score of the critic from which the evidence suffices, 1 to 10
         self.plan = plan  # with the steps' current statuses, follow-up steps included
         self.notes: list[Note] = []  # the working memory: useful notes only
@@ -207,7 +210,10 @@ class ResearchState:
         found = [*stopped, *cut, thin, *self.usage.fallbacks, *failures, *unread]
         reasons = list(dict.fromkeys(filter(None, found)))
         if not self.notes:
-            return Ending.insufficient_evidence, "; ".join(["nothing that was read answers the question", *reasons])
+            nothing = "nothing that was read answers the question"
+            if self.searched:
+                nothing = f"only {self.searched}, was searched, and nothing in it answers the question"
+            return Ending.insufficient_evidence, "; ".join([nothing, *reasons])
         return (Ending.degraded, "; ".join(reasons)) if reasons else (Ending.complete, "")
 
 

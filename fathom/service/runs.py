@@ -28,7 +28,7 @@ from fathom.config.form import SetBy, setting_of
 from fathom.config.given import settings_from
 from fathom.config.settings import SETTINGS, ResearchSettings
 from fathom.errors import Conflict, FathomError, InvalidInput, NoReport, NotInstalled, RunNotFound, UserError
-from fathom.flows.preflight import check_request
+from fathom.flows.preflight import CheckedRequest, check_request
 from fathom.flows.runs import answering, following
 from fathom.flows.runs.finding import Finder, KnownRun, find_run, no_run
 from fathom.flows.runs.resuming import reschedule
@@ -101,7 +101,7 @@ class RunService:
         ownership = Ownership(owner=caller.name, shared=request.shared)
         with asking_patiently():
             started = await self.submissions.submit(caller, checked.query, checked.settings, ownership, key=key)
-            return await self.read(caller, started)
+            return _told(await self.read(caller, started), checked)
 
     async def open(self, caller: Caller, run_id: str, *, to_follow: bool = False) -> RunHandle:
         """Return a run for whoever asks. Many who come to follow one at the same moment share what was found.
@@ -182,6 +182,17 @@ class RunService:
         await self.corpora.check_readable(caller, settings.corpora or [])
 
 
+def only_searched(searched: str) -> str:
+    """Return what somebody is told who asks for a run that has neither documents nor a web search."""
+    how = "name an uploaded corpus in `corpora`; for the web, an administrator sets a search key"
+    return f"Only {searched}, is searched. For your own files, {how}."
+
+
+def _told(run: Run, request: CheckedRequest) -> Run:
+    notices = [only_searched(request.searched)] if request.searched else []
+    return run.model_copy(update={"notices": notices})
+
+
 class RunHandle:
     """A run that `caller` may see, as it was found, and all that they may do with it."""
 
@@ -223,7 +234,7 @@ class RunHandle:
             started = await service.submissions.submit(
                 caller, checked.query, checked.settings, own, key=key, parent=self.run_id
             )
-            return await service.read(caller, started)
+            return _told(await service.read(caller, started), checked)
 
     async def cancel(self) -> None:
         """End the run without a report; one that has ended stays as it is.

@@ -16,7 +16,7 @@ from fathom.config.settings import ResearchSettings, ResolvedSettings, resolve
 from fathom.errors import UserError
 from fathom.flows.costs import By, CostRow, costs_of
 from fathom.flows.diagnosis import examine
-from fathom.flows.preflight import estimated
+from fathom.flows.preflight import estimated, searched_in
 from fathom.run.estimate import Bounds, PhaseEstimate
 from fathom.service.caller import Caller, Role
 from fathom.service.runs import OF_THE_SERVER, RunService
@@ -73,6 +73,17 @@ def whole_estimate(question: str, given: dict[str, Any]) -> PhaseEstimate | None
         return estimated(question, settings_from(given))[-1]
     except UserError:
         return None
+
+
+def searched_by_itself() -> str:
+    """Return what a question without settings searches for want of documents and a web search.
+
+    Empty if there are any, or if that cannot be told.
+    """
+    try:
+        return searched_in(settings_from({}))
+    except UserError:
+        return ""
 
 
 async def costs(

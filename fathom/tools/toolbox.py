@@ -19,13 +19,14 @@ from pydantic import JsonValue
 from fathom.budget.ledger import Ledger
 from fathom.config.environment import Environment
 from fathom.config.secrets import Scrubber, each_text
-from fathom.config.settings import ResolvedSettings
+from fathom.config.settings import ResearchSettings, ResolvedSettings
 from fathom.errors import ToolNotFound, ToolRejected
 from fathom.models import Catalogue, PlanStep, Survey, ToolCall, ToolOutput, ToolResult
 from fathom.text.plain import without_controls
 from fathom.text.terms import Language, language_of, terms
 from fathom.tools.base import ArtifactReader, RunContext, Tool, read_by_tools
 from fathom.tools.documents.corpus import UploadedCorpora
+from fathom.tools.documents.tool import SHIPPED, DocumentsTool
 from fathom.tools.earlier import EarlierRun
 from fathom.tools.mcp.configuration import PREFIX
 from fathom.tools.mcp.offer import OfferedTools
@@ -200,6 +201,16 @@ def open_toolbox(
         },
         servers=servers,
     )
+
+
+def searched_by_default(settings: ResearchSettings, tools: Collection[str]) -> str:
+    """Return what a run with these tools searches for want of documents and of any other tool that searches.
+
+    Empty if it has some: then what is searched is what the user chose.
+    """
+    searching = [tool.name for tool in REGISTRY.tools.values() if tool.searches and tool.name in tools]
+    searching += [name for name in tools if name.startswith(PREFIX)]
+    return SHIPPED if searching == [DocumentsTool.name] and not (settings.docs or settings.corpora) else ""
 
 
 STAND_INS = 3  # tools that are asked in place of one that failed

@@ -23,7 +23,7 @@ from prefect.exceptions import ObjectNotFound
 
 from fathom.errors import InvalidInput, RunNotFound
 from fathom.flows.runs.states import FLOW, place
-from fathom.flows.runs.stored import find, is_prefix
+from fathom.flows.runs.stored import find, is_prefix, several
 from fathom.models import RunState
 from fathom.storage.lease import result_key
 from fathom.storage.runs import StoredRun, read_manifest
@@ -162,11 +162,6 @@ async def find_flow_run(name: str, stored: Sequence[StoredRun] = ()) -> FlowRun:
     raise RunNotFound(
         f"No run {name!r} is known.", next_step="fathom runs lists the runs; FATHOM_ARTIFACTS sets where to look"
     )
-
-
-def several(name: str, ids: Sequence[str]) -> InvalidInput:
-    """Return the error for a name that may mean several runs."""
-    return InvalidInput(f"{name!r} matches {len(ids)} runs.", next_step=f"choose one by its id: {', '.join(ids[:5])}")
 
 
 async def _with_id(store: ArtifactStore, run_id: str) -> StoredRun | None:

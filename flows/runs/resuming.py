@@ -42,10 +42,10 @@ from prefect.states import Crashed, Scheduled
 from fathom.config.settings import ResearchSettings
 from fathom.errors import FathomError, RunBusy, RunCancelled, RunNotFound
 from fathom.flows.preflight import artifact_root
-from fathom.flows.runs.finding import find_flow_run, several
+from fathom.flows.runs.finding import find_flow_run
 from fathom.flows.runs.local import address, create, execute, result_of
 from fathom.flows.runs.states import FLOWS, UNDER_WAY, has_begun, place
-from fathom.flows.runs.stored import find_all, locate
+from fathom.flows.runs.stored import find_all, find_elsewhere, locate, nor_in, several
 from fathom.models import RunResult
 from fathom.storage.lease import died, is_gone, observe_lease, read_lease
 from fathom.storage.store import ArtifactStore
@@ -87,16 +87,18 @@ async def find(name: str, root: str | None = None) -> FlowRun:
         RunBusy: it is running, under another server.
         OtherLayout: it was stored by a version with another layout.
     """
-    root, name = locate(name.strip(), artifact_root(root))
-    store = ArtifactStore(root)
-    stored = await find_all(store, name)
+    present, name = locate(name.strip(), artifact_root(root))
+    stored, looked = await find_all(ArtifactStore(present), name), list[str]()
+    if not (stored or root):
+        stored, looked = await find_elsewhere(name, present)
     try:
         return await find_flow_run(name, stored)
-    except RunNotFound:
+    except RunNotFound as missing:
         if len(stored) > 1:
             raise several(name, [run.run_id for run in stored]) from None
         if stored:
-            return await _again(store, stored[0].run_key)
+            return await _again(stored[0].store, stored[0].run_key)
+        missing.message += f" It is not in {present}.{nor_in(looked)}"
         raise
 
 

@@ -14,13 +14,12 @@ from fathom.config.secrets import Scrubber
 from fathom.errors import InvalidInput, RunNotFound
 from fathom.flows.preflight import artifact_root
 from fathom.flows.runs.states import place, recent
-from fathom.flows.runs.stored import LATEST, find, is_prefix, locate
+from fathom.flows.runs.stored import LATEST, find, find_here, is_prefix, locate, on_stderr
 from fathom.flows.server import find_api
 from fathom.models import Model
 from fathom.storage.lease import read_lease
 from fathom.storage.runs import StoredRun
 from fathom.storage.steering import Steer, Steering, SteeringEntry
-from fathom.storage.store import ArtifactStore
 from fathom.text.plain import clean_line
 
 MOST_CHARS, MOST_NAME = 1_000, 100
@@ -132,10 +131,10 @@ def _check_open(entries: list[SteeringEntry], kind: Steer, run: str) -> None:
 
 async def _found(name: str, artifacts: str | None) -> StoredRun:
     """Return a run; if it waits for a worker, from the server's record."""
-    root, folder = locate(name, artifact_root(artifacts))
     try:
-        return await find(ArtifactStore(root), folder)
+        return await find_here(name, artifacts, on_stderr)
     except RunNotFound:
+        folder = locate(name, artifact_root(artifacts))[1]
         for run in await recent(LATEST) if find_api() else ():
             if is_prefix(folder, run.id):
                 own, run_key = place(run.id, run.parameters)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import sys
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
+from fathom.config.environment import Environment
 from fathom.errors import FathomError, InvalidInput, NoReport, RunNotFound, StoreError
 from fathom.evidence.provenance import PROVENANCE, Provenance, read
 from fathom.flows.preflight import artifact_root
@@ -20,6 +22,7 @@ from fathom.storage.atomic import READERS
 from fathom.storage.pruning import PRUNED, PrunedEvidence
 from fathom.storage.runs import StoredRun
 from fathom.storage.store import RUNS, ArtifactStore, RunFolder
+from fathom.storage.used import used_stores
 from fathom.telemetry.audit_events import Break, ChainedEvent, check, events_in
 from fathom.telemetry.audit_log import AUDIT_FILE
 
@@ -28,6 +31,7 @@ LATEST = 200  # runs that `fathom runs` may list
 MOST_NAMED = 10  # runs of one plan title that an error lists
 
 T = TypeVar("T")
+_ID = re.compile(r"[0-9a-f][0-9a-f-]{3,}", re.IGNORECASE)
 
 
 class RunDetails(Model):
@@ -63,10 +67,10 @@ def read_run(name: str, artifacts: str | None, reader: Callable[[StoredRun], Awa
     """
 
     async def found() -> T:
-        root, folder = locate(name, artifact_root(artifacts))
         try:
-            run = await find(ArtifactStore(root), folder, on_stderr)
+            run = await find_here(name, artifacts, on_stderr)
         except RunNotFound as error:
+            root, folder = locate(name, artifact_root(artifacts))
             if elsewhere := await _elsewhere(folder, root):
                 error.next_step = f"the Prefect server knows it; its files are there: --artifacts {elsewhere}"
             raise
@@ -118,6 +122,62 @@ def reference(result: RunResult, root: str) -> str:
     return result.run_id[:8] if result.artifacts.startswith(f"{root}/") else result.artifacts
 
 
+async def find_here(name: str, artifacts: str | None, say: Callable[[str], object] = lambda line: None) -> StoredRun:
+    """Return the run that a name means on this machine.
+
+    That is a run of the given store; if none is given, of the present store or, by its id, of another that the user has
+    used.
+
+    Raises:
+        RunNotFound: there is none.
+        InvalidInput: there are several.
+    """
+    root, folder = locate(name, artifact_root(artifacts))
+    try:
+        return await find(ArtifactStore(root), folder, say)
+    except RunNotFound as missing:
+        found, looked = await find_elsewhere(folder, root) if not artifacts else ([], [])
+        if len(found) > 1:
+            raise several(name, [run.run_id for run in found]) from None
+        if found:
+            say(f"the run is stored in {found[0].store.address()}")
+            return found[0]
+        missing.message += nor_in(looked)
+        raise
+
+
+async def find_elsewhere(name: str, root: str) -> tuple[list[StoredRun], list[str]]:
+    """Return the runs with an id in the stores other than `root` that the user has used, and the stores looked through.
+
+    A run that several stores have is returned once. Stores on other machines are asked only if none here has it.
+    """
+    found: dict[str, StoredRun] = {}
+    looked: list[str] = []
+    for address in used_stores(Environment.read()) if _ID.fullmatch(name) else ():
+        if address == root or (found and "://" in address):
+            continue
+        try:
+            own = await find_all(ArtifactStore(address), name)
+        except FathomError as error:  # another store may have it
+            looked.append(f"{address} (which cannot be read: {error.message.rstrip('.')})")
+            continue
+        looked.append(address)
+        for run in own:
+            if is_prefix(name, run.run_id) or is_prefix(name, run.run_key):
+                found.setdefault(run.run_id, run)
+    return list(found.values()), looked
+
+
+def nor_in(looked: Sequence[str]) -> str:
+    """Return the sentence that says where else a run was looked for; empty if nowhere."""
+    return f" Nor is it in the other stores that you have used: {', '.join(looked)}." if looked else ""
+
+
+def several(name: str, ids: Sequence[str]) -> InvalidInput:
+    """Return the error for a name that may mean several runs."""
+    return InvalidInput(f"{name!r} matches {len(ids)} runs.", next_step=f"choose one by its id: {', '.join(ids[:5])}")
+
+
 async def find(store: ArtifactStore, name: str, say: Callable[[str], object] = lambda line: None) -> StoredRun:
     """Return the run with an id, folder, plan title or run key.
 
@@ -130,8 +190,7 @@ async def find(store: ArtifactStore, name: str, say: Callable[[str], object] = l
         short = f"; an id needs at least {ID_DIGITS} digits" if len(name) < ID_DIGITS else ""
         raise RunNotFound(f"No run {name!r} in {store.address()}.", next_step=f"fathom runs lists them{short}")
     if len(found) > 1:
-        ids = ", ".join(run.run_id for run in found)
-        raise InvalidInput(f"{name!r} matches {len(found)} runs.", next_step=f"choose one by its id: {ids}")
+        raise several(name, [run.run_id for run in found])
     return found[0]
 
 

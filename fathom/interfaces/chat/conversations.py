@@ -92,6 +92,8 @@ async def said(text: str) -> AsyncIterator[str | ChatAnswer]:
 async def researched(service: RunService, caller: Caller, begun: Begun, server: str) -> AsyncIterator[str | ChatAnswer]:
     """Yield lines on what happens, empty ones in silences, then the answer: nothing of it before it is verified."""
     yield f"{begun.run.state.value.capitalize()}: {server}{begun.run.links.page}"
+    for notice in begun.run.notices:
+        yield notice
     try:
         async with aclosing(progress(service, caller, begun)) as happening:
             async for line in happening:

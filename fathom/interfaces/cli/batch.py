@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from fathom.interfaces.cli.options import GivenOptions, Json, Mcp, Quiet
-from fathom.interfaces.cli.printing import output
+from fathom.interfaces.cli.printing import only_searched, output
 
 if TYPE_CHECKING:
     from fathom.models.run import BatchQuestion, BatchResult
@@ -127,6 +127,8 @@ def research_batch(
     import asyncio
     import logging
 
+    from fathom.batch.questions import settings_of
+    from fathom.flows.preflight import searched_in
     from fathom.flows.server import be_patient, ensure_api
     from fathom.interfaces.cli.progress import BatchWatch
     from fathom.telemetry.progress import listen
@@ -134,6 +136,8 @@ def research_batch(
     logging.raiseExceptions = False  # the user need not know of a log line that cannot be sent
     # Whatever a library prints must not get between the results on stdout.
     with BatchWatch(quiet=quiet, progress=progress) as watch, redirect_stdout(sys.stderr):
+        for searched in {searched_in(settings_of(question, request["settings"])) for question in questions} - {""}:
+            watch.warn(only_searched(searched))
         for notice in notices:
             watch.say(notice)
         be_patient()

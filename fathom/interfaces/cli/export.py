@@ -152,12 +152,16 @@ def import_(
     """
     import asyncio
 
+    from fathom.config.environment import Environment
     from fathom.flows.preflight import artifact_root
     from fathom.report.html import unsafe
     from fathom.storage.bundles import unpack
     from fathom.storage.store import ArtifactStore
+    from fathom.storage.used import remember
 
-    run = asyncio.run(unpack(ArtifactStore(artifact_root(artifacts)), file, unsafe))
+    store = ArtifactStore(artifact_root(artifacts))
+    run = asyncio.run(unpack(store, file, unsafe))
+    remember(store.address(), Environment.read())
     output(run, _show_imported, as_json=as_json)
 
 

@@ -89,6 +89,12 @@ def dollars(cost_usd: float | None) -> str:
     return "price unknown" if cost_usd is None else f"${cost_usd:.4f}"
 
 
+def only_searched(searched: str) -> str:
+    """Return the line that says, before a run starts, what it searches for want of documents and a web search."""
+    how = "For your own files add --docs FOLDER; for the web set a search key (fathom doctor shows how)."
+    return f"Searching only {searched}. {how}"
+
+
 def show_answer(report: Report) -> None:
     """Print the answer, its confidence, and the sources that it cites."""
     from rich.markdown import Markdown
@@ -104,6 +110,8 @@ def show_answer(report: Report) -> None:
 
 def show_summary(result: RunResult, address: str = "", reference: str = "") -> None:
     """Print the outcome of a run, with its page in the Prefect UI and what `fathom show` accepts for it."""
+    from fathom.report.answer import MORE_TO_SEARCH
+
     ending = result.status.value.replace("_", " ")
     rows = [
         ("report", _from_here(page_of(result))),
@@ -112,6 +120,7 @@ def show_summary(result: RunResult, address: str = "", reference: str = "") -> N
         ("", f"research ended because {result.stop}" if result.stop else ""),
         ("", _ANSWERED.get(result.answered or "", "")),
         ("changes", result.changes),
+        ("searched", f"{result.searched}; {MORE_TO_SEARCH}" if result.searched else ""),
         ("sources", f"{len(result.sources)} {'cited' if result.report else 'found'}"),
         ("used", _used(result.metrics)),
         ("files", "" if result.report else _from_here(result.artifacts)),

@@ -112,6 +112,13 @@ class RunWatcher:
         elif self._progress:
             self._print(Text(printable(line), style=style))
 
+    def warn(self, line: str) -> None:
+        """Show a line that also matters to somebody who wants to see no progress."""
+        if self._progress or self._logs:
+            self.say(line)
+        else:
+            self._print(Text(f"fathom: {printable(line)}"))
+
     def _print(self, shown: RenderableType) -> None:
         try:
             self.console.print(shown, soft_wrap=not self.console.is_terminal)

@@ -12,7 +12,7 @@ import typer
 from rich.table import Table
 
 from fathom.interfaces.cli.options import GivenOptions, Json, Mcp, Open, Quiet, Root, Run
-from fathom.interfaces.cli.printing import line, one_line, open_page, output, show_answer, show_summary
+from fathom.interfaces.cli.printing import line, one_line, only_searched, open_page, output, show_answer, show_summary
 
 if TYPE_CHECKING:
     from prefect.client.schemas.objects import FlowRun
@@ -66,7 +66,7 @@ def research(
 
         return local.execute(flow_run)
 
-    follow(start, finish, request.notices, open_it=open_it, quiet=quiet, as_json=as_json)
+    follow(start, finish, request.notices, searched=request.searched, open_it=open_it, quiet=quiet, as_json=as_json)
 
 
 def resume(
@@ -105,11 +105,12 @@ def follow(
     finish: Callable[[FlowRun, RunWatcher], Awaitable[RunResult | None]],
     notices: Sequence[str],
     *,
+    searched: str = "",
     open_it: bool,
     quiet: bool,
     as_json: bool,
 ) -> None:
-    """Show the progress of a run, print its result, and exit with its code."""
+    """Show the progress of a run, print its result, and exit with its code; `searched` is as in `CheckedRequest`."""
     import asyncio
     import logging
 
@@ -141,6 +142,8 @@ def follow(
     try:
         # Whatever a library prints must not get between the results on stdout.
         with RunWatcher(quiet=quiet, progress=not as_json) as watch, redirect_stdout(sys.stderr):
+            if searched:
+                watch.warn(only_searched(searched))
             for notice in notices:
                 watch.say(notice)
             ensure_api(watch.say)
@@ -280,4 +283,4 @@ def ask(
 
     kept = ", ".join(f"{name} {one_line(str(value))}" for name, value in parent.settings.items() if name not in chosen)
     notices = [*([f"Settings taken from the run {parent.run_id[:8]}: {kept}"] if kept else []), *request.notices]
-    follow(start, finish, notices, open_it=open_it, quiet=quiet, as_json=as_json)
+    follow(start, finish, notices, searched=request.searched, open_it=open_it, quiet=quiet, as_json=as_json)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fathom.interfaces.cli.options import GivenOptions, Json, Quiet, Root, SettingsCommand
-from fathom.interfaces.cli.printing import line, one_line, output, row
+from fathom.interfaces.cli.printing import line, one_line, only_searched, output, row
 
 if TYPE_CHECKING:
     from prefect.client.schemas.objects import FlowRun
@@ -62,6 +62,8 @@ def add(
     if only_changes and not notify:
         raise InvalidInput("--only-changes needs a webhook.", next_step="give its address: --notify URL")
     request = check_request(query, GivenOptions.of(context).over_defaults())
+    if request.searched:
+        typer.echo(f"fathom: {only_searched(request.searched)}", err=True)
     ensure_api()
 
     async def made() -> WatchedQuestion:

@@ -123,6 +123,7 @@ class Started(Model):
 
     run_id: str = Field(description="Give it to the other tools.")
     state: RunState
+    notices: list[str] = Field([], description="What to know of the request.")
     next: str = Field(description="What to do next.")
 
 
@@ -142,6 +143,7 @@ class Status(Model):
     state: RunState
     ended: bool
     happened: list[str] = Field([], description="What happened, the latest last.")
+    notices: list[str] = Field([], description="What to know of the request; only in the answer to it.")
     asks: str = Field("", description="What the run asks a person, if it waits for one.")
     answer: Answer | None = Field(None, description="Once there is a report.")
     why_no_report: str = Field(

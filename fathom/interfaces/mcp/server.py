@@ -149,7 +149,9 @@ class _Tools:
     ) -> Started:
         """Start to research a question and return at once: research_status tells what becomes of it."""
         run = await self._start(ctx, question, _settings(profile, max_usd, settings))
-        return Started(run_id=run.id, state=run.state, next="Call research_status with wait_seconds=50.")
+        return Started(
+            run_id=run.id, state=run.state, notices=run.notices, next="Call research_status with wait_seconds=50."
+        )
 
     @_said
     async def research_status(self, run_id: RunId, ctx: Context, wait_seconds: Wait = 0) -> Status:
@@ -251,7 +253,8 @@ class _Tools:
     async def _ended(self, ctx: Context, run: Run) -> Status:
         hears = bool((ctx.request_context.meta or {}).get("progress_token") is not None)
         caller = self._caller_of(ctx)
-        return await self._status(caller, run.id, await self._follow(ctx, caller, run, None if hears else LONGEST))
+        status = await self._status(caller, run.id, await self._follow(ctx, caller, run, None if hears else LONGEST))
+        return status.model_copy(update={"notices": run.notices})
 
     async def _follow(self, ctx: Context, caller: Caller, run: Run, seconds: float | None) -> list[str]:
         """Follow a run to its end, or for some seconds, and return the latest lines."""

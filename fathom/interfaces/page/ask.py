@@ -28,7 +28,7 @@ from fathom.models import RunState
 from fathom.run.estimate import PhaseEstimate
 from fathom.service.caller import Caller, Role
 from fathom.service.runs import RunService
-from fathom.service.status import whole_estimate
+from fathom.service.status import searched_by_itself, whole_estimate
 
 RECENT = 6
 LONGEST = 10_000
@@ -109,6 +109,7 @@ async def _form(
         reads=reads,
         may_ask=caller.may_ask,
         model=Environment.read().model,
+        searched=searched_by_itself(),
     )
 
 

@@ -194,6 +194,7 @@ def _back(run_id: str, query: str = "") -> Response:
 
 
 _QUIET = ("llm_called",)
+_ONLY_SEARCHED = "Only {}, is searched: the run has no documents, and no web search is set up."
 
 
 @dataclass(frozen=True)
@@ -264,6 +265,8 @@ def timeline_of(events: Sequence[RunEvent]) -> Timeline:
                 timeline.now.discard(str(data.get("step_id")))
             case EventType.warning | EventType.error:
                 timeline.warnings.append(TimelineEntry(event.message, event.at))
+            case _ if state == "session_created" and "searched" in data:
+                timeline.remarks.append(TimelineEntry(_ONLY_SEARCHED.format(data["searched"]), event.at))
             case _ if state == "steered":
                 timeline.remarks.append(TimelineEntry(event.message, event.at))
         if state not in _QUIET and event.id:

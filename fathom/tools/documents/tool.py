@@ -36,6 +36,8 @@ WHOLE = 1.5  # weight of a document's score in the index relative to the score o
 CANDIDATES = 4  # documents of the index that are ranked by their best excerpt, for each that is returned
 HEADINGS = 3
 EMBEDDED = "the Python language reference"
+SHIPPED = f"{EMBEDDED}, which comes with Fathom"
+"""What people are told is searched, where models are told `EMBEDDED`."""
 
 
 class DocumentsTool(Tool):
@@ -137,7 +139,7 @@ class DocumentsTool(Tool):
         known = index.vocabulary() if absent else {}
         return Holdings(
             tool=self.name,
-            where=[*(str(Path(path).expanduser().resolve()) for path in self._paths), *self._uploads] or [EMBEDDED],
+            where=[*(str(Path(path).expanduser().resolve()) for path in self._paths), *self._uploads] or [SHIPPED],
             documents=index.size,
             language=language_tag(index.beginnings()),
             absent=[AbsentWord(word=word, nearby=meant_by(word, known)) for word in absent],
