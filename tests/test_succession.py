@@ -129,6 +129,18 @@ async def test_minutes_of_several_days_in_one_file_are_told_with_their_days(tmp_
     assert [passage.text for passage in result.unanswered.closest] == ["The crane is inspected on 3 April."]
 
 
+async def test_a_decision_is_revised_that_is_named_by_its_day(tmp_path: Path) -> None:
+    (docs := tmp_path / "docs").mkdir()
+    (docs / "minutes.md").write_text(
+        "# Minutes\n\n## 2026-03-11\n\n- **Decision:** we lease the van from LeasePlus from July.\n\n"
+        "## 2026-05-06\n\n- The decision of 11 March is revised: we lease from Nordauto, 24 months, electric.\n",
+        encoding="utf-8",
+    )
+    markdown = await report(docs, tmp_path, "From which company do we lease the van?")
+    before, after = re.split(r"Superseded on 2026-05-06:", re.split(r"\n## ", markdown)[1])
+    assert "Nordauto" in before and "LeasePlus" not in before and "LeasePlus" in after
+
+
 async def test_numbers_that_no_date_decides_are_both_shown(folder: Path, tmp_path: Path) -> None:
     markdown = await report(folder, tmp_path, "How many passengers does the ferry Nordlys carry?")
     short = re.split(r"\n## ", markdown)[1]

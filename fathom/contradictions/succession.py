@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from fathom.contradictions.assertions import Assertion, assertion_of
 from fathom.contradictions.finding import differ
-from fathom.facts.dates import MONTHS, WEEKDAYS, Date
+from fathom.facts.dates import MONTHS, WEEKDAYS, Date, find_dates
 from fathom.facts.extraction import Facts, Figure, agree, blanked, facts_of, figures_of
 from fathom.text.sentences import Sentence, fences, split_sentences
 from fathom.text.tables import RULE, cells_of_row
@@ -54,6 +54,14 @@ _TOLD = re.compile(
     r"\A(?:[^,;:.]{1,40}\b(?:decided|agreed|resolved|confirmed|announced)(?: [^,;:.]{1,20})? that +"
     r"|[^,;:.]{0,40}\b(?:decision|decided|agreed|resolved|resolution|revised|revision|amended|amendment|corrected|"
     r"correction|update|updated)\b[^,;:.]{0,30}: +)",
+    re.IGNORECASE,
+)
+_NO_LONGER = r"(?:revis|revers|cancel|withdr|revok|chang|overturn|replac|supersed|dropp)\w*"
+# "The decision of 11 March is revised", "Decision of Nov. cancelled", "the October decision is withdrawn".
+_REVOKED = re.compile(
+    rf"\b(?:decision|resolution|agreement)\s+(?:of|from|made (?:on|in))\s+(?:the\s+)?"
+    rf"(?P<when>[\w.]+(?: [\w.]+){{0,2}}?)\s+(?:(?:is|was|has been)\s+)?{_NO_LONGER}"
+    rf"|\bthe\s+(?P<month>\w+)\s+(?:decision|resolution|agreement)\s+(?:is|was|has been)\s+{_NO_LONGER}",
     re.IGNORECASE,
 )
 _PERMITS = re.compile(r"(?<=[a-z] )may(?= [a-z])")
@@ -102,15 +110,21 @@ class ReadStatement(NamedTuple):
     assertion: Assertion | None  # the sentence in the form that contradictions are found by
     open: bool  # it supposes, asks, or describes the past
     minutes: bool  # minutes of a meeting: only its decisions stay valid
+    date: Date | None = None  # of its text, if that states one
+    revokes: Date | None = None  # the day or month of the decision that it says no longer holds
 
 
 @lru_cache(maxsize=4096)
-def readings(markdown: str, title: str) -> tuple[ReadStatement, ...]:
-    """Return the statements of a quotation: its sentences, items and the cells of its rows; code has none."""
+def readings(markdown: str, title: str, date: str = "") -> tuple[ReadStatement, ...]:
+    """Return the statements of a quotation: its sentences, items and the cells of its rows; code has none.
+
+    `date`: of its text, as YYYY-MM-DD or YYYY-MM.
+    """
+    day = Date(*map(int, date.split("-"))) if date else None
     for fence in reversed(list(fences(markdown))):
         markdown = markdown[: fence.start] + markdown[fence.end :]
     named = frozenset(term for term in query_terms(title) if not term.isdigit()) - _months()
-    return tuple(_each(markdown, named))
+    return tuple(reading._replace(date=day) for reading in _each(markdown, named))
 
 
 def content_terms(text: str) -> list[str]:
@@ -178,7 +192,19 @@ def _reading(text: str, key: frozenset[str], title: frozenset[str]) -> ReadState
         assertion=None if key else assertion_of(_undated(facts), (), " ".join(sorted(title))),
         open=bool(_OPEN.search(text)),
         minutes=not title.isdisjoint(_meetings()),
+        revokes=_revoked_date(text),
     )
+
+
+def _revoked_date(text: str) -> Date | None:
+    """Return the day or month of the decision that a text says no longer holds."""
+    found = _REVOKED.search(text)
+    if not found:
+        return None
+    when = found["when"] or found["month"]
+    months = (MONTHS[word] for word in re.findall(r"[^\W\d_]+", when.lower()) if word in MONTHS)
+    dates = [each.date for each in find_dates(when)] or [Date(0, month) for month in months]
+    return dates[0] if dates else None
 
 
 def _is_weekday(word: str) -> bool:
@@ -244,6 +270,7 @@ def replaces(later: ReadStatement, earlier: ReadStatement) -> bool:
         or _other_owner(later, earlier)
         or _decided(later, earlier)
         or _changed(later, earlier)
+        or _revoked(later, earlier)
     )
 
 
@@ -307,6 +334,13 @@ def _changed(later: ReadStatement, earlier: ReadStatement) -> bool:
         return len(earlier.facts.dates) == 1 and not later.moved_to.agrees(earlier.facts.dates[0].date)
     alike = len(shared) > 1 and _covers(shared, later.about) and later.facts.dates == earlier.facts.dates == []
     return alike and _other_figure(later, earlier)
+
+
+def _revoked(later: ReadStatement, earlier: ReadStatement) -> bool:
+    """Whether the later statement says that what was decided on the earlier one's day no longer holds."""
+    if not later.revokes or not earlier.date or not earlier.decided or not later.revokes.agrees(earlier.date):
+        return False
+    return bool(_telling(later.about & earlier.about))
 
 
 def _covers(shared: frozenset[str], about: frozenset[str]) -> bool:

@@ -404,7 +404,7 @@ class Succession:
         return _joined(holds), _joined([block for block, own in zip(blocks, said, strict=True) if own & old])
 
     def _readings(self, quoted: Quoted) -> Sequence[ReadStatement]:
-        return readings(quoted.markdown, self._quotations.titles[quoted.number])
+        return readings(quoted.markdown, self._quotations.titles[quoted.number], self._quotations.dates[quoted.number])
 
     def _in_order(self, excerpts: Sequence[Quoted]) -> list[Quoted]:
         """Return excerpts, each behind those that replace it."""
