@@ -5,7 +5,7 @@
     │   └── InvalidInput MissingCredential ServerUnreachable RunNotFound RunBusy OtherLayout
     ├── ModelError            a model call: the role's fallback, or the end of research or of the run
     │   ├── ModelUnavailable  tried again where `retryable`, then the role's next model
-    │   │   └── ModelTimeout RateLimited ProviderFailed AnswerTooLarge CircuitOpen
+    │   │   └── ModelTimeout RateLimited ProviderFailed AnswerTooLarge CircuitOpen ModelUnreachable
     │   └── BudgetExceeded ContextOverflow Refused ModelRejected (RequestRejected) AnswerInvalid
     ├── ToolError             a tool call: the step continues without it, and the coverage table lists it
     │   └── ToolNotFound ToolTimeout ToolRateLimited ToolUnavailable ToolRejected
@@ -208,6 +208,22 @@ class ContextOverflow(ModelError):
     code = "E2002"
     reaction = "the least relevant half of the material is left out, up to four times; then without the model: degraded"
     remedy = "lower `max_context_tokens` or `compression.max_input_tokens`, or choose a model with a larger window"
+
+
+class ModelUnreachable(ModelUnavailable):
+    """No server answers at the model's address, and none of this provider has answered the run before.
+
+    Connections are refused, or the host name has no address.
+    """
+
+    unbilled = True
+    code = "E2009"
+    retryable = True
+    reaction = (
+        "the role's fallback models answer; without one, tried again once, then the run stops; it can be resumed, and "
+        "no finished call is repeated"
+    )
+    remedy = "start the server, or correct its address in the variable that the message names, then `fathom resume RUN`"
 
 
 class Refused(ModelError):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from importlib.resources import files
 from typing import Any
@@ -14,7 +15,7 @@ from uuid import UUID
 
 import yaml
 from prefect import Flow
-from prefect.client.orchestration import get_client
+from prefect.client.orchestration import PrefectClient, get_client
 from prefect.client.schemas.actions import DeploymentScheduleCreate, WorkPoolCreate
 from prefect.client.schemas.objects import ConcurrencyLimitStrategy, ConcurrencyOptions
 from prefect.client.schemas.schedules import CronSchedule
@@ -27,6 +28,27 @@ from fathom.errors import InvalidInput
 POOL = "fathom"
 _CANCEL_NEW = ConcurrencyOptions(collision_strategy=ConcurrencyLimitStrategy.CANCEL_NEW)
 _POOL_NAME = re.compile(r"(?!prefect)[^/%&><]+", re.IGNORECASE)  # Prefect keeps its own name for itself
+SILENT_SECONDS = 25  # Prefect's workers ask for runs every 10 seconds
+LATE = 1.4  # heartbeat intervals; a worker may take 1.3
+
+
+async def unattended(client: PrefectClient, pool: str) -> str:
+    """Return what to tell somebody who waits for a worker of a work pool; empty if one was heard of in time.
+
+    Prefect itself counts a killed worker as running for up to 90 seconds. A worker that is full may not ask for runs,
+    and only its heartbeat tells of it.
+    """
+    heard = [
+        worker.last_heartbeat_time + timedelta(seconds=LATE * worker.heartbeat_interval_seconds)
+        for worker in await client.read_workers_for_work_pool(pool)
+        if worker.last_heartbeat_time and worker.heartbeat_interval_seconds
+    ]
+    polled = [queue.last_polled for queue in await client.read_work_queues(work_pool_name=pool) if queue.last_polled]
+    in_time = [*heard, *(last + timedelta(seconds=SILENT_SECONDS) for last in polled)]
+    if any(until > datetime.now(UTC) for until in in_time):
+        return ""
+    command = "fathom worker" + ("" if pool == POOL else f" --pool {pool}")
+    return f"no worker has polled the pool {pool} for {SILENT_SECONDS} s: start one with `{command}`"
 
 
 async def ensure_pool(name: str = POOL) -> None:

@@ -16,7 +16,7 @@ from fathom.config.environment import Environment
 from fathom.config.given import settings_from
 from fathom.config.groups import EXTRACTIVE, Role
 from fathom.config.settings import ResolvedSettings, resolve
-from fathom.errors import InvalidInput, ModelError
+from fathom.errors import InvalidInput, ModelError, ModelUnreachable
 from fathom.evidence.bearing import Bearing
 from fathom.evidence.claims import claims_of
 from fathom.evidence.judging import Ask, Key, Settled, judge, key_of, settled
@@ -189,6 +189,8 @@ class _Judging:
         async def ask(request: JudgeRequest) -> tuple[JudgeAnswer, str]:
             try:
                 answer, usage, model = await answer_of(JUDGE, request, self._chosen, backend)
+            except ModelUnreachable:
+                raise
             except ModelError as error:  # the claims of the other requests are judged all the same
                 self._failures.append(error)
                 return JudgeAnswer(opinions=[]), self.model

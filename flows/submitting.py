@@ -21,7 +21,7 @@ from fathom.config.groups import DEFAULT_USD, NEVER, BatchBudget, Budget
 from fathom.config.settings import ResearchSettings
 from fathom.errors import BudgetExceeded, FathomError, InvalidInput
 from fathom.flows.deep_research import deep_research
-from fathom.flows.deploying import deploy
+from fathom.flows.deploying import deploy, unattended
 from fathom.flows.runs.local import result_of
 from fathom.flows.runs.resuming import MOST_DEATHS, recover_runs
 from fathom.flows.runs.states import FLOW, ending_in, place
@@ -30,6 +30,7 @@ from fathom.models.run import BatchQuestion, BatchRow, RowStatus
 from fathom.storage.lease import RESULTS, died, read_lease, result_key
 from fathom.storage.store import ArtifactStore
 from fathom.tasks.durable import run_logger
+from fathom.telemetry.logs import Warnings
 from fathom.telemetry.progress import Event, phase, publish
 from fathom.text.plain import counted
 
@@ -69,6 +70,7 @@ class BatchRunner:
         self._budget = SharedBudget(caps(budget.max_usd, budget.max_tokens, budget.max_calls), at_once)
         self._at_once = at_once
         self._deployment = deployment
+        self._warnings = Warnings()
         self._tags = [*dict.fromkeys(["fathom", f"batch:{key}", *tags])]
         self._show = show
         self._questions: dict[str, BatchQuestion] = {}  # by id, as is the next
@@ -199,8 +201,13 @@ class BatchRunner:
                 await self._settle(row_id, row)
 
     async def _look_after(self) -> None:
-        """Schedule the runs again whose process is gone, and take note of deleted runs."""
+        """Schedule the runs again whose process is gone, take note of deleted runs, and say if nobody takes any."""
         found = {flow_run.id: flow_run for flow_run in await self._read()}
+        queued = (flow_run for flow_run in found.values() if flow_run.state_type is StateType.SCHEDULED)
+        if pool := next((flow_run.work_pool_name for flow_run in queued), None):
+            async with get_client() as client:
+                if said := await unattended(client, pool):
+                    self._warnings.warn(run_logger(), said, pool)
         await recover_runs(list(found.values()))
         for run_id in self._open.keys() - found.keys():
             row_id = self._open.pop(run_id)

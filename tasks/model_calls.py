@@ -6,7 +6,7 @@ from contextlib import nullcontext
 from typing import TypeVar
 
 from fathom.config.groups import EXTRACTIVE, RoleModel
-from fathom.errors import AnswerInvalid, ModelError, ModelRejected
+from fathom.errors import AnswerInvalid, ModelError, ModelRejected, ModelUnreachable
 from fathom.llm.base import Completion, Failure, InvalidAnswer, ModelCall
 from fathom.llm.parsing import accept
 from fathom.llm.prompts import prompt_hashes
@@ -32,7 +32,7 @@ async def complete(
     A failure that the run survives is a result like any other: a resumed run does not wait for it again.
 
     Raises:
-        ModelRejected: the user must correct something; a resumed run makes the call again.
+        ModelRejected, ModelUnreachable: the user must correct something; a resumed run makes the call again.
     """
     spec = SPECS[role]
     call = ModelCall(spec=spec, request=request, model=model, invalid=invalid)
@@ -50,7 +50,8 @@ async def complete(
                 completion = await _engine.backend(model).complete(call)
         except ModelError as error:
             await record(model.model, success=False, code=error.code, error=error.message)
-            if isinstance(error, ModelRejected):
+            gone = isinstance(error, ModelUnreachable) and EXTRACTIVE not in model.fallbacks
+            if gone or isinstance(error, ModelRejected):
                 raise
             span.failed(type(error).__name__, error.code)
             return Failure(code=error.code, message=error.message)
@@ -84,6 +85,7 @@ async def ask(spec: RoleSpec[RequestT, AnswerT], request: RequestT, engine: Engi
 
     Raises:
         ModelRejected: the provider will never accept the request; the user must correct a name, a key or a quota.
+        ModelUnreachable: the model has no server, and no fallback; `extractive` is one.
     """
     model = engine.model_for(spec)
     if engine.reliability.able(spec.name, model.model):
@@ -103,7 +105,7 @@ async def ask_overview(
     """Ask a role about the research as a whole; it may first request some notes whole, and is then asked once more.
 
     Raises:
-        ModelRejected: the provider will never accept the request.
+        ModelRejected, ModelUnreachable: as in `ask`.
     """
     answer, usage = await ask(spec, request, engine)
     told = told_by(request.briefs)

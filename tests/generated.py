@@ -59,6 +59,11 @@ is prose, so faults of JSON do not concern it.
   can be resumed.
 - A call is tried up to five times, 2, 4, 8 and 16 seconds or the provider's Retry-After apart. If Retry-After is more
   than a minute, Fathom does not wait.
+- If no server answers at the model's address (the connection is refused, or the host name cannot be resolved), and the
+  provider has not answered the run since it was started or resumed, a call is tried only twice. Then the run is
+  **failed**: the message names the address and the variable that holds it. A fallback model answers after the first
+  try instead; with the fallback `extractive`, the role is answered without a model. Once the provider has answered the
+  run, a refused connection is tried five times like any other failure.
 - An answer is not abandoned because of its total duration. If it is silent for {deadline} seconds
   (`model_calls.seconds`), it is abandoned and tried once more. If a server answers one request after the other,
   requests that wait for their first token are not abandoned while the server sends tokens to others.

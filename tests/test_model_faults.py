@@ -28,12 +28,14 @@ from fathom.errors import (
     ModelError,
     ModelRejected,
     ModelTimeout,
+    ModelUnreachable,
     ProviderFailed,
     RateLimited,
     Refused,
 )
 from fathom.llm import services
 from fathom.llm.base import Completion, ModelCall
+from fathom.llm.client import ModelBackend
 from fathom.llm.dialects import dialect_of
 from fathom.llm.listening import listen
 from fathom.llm.openai_chat import OpenAIChat, speaks_openai_chat
@@ -57,11 +59,11 @@ from fathom.roles import COMPRESSOR, SECTION, AnswerRequest, CompressRequest, Se
 from fathom.roles.reporter import OutlinedSection
 from fathom.storage.store import ArtifactStore
 from fathom.text.tokens import count_tokens
-from tests.conftest import ROOT, FathomCLI, PrefectServer, ask_model, new_ledger
+from tests.conftest import ROOT, FathomCLI, PrefectServer, ask_model, new_ledger, quiet_port
 from tests.fault_matrix import CHECKED, REQUESTS, WRITTEN, Cell, runs
 from tests.generated import DOCUMENTS
 from tests.inprocess import QUERY, investigated, research
-from tests.stubs import Stubs
+from tests.stubs import Stubs, serving
 from tests.stubs.floods import FLOOD
 
 PATIENCE = ModelCallSettings(seconds=30.0, backoff_seconds=0.01)
@@ -290,6 +292,62 @@ async def test_a_wrong_address_or_key_is_for_the_user_to_correct(
         await answer_to(section_call())
     assert variable in failure.value.next_step
     assert providers.calls("llm") == []
+
+
+@pytest.mark.parametrize(("model", "variable"), [("openai/x", "OPENAI_BASE_URL"), ("ollama/x", "OLLAMA_API_BASE")])
+@pytest.mark.parametrize("host", ["127.0.0.1", "nowhere.invalid"])
+async def test_a_model_without_a_server_is_tried_twice(
+    monkeypatch: pytest.MonkeyPatch, model: str, variable: str, host: str
+) -> None:
+    address = f"http://{host}:{quiet_port()}"
+    monkeypatch.setenv("OPENAI_API_KEY", "any")
+    monkeypatch.setenv(variable, address)
+    ledger, call = new_ledger(), section_call()
+    with pytest.raises(ModelUnreachable) as failure:
+        await answer_to(replace(call, model=RoleModel(model=model)), ledger)
+    assert address in failure.value.message and variable in failure.value.next_step
+    assert (ledger.total.calls, ledger.total.tokens) == (2, 0)
+    await close_litellm()
+
+
+@pytest.mark.parametrize("model", ["openai/stub", "hosted_vllm/stub"], ids=["directly", "over litellm"])
+async def test_a_server_that_has_answered_is_waited_for(monkeypatch: pytest.MonkeyPatch, model: str) -> None:
+    ledger, call = new_ledger(), replace(section_call(), model=RoleModel(model=model))
+    with serving() as running:
+        for name, value in {**running.env, "HOSTED_VLLM_API_BASE": running.llm_url}.items():
+            monkeypatch.setenv(name, value)
+        models = ModelBackend(Environment.read(), ledger, PATIENCE)
+        await models.complete(call)
+    async with aclosing(models):
+        with pytest.raises(ProviderFailed, match="connection refused"):
+            await models.complete(call)
+    assert ledger.total.calls == 1 + FAILURES
+    await close_litellm()
+
+
+def test_a_run_without_a_model_server_ends_with_its_address(
+    providers: Stubs, prefect_server: PrefectServer, fathom_cli: FathomCLI
+) -> None:
+    gone = {"OPENAI_BASE_URL": f"http://127.0.0.1:{quiet_port()}/v1"}
+    done = fathom_cli(["research", QUERY, "--model", "openai/stub"], {**prefect_server.env, **providers.env, **gone})
+    assert done.returncode == 1, done.stderr
+    assert gone["OPENAI_BASE_URL"].removesuffix("/v1") in (last := done.stderr[done.stderr.rindex("fathom: E2009") :])
+    assert "OPENAI_BASE_URL" in last and "fathom resume" in last
+    assert done.stderr.count("tries again") == 1
+    assert providers.calls("tavily") == [], "nothing is researched for a model that is not there"
+
+
+@pytest.mark.usefixtures("home")
+@pytest.mark.parametrize("fallback", ["openai/stub", "extractive"])
+async def test_a_fallback_answers_for_a_model_without_a_server(
+    providers: Stubs, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, fallback: str
+) -> None:
+    monkeypatch.setenv("HOSTED_VLLM_API_BASE", f"http://127.0.0.1:{quiet_port()}")
+    result = await investigated(tmp_path, **SMALL, model="hosted_vllm/gone", fallback_models=[fallback])
+    assert result.status is (Ending.degraded if fallback == "extractive" else Ending.complete), result.reason
+    assert "[1]" in Path(result.report or "").read_text()
+    asked = {record.body["model"] for record in providers.calls("llm")}
+    assert asked == (set() if fallback == "extractive" else {"stub"})
 
 
 def test_names_tell_which_models_are_asked_directly() -> None:

@@ -15,17 +15,23 @@ import pytest
 from aiohttp import web
 from prefect import flow
 from prefect.client.orchestration import get_client
-from prefect.client.schemas.objects import FlowRun, StateType
+from prefect.client.schemas.objects import FlowRun, State, StateType
 from prefect.settings import PREFECT_API_URL, temporary_settings
 from prefect.states import Cancelling, Running, Scheduled
 
+from fathom.config.settings import ResearchSettings
+from fathom.flows import submitting
+from fathom.flows.batch import research_batch
 from fathom.flows.deep_research import deep_research
 from fathom.flows.deploying import deploy
+from fathom.flows.runs import resuming
 from fathom.flows.runs.resuming import MOST_DEATHS, recover
+from fathom.flows.runs.states import FLOW
 from fathom.flows.worker import Worker, _in_turn, serving
 from fathom.storage.lease import LeaseFile
 from fathom.storage.store import ArtifactStore
 from fathom.tasks.limits import ProviderLimit, SharedTurns, read_limits, remove_limits, set_limit
+from fathom.telemetry.progress import listen
 from tests.conftest import PrefectServer
 from tests.processes import COMMIT_SECONDS
 from tests.proxies import in_front
@@ -56,6 +62,28 @@ async def until(run_id: UUID, reached: Callable[[FlowRun], bool]) -> FlowRun:
         while not reached(found := await client.read_flow_run(run_id)):  # noqa: ASYNC110 - the server tells nobody
             await asyncio.sleep(0.1)
     return found
+
+
+async def test_who_waits_is_told_once_that_no_worker_is_there(
+    providers: Stubs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(submitting, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(resuming, "SILENT_SECONDS", 0.0)
+    queued, answers = await submitted("nobody", tmp_path), ResearchSettings(artifacts=str(tmp_path))
+    of_the_run, of_the_batch = list[str](), list[str]()
+    waiting = asyncio.create_task(resuming.finish(queued, of_the_run.append))
+    with listen(lambda event: of_the_batch.append(event.message)):
+        batch: asyncio.Future[State[Any]] = asyncio.ensure_future(
+            research_batch([QUERY], settings=answers, deployment=f"{FLOW}/nobody", return_state=True)
+        )
+        said = "no worker has polled the pool nobody for 25 s: start one with `fathom worker --pool nobody`"
+        async with asyncio.timeout(120):
+            while not (said in of_the_run and said in of_the_batch):  # noqa: ASYNC110 - another task
+                await asyncio.sleep(0.05)
+        with serving(Worker("nobody")):
+            result, state = await asyncio.gather(waiting, batch)
+    assert result and state.is_completed()
+    assert (of_the_run.count(said), of_the_batch.count(said)) == (1, 1)
 
 
 async def test_a_run_that_cannot_be_finished_is_handed_over_and_repeats_nothing(

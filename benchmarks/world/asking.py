@@ -29,7 +29,7 @@ from benchmarks.results import (
 )
 from fathom.batch.questions import settings_of
 from fathom.config.settings import ResearchSettings
-from fathom.errors import FathomError, InvalidInput, ModelRejected, UserError
+from fathom.errors import FathomError, InvalidInput, ModelRejected, ModelUnreachable, UserError
 from fathom.models import RunResult
 from fathom.models.run import BatchQuestion, RowStatus
 
@@ -130,7 +130,7 @@ def _ask(folder: Path, question: Question, settings: dict[str, Any]) -> Result:
 
     try:
         run: RunResult = asyncio.run(investigated(folder / "artifacts", query=question.question, **settings))
-    except (UserError, ModelRejected):
+    except (UserError, ModelRejected, ModelUnreachable):
         raise  # no other question would fare better
     except FathomError as error:
         print(f"{question.id}: {error}", flush=True)

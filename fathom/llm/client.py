@@ -2,8 +2,8 @@
 
 complete   the role's model, then each of its fallbacks while the one before is unavailable
   fitted     as much of the material as the window holds; half of it, up to four times, while the model refuses more
-    patient    up to five attempts, 2, 4, 8 and 16 seconds or the provider's Retry-After apart; one in another form
-               each time that the provider refuses the form
+    patient    up to five attempts, 2, 4, 8 and 16 seconds or the provider's Retry-After apart; two where no server
+               answers and none has in this run; one in another form each time that the provider refuses the form
       once       a service that does not rest, a free slot, a reservation in the ledger, an end to silence
 """
 
@@ -34,6 +34,7 @@ from fathom.errors import (
     ModelError,
     ModelTimeout,
     ModelUnavailable,
+    ModelUnreachable,
     ProviderFailed,
     Refused,
     RequestRejected,
@@ -80,6 +81,7 @@ class ModelBackend:
         self._warnings = warnings or Warnings()
         self._models: dict[tuple[object, ...], Learnt] = {}
         self._learning = asyncio.Lock()
+        self._reached = set[str]()  # providers that have answered a request
 
     async def aclose(self) -> None:
         """Close the connections to providers."""
@@ -94,6 +96,7 @@ class ModelBackend:
         """
         # The extractive backend answers in the end anyway.
         models = [call.model.model, *(name for name in call.model.fallbacks if name != EXTRACTIVE)]
+        failure: ModelUnavailable | None = None
         for n, model in enumerate(models, 1):
             asked = replace(call, model=call.model.model_copy(update={"model": model, "fallbacks": models[n:]}))
             try:
@@ -102,10 +105,12 @@ class ModelBackend:
                 self._ledger.exhausted |= _is_research(call)
                 raise
             except ModelUnavailable as error:
-                if not asked.model.fallbacks:
-                    raise
-                self._warn(f"{error}; the {call.spec.name} tries {models[n]} instead", error, asked, models[n])
-        raise AssertionError("the last model answers or raises")
+                if not isinstance(error, ModelUnreachable) or failure is None:  # a server that is there may recover
+                    failure = error
+                if asked.model.fallbacks:
+                    self._warn(f"{error}; the {call.spec.name} tries {models[n]} instead", error, asked, models[n])
+        assert failure, "the last model answers or fails"
+        raise failure
 
     async def _fitted(self, call: ModelCall) -> Completion:
         """Answer a request with less of its material while it does not fit the model's window or the budget."""
@@ -173,8 +178,10 @@ class ModelBackend:
                     continue
                 if isinstance(error, RequestRejected):
                     raise
-                if isinstance(error, ModelTimeout | AnswerTooLarge):  # after so long, only one more try
+                if isinstance(error, ModelTimeout | AnswerTooLarge | ModelUnreachable):  # only one more try
                     del waits[1:]
+                if isinstance(error, ModelUnreachable) and call.model.fallbacks:  # another model is better than a wait
+                    raise
                 wait = max(waits.pop(0), error.retry_after or 0.0) if waits else None
                 if wait is None or not error.retryable or wait > min(MAX_WAIT, self._seconds_left(call)):
                     raise
@@ -195,7 +202,7 @@ class ModelBackend:
         self, call: ModelCall, learnt: Learnt, dialect: Dialect, options: dict[str, Any], request: str
     ) -> Completion:
         model, transport = call.model.model, self._transport(call.model.model)
-        service = transport.service(model)
+        service, (provider, name) = transport.service(model), provider_and_name(model)
         most_sent = len(request.encode()) + OVERHEAD_TOKENS
         most_received = learnt.answer_tokens(call.model, sent_tokens(options))
         worst = partial(_worst_case, most_received, most_sent, self._pricing.highest(model) or Rates())
@@ -210,7 +217,7 @@ class ModelBackend:
                 began, most = time.monotonic(), attempt.cost.tokens - most_sent
                 silence, pulse = self._calls.seconds, pulse_of(service)
                 try:
-                    with request_span(*provider_and_name(model), call.spec.role, options, most) as request_sent:
+                    with request_span(provider, name, call.spec.role, options, most) as request_sent:
                         pieces = transport.send(model, dialect, options, most)
                         if call.spec.draft:
                             pieces = telling(pieces, call, self._scrubber)
@@ -222,7 +229,10 @@ class ModelBackend:
                 except ModelError as error:
                     if error.unbilled:
                         attempt.took(Cost(calls=1))
+                    if isinstance(error, ModelUnreachable) and provider in self._reached:  # it may come back
+                        raise ProviderFailed(error.message, next_step=error.next_step) from error
                     raise
+                self._reached.add(provider)
                 if reply.thought:
                     learnt.thinks()
                 if reply.prompt_tokens and (reply.completion_tokens or not reply.text):  # else all of it counts

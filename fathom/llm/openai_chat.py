@@ -23,7 +23,7 @@ from fathom.config.secrets import Scrubber
 from fathom.errors import AnswerTooLarge, ModelError, ModelRejected, ModelTimeout, ProviderFailed, Refused
 from fathom.llm.base import StreamedPiece
 from fathom.llm.dialects import Dialect
-from fathom.llm.responses import failure, most_bytes, said
+from fathom.llm.responses import failure, most_bytes, said, unreachable
 from fathom.llm.windows import overflow, served_window, table_window
 from fathom.network import ENCODINGS, BodyTooLarge, BodyUnreadable, limit_body, retry_after, tls, user_agent
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     import httpx
 
 ADDRESS = "https://api.openai.com/v1"
+_ADDRESSES = ("OPENAI_BASE_URL", "OPENAI_API_BASE")  # variables; the first that is set counts
 CONNECT_SECONDS = 20.0
 _ADDRESS_HINT = "set OPENAI_BASE_URL to the server's own address, such as http://localhost:8000/v1"
 _UNSAFE = ("content_filter", "content_policy", "content management policy", "safety system")
@@ -53,8 +54,12 @@ class OpenAIChat:
         self._http: httpx.AsyncClient | None = None
 
     @property
+    def _setting(self) -> str:
+        return next((name for name in _ADDRESSES if self._variables.get(name)), "")
+
+    @property
     def _own_address(self) -> str:
-        address = self._variables.get("OPENAI_BASE_URL") or self._variables.get("OPENAI_API_BASE") or ""
+        address = self._variables.get(self._setting, "")
         return "" if address.strip().rstrip("/") == ADDRESS else address.strip()
 
     @property
@@ -110,6 +115,8 @@ class OpenAIChat:
         except httpx.TimeoutException as error:
             raise ModelTimeout(f"{model}: no connection within {CONNECT_SECONDS:g} s.") from error
         except httpx.ConnectError as error:
+            if gone := unreachable(error, model, self._setting):
+                raise gone from error
             how = f"check that a server answers at {self._own_address or ADDRESS}"
             raise ProviderFailed(self._scrubber.message(f"{model}: no connection: {error}"), next_step=how) from error
         except (httpx.HTTPError, BodyUnreadable) as error:

@@ -17,7 +17,7 @@ from fathom.config.secrets import Scrubber
 from fathom.errors import ModelError, ModelTimeout, ProviderFailed, Refused
 from fathom.llm.base import StreamedPiece
 from fathom.llm.dialects import LOCAL, OLLAMA, Dialect
-from fathom.llm.responses import failure, limited, said
+from fathom.llm.responses import failure, limited, said, unreachable
 from fathom.llm.windows import ollama_window, overflow, served_window, table_window
 from fathom.network import retry_after, tls, user_agent
 
@@ -120,13 +120,22 @@ class LiteLLM:
     async def aclose(self) -> None:
         """Leave litellm's connections to litellm."""
 
+    def _setting(self, model: str) -> str:
+        """Return the variable that holds the address of a model's server; empty if that is the provider's own."""
+        provider = model.partition("/")[0]
+        if provider in OLLAMA:
+            return "OLLAMA_API_BASE"
+        names = f"{provider.upper()}_BASE_URL", f"{provider.upper()}_API_BASE"
+        chosen = next((name for name in names if self._environment.variables.get(name)), "")
+        return chosen or (names[1] if provider in LOCAL else "")
+
     def _address(self, model: str) -> str:
-        provider, variables = model.partition("/")[0].upper(), self._environment.variables
-        named = variables.get(f"{provider}_BASE_URL") or variables.get(f"{provider}_API_BASE")
-        return named or (variables.get("OLLAMA_API_BASE") or "" if provider == "OLLAMA_CHAT" else "")
+        return self._environment.variables.get(self._setting(model), "")
 
     def _failure(self, litellm: ModuleType, error: Any, model: str) -> ModelError:
         """Return one of litellm's errors as one of ours. Order matters: the special cases are bad requests too."""
+        if gone := unreachable(error, model, self._setting(model)):
+            return gone
         text = str(getattr(error, "message", error))
         status = next((status for words, status in _MISTAKEN if words in text), getattr(error, "status_code", 500))
         message = self._scrubber.message(f"{model}: {said(text, status)}")

@@ -7,15 +7,25 @@ more than a model can have meant.
 
 from __future__ import annotations
 
+import errno
 import json
 import re
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache, wraps
 from typing import TYPE_CHECKING, Any
 
-from fathom.errors import AnswerTooLarge, ModelError, ModelRejected, ProviderFailed, RateLimited, RequestRejected
+from fathom.errors import (
+    AnswerTooLarge,
+    ModelError,
+    ModelRejected,
+    ModelUnreachable,
+    ProviderFailed,
+    RateLimited,
+    RequestRejected,
+)
 from fathom.network import ENCODINGS, BodyTooLarge, limit_body
 
 if TYPE_CHECKING:
@@ -74,6 +84,43 @@ def _failure(status: int, message: str, wait: float | None, provider: str) -> Mo
     return ModelRejected(message, next_step=remedy) if remedy else ProviderFailed(message, retry_after=wait)
 
 
+def unreachable(error: BaseException, model: str, setting: str) -> ModelUnreachable | None:
+    """Return the error of a client as one of a server that is not there; None if it is about something else.
+
+    `setting` is the variable that holds the server's address, empty where the address is the provider's own.
+    """
+    import httpx
+
+    causes = list(_causes(error))
+    connecting = next((cause for cause in causes if isinstance(cause, httpx.ConnectError)), None)
+    why = next(filter(None, map(_no_server, causes)), "")
+    if connecting is None or not why:
+        return None
+    url = connecting.request.url
+    address = f"{url.scheme}://{url.netloc.decode()}"
+    how = f"check that the server is running and that {setting} is its address" if setting else "check the network"
+    return ModelUnreachable(f"{model}: no server answers at {address}: {why}.", next_step=how)
+
+
+def _no_server(error: BaseException) -> str:
+    """Return in words that an address has no server; empty for another error."""
+    if isinstance(error, socket.gaierror):
+        return "the host name cannot be resolved"
+    # A host with several addresses: the failures are joined in one text.
+    refused = isinstance(error, ConnectionRefusedError) or f"[Errno {errno.ECONNREFUSED}]" in str(error)
+    return "connection refused" if refused else ""
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    """Yield an error and what led to it: clients wrap what they are told."""
+    while error is not None:
+        yield error
+        if isinstance(error, BaseExceptionGroup):
+            for one in error.exceptions:
+                yield from _causes(one)
+        error = error.__cause__ or error.__context__
+
+
 ERROR_BYTES = 2**16  # bytes of an error or of a body that is not JSON
 TOKEN_BYTES = 32  # of JSON for a token; one of English takes 5, an escaped character 6
 EVENT_BYTES = 1_024  # of a stream for a token: about 300, more where the model's name is a path
@@ -101,18 +148,12 @@ def limited(litellm: ModuleType, model: str, tokens: int) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if (found := _cause(error)) is None:
+        # litellm wraps what its client raises.
+        if (found := next((cause for cause in _causes(error) if isinstance(cause, BodyTooLarge)), None)) is None:
             raise
         raise AnswerTooLarge(f"{model}: {found}") from None
     finally:
         _most.reset(token)
-
-
-def _cause(error: BaseException | None) -> BodyTooLarge | None:
-    """Return the limit behind an error of litellm, which wraps what its client raises."""
-    while error is not None and not isinstance(error, BodyTooLarge):
-        error = error.__cause__ or error.__context__
-    return error
 
 
 @cache

@@ -12,7 +12,15 @@ from contextlib import contextmanager
 from functools import cache
 from weakref import WeakKeyDictionary
 
-from fathom.errors import BudgetExceeded, CircuitOpen, ModelError, ModelTimeout, ModelUnavailable, RateLimited
+from fathom.errors import (
+    BudgetExceeded,
+    CircuitOpen,
+    ModelError,
+    ModelTimeout,
+    ModelUnavailable,
+    ModelUnreachable,
+    RateLimited,
+)
 
 FAILURES = 5  # in a row, after which a service rests
 REST_SECONDS = 30.0  # the first time; doubled each time that it fails again
@@ -85,6 +93,8 @@ class Circuit:
         except RateLimited as error:
             self._recovered()
             self._close(error.retry_after or 0.0)
+            raise
+        except ModelUnreachable:  # it ends a run; a rest would only hold up the next one
             raise
         except ModelUnavailable as error:
             self._fail(request, started, silent=isinstance(error, ModelTimeout))

@@ -41,6 +41,7 @@ from prefect.states import Crashed, Scheduled
 
 from fathom.config.settings import ResearchSettings
 from fathom.errors import FathomError, RunBusy, RunCancelled, RunNotFound
+from fathom.flows.deploying import SILENT_SECONDS, unattended
 from fathom.flows.preflight import artifact_root
 from fathom.flows.runs.finding import find_flow_run
 from fathom.flows.runs.local import address, create, execute, result_of
@@ -143,10 +144,17 @@ async def reschedule(flow_run: FlowRun) -> FlowRun:
 
 
 async def _ended(flow_run: FlowRun, say: Callable[[str], object]) -> RunResult:
-    told = ""
+    told = missing = ""
+    queued = monotonic()
     async with get_client() as client:
         while True:
             flow_run = await client.read_flow_run(flow_run.id)
+            if flow_run.state_type is not StateType.SCHEDULED:
+                queued = monotonic()
+            elif not missing and flow_run.work_pool_name and monotonic() - queued > SILENT_SECONDS:
+                missing = await unattended(client, flow_run.work_pool_name)
+                if missing:
+                    say(missing)
             if not await _goes_on(flow_run):
                 if flow_run.state_name and flow_run.state_name != told:
                     told = flow_run.state_name
