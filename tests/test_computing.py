@@ -63,6 +63,15 @@ DEVICES = """# Devices
 | A-03 | Tablet | 2026-05-08 | 410 |
 | A-05 | Laptop | 2025-11-02 | 1320 |
 """
+TEAM = """# Team
+
+| Name | Job | Team |
+|---|---|---|
+| Bea | developer | Engineering |
+| Ravi | developer | Engineering |
+| Gwen | head of engineering purchases | Sales |
+| Hal | clerk | Sales |
+"""
 COURSES = """# Courses
 
 | Code | Course | Level | Days | Price |
@@ -128,6 +137,7 @@ FILES = {
     "firmen": FIRMEN,
     "boats": BOATS,
     "courses": COURSES,
+    "team": TEAM,
     "devices": DEVICES,
     "stock": STOCK,
     "hotels": HOTELS,
@@ -175,6 +185,7 @@ the earliest of the 2 values of “Joined” where rows have “Swims: yes” is
 courses | Which beginner course of at least two days is the cheapest? | \
 the lowest of the 2 values of “Price” where rows have “beginner; Days ≥ two” is 189 (W1 Women on Water).
 devices | Which laptops cost more than 1000 EUR? | 2 of the 4 rows have “laptops; Price EUR > 1000”: A-01; A-05.
+team | How many people work in the Engineering team? | 2 of the 4 rows have “Team: Engineering”: Bea; Ravi.
 devices | average price of the laptops | \
 the average of the 3 values of “Price EUR” where rows have “laptops” is 1,163.33.
 staff | What is the average number of hours a week? | the average of the 3 values of “Hours a week” is 14.

@@ -161,12 +161,13 @@ def second_hop(quotations: Quotations, question: str) -> SecondHop | None:
     if name and (stated := stated_of(quotations, name, asked)):
         sure = quotations.share(hop.inner) >= ANSWERED
         return SecondHop(hop.inner, asked, stated, Answered.yes if sure else Answered.maybe)
-    for wording in (hop.of(name), asked) if name else ():
+    tried: list[SecondHop] = []
+    for wording in (asked, hop.of(name)) if name else ():
         found = [each for each in quotations.rank(wording) if _is_on(name, each, quotations)]
-        answered = quotations.answered_by(found, wording)
-        if answered is not Answered.no:
-            return SecondHop(hop.inner, wording, found, answered)
-    return None
+        tried.append(SecondHop(hop.inner, wording, found, quotations.answered_by(found, wording)))
+    best = [each for each in tried if each.answered is Answered.yes]
+    maybe = [each for each in reversed(tried) if each.answered is not Answered.no]
+    return next(iter([*best, *maybe]), None)
 
 
 def _is_on(name: str, found: Found, quotations: Quotations) -> bool:

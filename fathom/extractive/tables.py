@@ -231,11 +231,22 @@ class _AskedTable:
             own = set(terms(word))
             if own & self._said or own & self._subjects:
                 continue
+            if named := self._in_named_column(word):
+                yield word, named
+                continue
             held = [row for row in self._table.rows if meets(self._table, row, word)]
             if len(held) == 1 and self._is_name(word, held[0]):
                 self._subjects |= own
             elif 0 < len(held) < len(self._table.rows):
                 yield word, word
+
+    def _in_named_column(self, word: str) -> str:
+        """Return the condition on a column that the question names, as "Team: Engineering", if a word is its value."""
+        for number in self._named_columns():
+            for row in self._table.rows:
+                if number < len(row) and terms(row[number]) == terms(word):
+                    return f"{plain_cell(self._table.header[number])}: {plain_cell(row[number])}"
+        return ""
 
     def _is_name(self, word: str, row: Sequence[str]) -> bool:
         """Whether a word names a row: it stands in a column without dates of which no two cells are the same."""
