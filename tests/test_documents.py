@@ -167,7 +167,7 @@ def test_the_bytes_decide_where_the_ending_lies() -> None:
         ("a.txt", b" \n\t ", "empty"),
         ("a.md", b"# ***\n", "no text"),
         ("a.txt", b"ELF\0\1\2", "not text"),
-        ("a.pdf", b"hello", "not a pdf file"),
+        ("a.pdf", b"hello", "no pdf file"),
         ("a.pdf", b"%PDF-1.7\nnothing follows", "damaged pdf"),
         ("a.pdf", pdf(""), "scanned"),
         ("a.pdf", encrypted(pdf("Secret."), "password", "owner"), "password-protected"),

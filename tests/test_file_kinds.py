@@ -147,7 +147,7 @@ def test_of_a_huge_sheet_the_first_cells_are_read() -> None:
 
 @pytest.mark.parametrize("data", [ods("<broken"), zipped({"mimetype": ODS_TYPE}), workbook({"A": []})[:-40]])
 def test_a_broken_spreadsheet_says_so(data: bytes) -> None:
-    with pytest.raises(UnreadableFile, match=r"it is a damaged (ods|xlsx), or not"):
+    with pytest.raises(UnreadableFile, match=r"it is a damaged (ods|xlsx), or no "):
         read_document("a.ods" if b"mimetype" in data[:60] else "a.xlsx", data)
 
 
