@@ -159,7 +159,13 @@ def _heading_step(heading: Passage, query: str) -> PlannedStep:
 
 
 def _step(title: str, description: str, queries: list[str], priority: Priority) -> PlannedStep:
-    return PlannedStep(step_id=0, title=title, description=description, queries=_queries(queries), priority=priority)
+    return PlannedStep(
+        step_id=0,
+        title=title or clip(description, TITLE_WORDS),
+        description=description,
+        queries=_queries(queries),
+        priority=priority,
+    )
 
 
 def _joined(steps: list[PlannedStep]) -> PlannedStep:
