@@ -175,6 +175,7 @@ async def test_planner_follows_the_documents_headings() -> None:
     st.integers(1, 10),
 )
 @example("{(0", 1)
+@example("(0? 0?", 1)
 async def test_planner_makes_a_valid_plan_of_anything(query: str, max_steps: int) -> None:
     await ask(PLANNER, PlanRequest(query=query, today=TODAY, max_steps=max_steps, tools=TOOLS))
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from fathom.contradictions.assertions import Assertion, assertion_of
 from fathom.contradictions.finding import differ
-from fathom.facts.dates import MONTHS, WEEKDAYS, Date, find_dates
+from fathom.facts.dates import MONTHS, WEEKDAYS, Date, find_dates, of_iso
 from fathom.facts.extraction import Facts, Figure, agree, blanked, facts_of, figures_of
 from fathom.text.sentences import Sentence, fences, split_sentences
 from fathom.text.tables import RULE, cells_of_row
@@ -120,7 +120,7 @@ def readings(markdown: str, title: str, date: str = "") -> tuple[ReadStatement, 
 
     `date`: of its text, as YYYY-MM-DD or YYYY-MM.
     """
-    day = Date(*map(int, date.split("-"))) if date else None
+    day = of_iso(date) if date else None
     for fence in reversed(list(fences(markdown))):
         markdown = markdown[: fence.start] + markdown[fence.end :]
     named = frozenset(term for term in query_terms(title) if not term.isdigit()) - _months()

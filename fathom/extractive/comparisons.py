@@ -96,7 +96,7 @@ FOUNDING = (
 @cache
 def _grades() -> dict[str, Grade]:
     table: dict[str, Grade] = {}
-    for word, said in _entries(_ADJECTIVES):
+    for word, said in _adjectives().items():
         table |= dict.fromkeys(_forms(word), _grade(said))
     for word, said in _entries(_IRREGULAR):
         table[word] = _grade(said)
@@ -111,9 +111,13 @@ def _entries(text: str) -> Iterator[tuple[str, str]]:
 
 
 @cache
-def _nouns() -> dict[str, str]:
-    """What texts call that an adjective asks for: the weight, where it is asked "how heavy"."""
-    return {word: said.lstrip("-") for word, said in _entries(_ADJECTIVES)}
+def _adjectives() -> dict[str, str]:
+    return dict(_entries(_ADJECTIVES))
+
+
+def _noun(word: str) -> str:
+    """Return what texts call that an adjective asks for: the weight, where it is asked "how heavy"."""
+    return _adjectives().get(word.lower(), "").lstrip("-")
 
 
 def _grade(said: str) -> Grade:
@@ -137,7 +141,7 @@ def _umlaut(stem: str) -> str:
     return stem[:place] + stem[place].translate(str.maketrans("aou", "äöü")) + stem[place + 1 :] if place >= 0 else stem
 
 
-_LONG = r"(?P<word>expensive|powerful|silent|recent)(?:ly)?"
+_LONG = r"(?P<word>expensive|powerful|silent|recent)(?:ly)?"  # too long for endings
 _MORE_OF = re.compile(rf"\b(?P<way>more|most|less|least)\s+{_LONG}\b", re.IGNORECASE)
 _LASTING = re.compile(
     r"\b(?:been|existed|exists?)\b.*\blong(?:er|est)\b|\bfor longer\b|\bgibt es\b.*\blänger\b", re.IGNORECASE
@@ -155,7 +159,7 @@ SUPERLATIVE = re.compile(
 def grade_of(question: str) -> Grade | None:
     """Return what the words of comparison of a question ask for, the first one that tells what; None without any."""
     if found := _MORE_OF.search(question):
-        grade = _grade(dict(_entries(_ADJECTIVES))[found["word"].lower()])
+        grade = _grade(_adjectives()[found["word"].lower()])
         more = found["way"].lower() in ("more", "most")
         return grade._replace(greater=grade.greater == more, earlier=grade.earlier == more)
     if _LASTING.search(question):
@@ -187,7 +191,7 @@ class Comparison(NamedTuple):
     def wording(self) -> str:
         """What is compared, in the words of the question and in words that texts have for it."""
         words = self.matter.split()
-        measured = [noun for word in words if (noun := _nouns().get(word.lower()))]
+        measured = [noun for word in words if (noun := _noun(word))]
         graded = [] if self.grade is None or (words and self.grade.words == ("length",)) else self.grade.words
         founded = FOUNDING.split()[:2] if self.is_in_time else ()
         return " ".join(dict.fromkeys([*words, *measured, *graded, *founded]))

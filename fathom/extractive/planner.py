@@ -161,7 +161,7 @@ def _heading_step(heading: Passage, query: str) -> PlannedStep:
 def _step(title: str, description: str, queries: list[str], priority: Priority) -> PlannedStep:
     return PlannedStep(
         step_id=0,
-        title=title or clip(description, TITLE_WORDS),
+        title=title,
         description=description,
         queries=_queries(queries),
         priority=priority,

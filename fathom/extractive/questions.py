@@ -250,7 +250,8 @@ def clip(text: str, words: int) -> str:
     clipped = " ".join(parts).strip(" ,;:–-.")
     for opening, closing in (("(", ")"), ("[", "]"), ("“", "”")):
         if clipped.count(opening) > clipped.count(closing):
-            clipped = clipped[: clipped.rindex(opening)].strip(" ,;:–-")
+            before, behind = clipped[: clipped.rindex(opening)], clipped[clipped.rindex(opening) + 1 :]
+            clipped = before.strip(" ,;:–-") or behind.strip(" ,;:–-")
     return clipped
 
 

@@ -13,7 +13,7 @@ from typing import NamedTuple, Self
 
 from fathom.contradictions.succession import ReadStatement, differing, readings, replaces
 from fathom.extractive.questions import is_verb, topic_terms
-from fathom.facts.dates import find_dates
+from fathom.facts.dates import find_dates, iso
 from fathom.models import Answered, Contradiction, Note, SourceText
 from fathom.retrieval.asked import (
     QuestionTerms,
@@ -232,18 +232,18 @@ def dated_sections(text: SourceText) -> list[DatedSection]:
         return whole
     lines = text.text.splitlines(keepends=True)
     has_headings = any(line.startswith("#") for line in lines)
-    starts = [
-        number
+    dates = {
+        number: date
         for number, line in enumerate(lines)
         if line.startswith("#" if has_headings else "") and not (number and lines[number - 1].strip())
-        if _date_of_heading(line)
-    ]
-    if len({_date_of_heading(lines[number]) for number in starts}) < LEAST_DATED:
+        if (date := _date_of_heading(line))
+    }
+    if len({*dates.values()}) < LEAST_DATED:
         return whole
-    first = "".join(lines[: starts[0]])
+    first = "".join(lines[: min(dates)])
     return [DatedSection(first, published)] * bool(first.strip()) + [
-        DatedSection("".join(lines[start:end]), _date_of_heading(lines[start]), lines[start].strip("#-=* \n"))
-        for start, end in pairwise([*starts, len(lines)])
+        DatedSection("".join(lines[start:end]), dates[start], lines[start].strip("#-=* \n"))
+        for start, end in pairwise([*dates, len(lines)])
     ]
 
 
@@ -255,7 +255,7 @@ def _date_of_heading(line: str) -> str:
     if not is_heading and not (short and not re.match(r"(?:[-*+•]|\d+[.)])\s+(?!-)", plain)):
         return ""
     days = {found.date for found in find_dates(plain) if found.date.year and found.date.month and found.date.day}
-    return "{:04}-{:02}-{:02}".format(*days.pop()) if len(days) == 1 else ""
+    return iso(days.pop()) if len(days) == 1 else ""
 
 
 def asked_by(question: str) -> QuestionTerms:

@@ -193,7 +193,8 @@ class _AskedTable:
         share, held = self.fit
         where = self._where()
         if where is not None and self._asked.limit:
-            where = ALSO.join(filter(None, [where, self._limited()])) if self._limited() else None
+            limited = self._limited()
+            where = ALSO.join(filter(None, [where, limited])) if limited else None
         if share < LEAST_ON or where is None:
             return None
         found = self._by_form(where)
@@ -243,9 +244,9 @@ class _AskedTable:
     def _in_named_column(self, word: str) -> str:
         """Return the condition on a column that the question names, as "Team: Engineering", if a word is its value."""
         for number in self._named_columns():
-            for row in self._table.rows:
-                if number < len(row) and terms(row[number]) == terms(word):
-                    return f"{plain_cell(self._table.header[number])}: {plain_cell(row[number])}"
+            for cell in self._table.cells(number):
+                if terms(cell) == terms(word):
+                    return f"{plain_cell(self._table.header[number])}: {plain_cell(cell)}"
         return ""
 
     def _is_name(self, word: str, row: Sequence[str]) -> bool:
@@ -257,14 +258,14 @@ class _AskedTable:
     def _column_of_yes(self, word: str) -> int | None:
         """Return the column that a word names, if its cells say nothing but yes and no."""
         for number, name in enumerate(self._table.header):
-            cells = {plain_cell(row[number]).lower() for row in self._table.rows if number < len(row)}
+            cells = {plain_cell(cell).lower() for cell in self._table.cells(number)}
             if number and set(terms(word)) & set(terms(name)) and cells & _YES and cells <= _YES | _NO | {""}:
                 return number
         return None
 
     def _answer(self, column: int, wanted: frozenset[str]) -> str:
         """Return the cell of a column that says yes, or no, as the table writes it."""
-        cells = Counter(plain_cell(row[column]) for row in self._table.rows if column < len(row))
+        cells = Counter(map(plain_cell, self._table.cells(column)))
         return next((cell for cell in cells if cell.lower() in wanted and terms(cell)), "")
 
     def _share(self) -> tuple[float, int]:
@@ -340,7 +341,7 @@ class _AskedTable:
         """Whether a question asks for one of the values that several rows share: "which team earns the most"."""
         table = self._table
         for number in self._named_columns():
-            cells = [row[number] for row in table.rows if number < len(row)]
+            cells = table.cells(number)
             name = plain_cell(table.header[number])
             given = any(re.match(rf"{re.escape(name)}(?:: | [<>≤≥] )", each) for each in where.split(ALSO))
             if number != column and not given and len(set(cells)) < len(cells):
@@ -371,7 +372,7 @@ class _AskedTable:
         in_time = limited.is_date if limited else bool(grade and grade.is_in_time)
         held = []
         for number, name in enumerate(self._table.header):
-            cells = [row[number] for row in self._table.rows if number < len(row)]
+            cells = self._table.cells(number)
             said = set(terms(name))
             exact = sum(term in said for term in asked)
             related = sum(bool(said & family) for family in families([*asked, *own]))
@@ -390,7 +391,7 @@ class _AskedTable:
         """Whether a column that the question names has numbers: what is counted stands there, as pieces in stock."""
         asked = [family for word in (self._asked.counted, *self._asked.words) for family in families(terms(word))]
         for number, name in enumerate(self._table.header):
-            cells = [row[number] for row in self._table.rows if number and number < len(row)]
+            cells = self._table.cells(number) if number else []
             numbers = cells and all(any(not value.is_date for value in values_of(cell)) for cell in cells)
             if numbers and any(family & set(terms(name)) for family in asked) and not all(map(find_dates, cells)):
                 return True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import re
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -62,6 +63,20 @@ class Date(NamedTuple):
     def agrees(self, other: Date) -> bool:
         """Whether both can be the same day: "March 2024" and "12 March 2024" can."""
         return all(not (own and its) or own == its for own, its in zip(self, other, strict=True))
+
+
+def iso(date: Date) -> str:
+    """Return a date as `YYYY-MM-DD` or `YYYY-MM`; empty if it has no month or does not exist."""
+    try:
+        datetime.date(date.year, date.month, date.day or 1)
+    except ValueError:
+        return ""
+    return f"{date.year:04}-{date.month:02}" + (f"-{date.day:02}" if date.day else "")
+
+
+def of_iso(text: str) -> Date:
+    """Return a date that is written as `YYYY-MM-DD`, `YYYY-MM` or `YYYY`."""
+    return Date(*map(int, text.split("-")))
 
 
 class DateFound(NamedTuple):

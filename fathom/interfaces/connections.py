@@ -113,7 +113,7 @@ class ClientConnection(H11Protocol):
         self._strangers = strangers
         self._deadline: asyncio.TimerHandle | None = None
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn does
         """Begin to wait for a request."""
         super().connection_made(transport)
         self._wait()

@@ -51,7 +51,7 @@ def config_of(app: FastAPI, options: Options) -> uvicorn.Config:
         app,
         # Half of the files are for everything else, among it what is accepted before a connection is counted: asyncio
         # accepts as many at once as the backlog has.
-        http=connecting(Strangers(options.connections, files // 2)),  # type: ignore[arg-type]
+        http=connecting(Strangers(options.connections, files // 2)),  # type: ignore[arg-type]  # any maker of a protocol will do
         backlog=min(2_048, files // 4),
         ws="none",
         lifespan="on",

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from fathom.facts.dates import MONTHS, Date, find_dates
+from fathom.facts.dates import MONTHS, Date, find_dates, of_iso
 from fathom.retrieval.expansion import quantities_of, related_terms, stand_ins_of
 from fathom.text.languages import language_of_question
 from fathom.text.terms import query_terms, terms
@@ -196,7 +196,7 @@ def preferences(question: str, dates: Sequence[str]) -> list[float]:
     rank = {date: place for place, date in enumerate(sorted({date for date in dates if date}), 1)}
     most = NEWEST - 1 if asks_for_newest(question) else TIE
     return [
-        (ON_DATE if date and any(time.agrees(_parsed(date)) for time in wanted) else 1.0)
+        (ON_DATE if date and any(time.agrees(of_iso(date)) for time in wanted) else 1.0)
         + (most * rank[date] / len(rank) if date else 0.0)
         for date in dates
     ]
@@ -217,10 +217,6 @@ def times_of(question: str) -> list[Date]:
     months = [Date(0, MONTHS[match[1].lower()]) for match in _IN_MONTH.finditer(question)]
     dates = [found.date for found in find_dates(question)]
     return dates or months
-
-
-def _parsed(date: str) -> Date:
-    return Date(*map(int, date.split("-")))
 
 
 _MONTH = r"(?:January|February|March|April|May|June|July|August|September|October|November|December)"

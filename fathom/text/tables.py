@@ -26,6 +26,10 @@ class WholeTable(NamedTuple):
         """Return the number of the column with a name."""
         return next((number for number, said in enumerate(self.header) if plain_cell(said) == name), None)
 
+    def cells(self, column: int) -> list[str]:
+        """Return the cells of a column, of the rows that are long enough."""
+        return [row[column] for row in self.rows if column < len(row)]
+
     def markdown(self, rows: Sequence[Sequence[str]]) -> str:
         """Return the table with only some of its rows."""
         kept = [line for line, row in zip(self.lines[1:], self.rows, strict=True) if row in rows]

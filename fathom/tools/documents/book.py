@@ -5,11 +5,11 @@ from __future__ import annotations
 import io
 import posixpath
 import zipfile
-from typing import Any
 from urllib.parse import unquote
 
 from fathom.tools.documents.html import read_page
 from fathom.tools.documents.normal import DocumentSection, ReadDocument
+from fathom.tools.documents.zipped import parse_xml
 
 _CONTAINER = "META-INF/container.xml"
 _PAGES = frozenset({"application/xhtml+xml", "text/html"})
@@ -18,8 +18,8 @@ _PAGES = frozenset({"application/xhtml+xml", "text/html"})
 def read_epub(data: bytes) -> ReadDocument:
     """Return a book's pages as sections; parsers raise various errors for damaged ones."""
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        found = _root(archive, _CONTAINER).find(".//{*}rootfile").get("full-path")
-        package = _root(archive, found)
+        found = parse_xml(archive.read(_CONTAINER)).find(".//{*}rootfile").get("full-path")
+        package = parse_xml(archive.read(found))
         items = {item.get("id"): item for item in package.iterfind("{*}manifest/{*}item")}
         sections: list[DocumentSection] = []
         for entry in package.iterfind("{*}spine/{*}itemref"):
@@ -30,9 +30,3 @@ def read_epub(data: bytes) -> ReadDocument:
     date = package.findtext("{*}metadata/{*}date") or ""
     fields = {"Author": author} if (author := package.findtext("{*}metadata/{*}creator")) else {}
     return ReadDocument(package.findtext("{*}metadata/{*}title") or "", sections, date[:10], fields)
-
-
-def _root(archive: zipfile.ZipFile, name: str) -> Any:
-    from lxml import etree
-
-    return etree.fromstring(archive.read(name), etree.XMLParser(resolve_entities=False, no_network=True))

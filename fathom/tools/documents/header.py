@@ -7,12 +7,11 @@ the document from others, unlike "Abstract" or a mere number or date.
 
 from __future__ import annotations
 
-import datetime
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 
-from fathom.facts.dates import Date, find_dates
+from fathom.facts.dates import Date, find_dates, iso
 from fathom.retrieval.identifiers import identifiers_of, identifiers_of_file
 from fathom.text.blocks import split_blocks
 from fathom.text.plain import clean_line, clean_title, shortened
@@ -290,15 +289,6 @@ def only_date(text: str) -> str:
     """Return the date in a text if there is just one with a month."""
     dates = {written for found in find_dates(text) if (written := iso(found.date))}
     return dates.pop() if len(dates) == 1 else ""
-
-
-def iso(date: Date) -> str:
-    """Return a date as `YYYY-MM-DD` or `YYYY-MM`; empty if it has no month or does not exist."""
-    try:
-        datetime.date(date.year, date.month, date.day or 1)
-    except ValueError:
-        return ""
-    return f"{date.year:04}-{date.month:02}" + (f"-{date.day:02}" if date.day else "")
 
 
 def _name_date(stem: str) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 from fathom.text.plain import clean_line
 from fathom.tools.documents.normal import Outline, ReadDocument, SpanningCell, spread, table
-from fathom.tools.documents.zipped import core_properties
+from fathom.tools.documents.zipped import core_properties, parse_xml
 
 _A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
 _P = "{http://schemas.openxmlformats.org/presentationml/2006/main}"
@@ -30,27 +30,21 @@ def read_pptx(data: bytes) -> ReadDocument:
 
     main = OpcPackage.open(io.BytesIO(data)).part_related_by(f"{_RELATION}/officeDocument")
     outline = Outline()
-    for number, entry in enumerate(_root(main).iter(f"{_P}sldId"), 1):
+    for number, entry in enumerate(parse_xml(main.blob).iter(f"{_P}sldId"), 1):
         slide = main.related_parts[entry.get(f"{_R}id")]
-        shapes = list(_shapes(_root(slide).find(f"{_P}cSld/{_P}spTree")))
+        shapes = list(_shapes(parse_xml(slide.blob).find(f"{_P}cSld/{_P}spTree")))
         heading = next((_line(shape) for shape in shapes if _role(shape) in _TITLES and _line(shape)), "")
         outline.heading(heading or f"Slide {number}", 1 if number == 1 else 2)
         outline.add(*(block for shape in shapes if _line(shape) != heading for block in _blocks(shape)))
         for relation in slide.rels.values():
             if relation.reltype == f"{_RELATION}/notesSlide":
-                notes = _shapes(_root(relation.target_part).find(f"{_P}cSld/{_P}spTree"))
+                notes = _shapes(parse_xml(relation.target_part.blob).find(f"{_P}cSld/{_P}spTree"))
                 texts = [block for shape in notes for block in _blocks(shape)]
                 outline.add(*(["Notes:", *texts] if texts else []))
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         title, date = core_properties(archive)
     title, date = ("" if value.startswith(_TEMPLATE) else value for value in (title, date))
     return ReadDocument(title, outline.sections(), date)
-
-
-def _root(part: Any) -> Any:
-    from lxml import etree
-
-    return etree.fromstring(part.blob, etree.XMLParser(resolve_entities=False))
 
 
 def _shapes(tree: Any) -> Iterator[Any]:
