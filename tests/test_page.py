@@ -82,7 +82,11 @@ def opened(browser: Browser, served: Served, size: tuple[int, int] = DESKTOP) ->
     page.on("console", lambda said: wrong.append(said.text) if is_wrong(said) else None)
     page.on("dialog", refuse)
     page.on("request", lambda sent: None if sent.url.startswith(served.url) else wrong.append(f"left: {sent.url}"))
-    yield page
+    try:
+        yield page
+    except Exception as error:
+        error.add_note(f"At {page.url} stood: {page.locator('main').inner_text()}\nWrong there: {wrong}")
+        raise
     assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
     context.close()
     assert not wrong
