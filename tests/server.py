@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from contextvars import copy_context
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -34,7 +35,10 @@ class Served:
 
 @contextmanager
 def served_with(options: Options, *, limit: int = 4) -> Iterator[Served]:
-    """Serve while the block runs; at most `limit` runs at once, with 0 none. It needs `prefect_server`."""
+    """Serve while the block runs; at most `limit` runs at once, with 0 none. It needs `prefect_server`.
+
+    The server has the settings of Prefect that hold where it is started.
+    """
     app = create_app(options)
     listener = listen(replace(options, port=options.port or quiet_port()))
     server = uvicorn.Server(config_of(app, options))
@@ -43,7 +47,7 @@ def served_with(options: Options, *, limit: int = 4) -> Iterator[Served]:
         async with asking_briefly():
             await server.serve([listener])
 
-    thread = threading.Thread(target=lambda: asyncio.run(run()), name="served")
+    thread = threading.Thread(target=copy_context().run, args=(lambda: asyncio.run(run()),), name="served")
     thread.start()
     try:
         deadline = time.monotonic() + 60

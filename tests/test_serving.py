@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 import re
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
 from uuid import UUID
 
 import httpx
+from aiohttp import web
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.objects import StateType
+from prefect.settings import PREFECT_API_URL, temporary_settings
 from prefect.states import Pending, Running
 
 from fathom.service.options import Options
@@ -22,6 +25,7 @@ from fathom.telemetry.audit_events import AuditType, ChainedEvent, events_in
 from fathom.telemetry.audit_log import AUDIT_FILE
 from tests.conftest import Forked, PrefectServer, base_env, quiet_port
 from tests.forking import Fork
+from tests.proxies import in_front
 from tests.server import Served, served_with
 
 
@@ -60,6 +64,36 @@ def test_without_a_worker_the_server_is_not_ready(prefect_server: PrefectServer,
         httpx.delete(f"{served.url}{run['links']['run']}", timeout=60).raise_for_status()
         events = httpx.get(f"{served.url}{run['links']['events']}", timeout=60).text
         assert '"state":"cancelled","ended":true' in events, "nobody need tell that it has ended"
+
+
+def test_a_change_is_made_though_prefect_is_busy(prefect_server: PrefectServer, tmp_path: Path) -> None:
+    refused: Counter[str] = Counter()
+    busy = Event()
+
+    async def handle(request: web.Request) -> web.Response:
+        sent = f"{request.method} {request.path}"
+        if busy.is_set() and refused[sent] < 2:
+            refused[sent] += 1
+            return web.Response(status=503, headers={"Retry-After": "0"})  # as while its database is locked
+        async with httpx.AsyncClient(timeout=60) as client:
+            headers = {"Content-Type": "application/json"}
+            url = prefect_server.api_url.removesuffix("/api") + str(request.rel_url)
+            told = await client.request(request.method, url, content=await request.read(), headers=headers)
+        return web.Response(body=told.content, status=told.status_code, content_type="application/json")
+
+    with (
+        in_front(handle, "busy") as url,
+        temporary_settings({PREFECT_API_URL: f"{url}/api"}),
+        served_with(Options(str(tmp_path), port=quiet_port(), pool="nobody"), limit=0) as served,
+    ):
+        asked = {"question": "What is a descriptor in Python?"}
+        run = httpx.post(f"{served.url}/api/v1/runs", json=asked, timeout=60).json()
+        busy.set()
+        ended = httpx.delete(f"{served.url}{run['links']['run']}", timeout=60)
+        assert ended.is_success, ended.text
+        busy.clear()
+        assert httpx.get(f"{served.url}{run['links']['run']}", timeout=60).json()["state"] == "cancelled"
+    assert len(refused) > 1 and min(refused.values()) == 2, "reads and the change"
 
 
 def test_a_run_that_is_just_being_begun_is_cancelled(prefect_server: PrefectServer, tmp_path: Path) -> None:

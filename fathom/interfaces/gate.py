@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 from collections.abc import Awaitable, Callable, Iterable
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, replace
 from hmac import compare_digest
 from http import HTTPMethod, HTTPStatus
@@ -36,6 +36,7 @@ from fathom.service.browser_sessions import COOKIE, BrowserSession, BrowserSessi
 from fathom.service.caller import Caller, Role
 from fathom.service.limits import RequestRates
 from fathom.service.options import Options
+from fathom.service.outages import asking_patiently
 from fathom.service.tokens import LOCAL_NAME, Tokens, check_name
 from fathom.storage.store import ArtifactStore
 
@@ -400,8 +401,9 @@ class Guard:
             await answering.send(message)
 
         try:
-            async with asyncio.timeout(None) as cut:
-                await self._app(scope, receive, send)
+            with nullcontext() if scope["method"] in SAFE else asking_patiently():
+                async with asyncio.timeout(None) as cut:
+                    await self._app(scope, receive, send)
         except TimeoutError:
             if not cut.expired():
                 raise

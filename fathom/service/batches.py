@@ -35,7 +35,6 @@ from fathom.models.run import BatchQuestion, BatchRow
 from fathom.service.activity import Action
 from fathom.service.caller import Caller, Role
 from fathom.service.limits import capped, most_usd
-from fathom.service.outages import asking_patiently
 from fathom.service.ownership import Ownership
 from fathom.service.reports import hidden
 from fathom.service.run_view import API
@@ -125,8 +124,7 @@ async def cancel(service: RunService, caller: Caller, key: str) -> None:
         message = f"{caller.name} cancelled it."
         state: Any = Cancelled(message=message) if waits else Cancelling(message=message)
         async with get_client() as client:
-            with asking_patiently():
-                await client.set_flow_run_state(flow_run.id, state, force=True)
+            await client.set_flow_run_state(flow_run.id, state, force=True)
 
 
 async def _start(
@@ -184,23 +182,22 @@ async def _created(  # noqa: PLR0917 - what is asked, and by whom
     await service.store.write(path, lines_of(questions).encode())
     about = "Research many questions that were asked of the server."
     async with get_client() as client:
-        with asking_patiently():
-            made = await deploy(
-                service.options.deployment, research_batch, description=about, pool=service.options.work_pool
-            )
-            flow_run = await client.create_flow_run_from_deployment(
-                made,
-                parameters={
-                    "file": service.store.address(path),
-                    "settings": capped(caller, settings).model_dump(mode="json", exclude_unset=True),
-                    "at_once": request.at_once,
-                    "budget": request.budget.model_dump(exclude_none=True) | capped_at,
-                    "deployment": f"{FLOW}/{service.options.deployment}",
-                    "run_key": key,
-                },
-                tags=Ownership(owner=caller.name).tags,
-                idempotency_key=f"fathom/serve/batch/{key}",
-            )
+        made = await deploy(
+            service.options.deployment, research_batch, description=about, pool=service.options.work_pool
+        )
+        flow_run = await client.create_flow_run_from_deployment(
+            made,
+            parameters={
+                "file": service.store.address(path),
+                "settings": capped(caller, settings).model_dump(mode="json", exclude_unset=True),
+                "at_once": request.at_once,
+                "budget": request.budget.model_dump(exclude_none=True) | capped_at,
+                "deployment": f"{FLOW}/{service.options.deployment}",
+                "run_key": key,
+            },
+            tags=Ownership(owner=caller.name).tags,
+            idempotency_key=f"fathom/serve/batch/{key}",
+        )
     return key, flow_run
 
 

@@ -45,9 +45,9 @@ async def asking_briefly() -> AsyncGenerator[None, None]:
 
 
 def asking_patiently() -> AbstractContextManager[object]:
-    """Try again what belongs to a change: Prefect refuses now and then while its database is locked.
+    """Try again whatever a request for a change needs: Prefect refuses now and then while its database is locked.
 
-    The reads before it and after it as well: who is told that a run which was made could not be shown asks twice.
+    The reads before and after the change as well: whoever is told that a new run could not be shown asks twice.
     """
     return _trying_again(_TRIES_A_CHANGE_AGAIN)
 

@@ -43,7 +43,6 @@ from fathom.service.events import Feeds, LogReader
 from fathom.service.limits import Spending, capped, check_choice, check_most, most_usd
 from fathom.service.links import ShareLinks
 from fathom.service.options import Options
-from fathom.service.outages import asking_patiently
 from fathom.service.ownership import Owners, Ownership
 from fathom.service.run_list import EVERYTHING, MOST, Listing, RunFilter
 from fathom.service.run_view import read_run
@@ -99,9 +98,8 @@ class RunService:
         await self.corpora.check_readable(caller, settings.corpora or [])
         checked = await asyncio.to_thread(check_request, request.question, settings)
         ownership = Ownership(owner=caller.name, shared=request.shared)
-        with asking_patiently():
-            started = await self.submissions.submit(caller, checked.query, checked.settings, ownership, key=key)
-            return _told(await self.read(caller, started), checked)
+        started = await self.submissions.submit(caller, checked.query, checked.settings, ownership, key=key)
+        return _told(await self.read(caller, started), checked)
 
     async def open(self, caller: Caller, run_id: str, *, to_follow: bool = False) -> RunHandle:
         """Return a run for whoever asks. Many who come to follow one at the same moment share what was found.
@@ -230,11 +228,10 @@ class RunHandle:
         settings = settings_from({**earlier, "artifacts": service.options.artifacts})
         checked = await asyncio.to_thread(check_request, request.question, settings, follow_up=True)
         own = Ownership(owner=caller.name, shared=self._ownership.shared)
-        with asking_patiently():
-            started = await service.submissions.submit(
-                caller, checked.query, checked.settings, own, key=key, parent=self.run_id
-            )
-            return _told(await service.read(caller, started), checked)
+        started = await service.submissions.submit(
+            caller, checked.query, checked.settings, own, key=key, parent=self.run_id
+        )
+        return _told(await service.read(caller, started), checked)
 
     async def cancel(self) -> None:
         """End the run without a report; one that has ended stays as it is.

@@ -20,7 +20,7 @@ from fathom.service.activity import Action, ActivityLog
 from fathom.service.caller import Caller
 from fathom.service.limits import Spending, capped, check_most, most_usd
 from fathom.service.options import Options
-from fathom.service.outages import asking_patiently, starting
+from fathom.service.outages import starting
 from fathom.service.ownership import Owners, Ownership
 
 
@@ -116,7 +116,6 @@ async def cancel_flow_run(flow_run_id: UUID, message: str) -> bool:
             return False
         # Without a process there is nobody who would say that it has ended.
         waits = state is not None and (state.is_scheduled() or state.name == "Suspended")
-        with asking_patiently():
-            ends = Cancelled if waits else Cancelling
-            await client.set_flow_run_state(flow_run_id, ends(message=message), force=True)
+        ends = Cancelled if waits else Cancelling
+        await client.set_flow_run_state(flow_run_id, ends(message=message), force=True)
     return True

@@ -14,7 +14,6 @@ from fathom.flows import notifying, watches
 from fathom.flows.preflight import artifact_root, check_request
 from fathom.flows.runs.comparing import runs_of
 from fathom.service.caller import Caller, Role
-from fathom.service.outages import asking_patiently
 from fathom.service.ownership import Ownership
 from fathom.service.run_list import RunFilter
 from fathom.service.runs import RunService
@@ -48,10 +47,7 @@ async def add(service: RunService, caller: Caller, request: WatchRequest) -> Wat
     async with service.adding_watch:
         await _check_count(service, caller)
         try:
-            with asking_patiently():
-                made = await watches.add(
-                    name, checked.query, checked.settings, schedule, service.options.work_pool, tags
-                )
+            made = await watches.add(name, checked.query, checked.settings, schedule, service.options.work_pool, tags)
         except InvalidInput as error:
             raise Conflict(error.message, next_step="choose another name") from None
     return _shown(made)
@@ -77,8 +73,7 @@ async def change(service: RunService, caller: Caller, name: str, request: WatchC
         NotAllowed: the caller may not ask.
     """
     found = await _own(service, caller, name)
-    with asking_patiently():
-        await (watches.pause if request.state == "paused" else watches.resume)(found)
+    await (watches.pause if request.state == "paused" else watches.resume)(found)
     return _shown(await watches.find(found.name))
 
 
@@ -89,9 +84,8 @@ async def remove(service: RunService, caller: Caller, name: str) -> None:
         NotAllowed: the caller may not ask.
     """
     found = await _own(service, caller, name)
-    with asking_patiently():
-        await watches.remove(found)
-        await notifying.remove_of(found.name)
+    await watches.remove(found)
+    await notifying.remove_of(found.name)
 
 
 async def run(service: RunService, caller: Caller, name: str) -> Run:
@@ -106,8 +100,7 @@ async def run(service: RunService, caller: Caller, name: str) -> Run:
     if busy := await watches.under_way(found.name):
         raise RunBusy(f"The run {busy} of the watch {found.name!r} is in progress.", next_step="wait for it")
     async with get_client() as client:
-        with asking_patiently():
-            flow_run = await client.create_flow_run_from_deployment(UUID(found.deployment_id), tags=list(found.tags))
+        flow_run = await client.create_flow_run_from_deployment(UUID(found.deployment_id), tags=list(found.tags))
     await service.owners.record(str(flow_run.id), Ownership(owner=_ownership(found).owner))
     return await service.read(caller, str(flow_run.id))
 

@@ -20,7 +20,7 @@ from fathom.interfaces import problems
 from fathom.interfaces.gate import LOCAL
 from fathom.service.caller import Caller
 from fathom.service.options import Options
-from fathom.service.outages import asking_briefly
+from fathom.service.outages import asking_briefly, asking_patiently
 from fathom.service.runs import RunService
 from fathom.service.workers import Workers
 
@@ -107,7 +107,8 @@ async def serve_process(options: Options) -> None:
         await service.submissions.deploy()
         keeping = asyncio.create_task(workers.keep()) if workers else None
         try:
-            await create_server(service, lambda _: LOCAL).run_stdio_async()
+            with asking_patiently():
+                await create_server(service, lambda _: LOCAL).run_stdio_async()
         finally:
             if keeping:
                 keeping.cancel()
