@@ -18,7 +18,7 @@ from markdown_it import MarkdownIt
 from reportlab.pdfgen.canvas import Canvas
 
 from fathom.tools.documents.files import find_files
-from fathom.tools.documents.normal import ReadDocument, SpanningCell, fence, spread, table
+from fathom.tools.documents.normal import ReadDocument, SpanningCell, fence, spread, table, underlined_sections
 from fathom.tools.documents.readers import read_document
 
 
@@ -249,6 +249,54 @@ def test_a_plain_text_is_markdown_only_if_it_clearly_is() -> None:
     assert [section.heading for section in read_document("a.txt", clearly.encode()).sections] == ["One", "Two"]
     script = "# one\nset -e\n# two\n- item\n"
     assert read("a.txt", script) == script.strip()
+
+
+MANUAL = """\
+Files
+=====
+
+These functions open files.
+
+open(name)
+class File(name, *, mode="r")
+
+   Called for every file.
+
+   Note:
+
+     It blocks.
+
+   File.close()
+      Closes it.
+
+file.mode
+   How it was opened.
+
+All of them may raise an error:
+
+    open("missing")
+      # raises
+"""
+
+
+def test_what_stands_below_a_signature_describes_it() -> None:
+    sections = read_document("a.txt", MANUAL.encode()).sections
+    assert [(section.level, section.heading, section.text.split("\n")[0]) for section in sections] == [
+        (1, "Files", "These functions open files."),
+        (2, 'open(name), File(name, *, mode="r")', "Called for every file."),
+        (3, "File.close()", "Closes it."),
+        (2, "file.mode", "How it was opened."),
+        (1, "Files", "All of them may raise an error:"),
+    ]
+    assert "# raises" in sections[-1].text
+
+
+@given(st.lists(st.sampled_from(["f(x)", "a.b", "  g()", "   word", "      deeper", "", "Title", "=====", "text."])))
+def test_no_line_of_a_plain_text_is_lost(lines: list[str]) -> None:
+    sections = underlined_sections("\n".join(lines))
+    said = " ".join(f"{section.heading} {section.text}" for section in sections)
+    kept = {line.strip() for line in lines if line.strip() and not line.startswith("=")}
+    assert {line for line in kept if line not in said} == set()
 
 
 PAGE = """<!doctype html><html><head><title>Status codes | Site</title>

@@ -144,7 +144,9 @@ async def test_files_that_were_not_read_are_in_the_report_and_in_its_replay(
     report = Report.model_validate_json((folder / "report.json").read_bytes())
     assert len(report.unread) == 25
     assert report.unread[-1] == UnreadFile(path="docs:notes/long.txt", reason="only the first 20 of 21 MB were read")
-    assert "25 files of yours were not read, or only in part: docs:notes/broken00.pdf" in report.warnings[0]
+    [warning] = [said for said in report.warnings if said.startswith("25 files of yours were not read, or only in")]
+    assert warning.count("it is a damaged pdf") == 1, "each reason is said once"
+    assert "docs:notes/broken02.pdf, and 21 more files: it is" in warning
     markdown = (folder / "report.md").read_text()
     _, _, coverage = markdown.partition("## How this was researched")
     assert coverage.count("- docs:notes/broken") == 20

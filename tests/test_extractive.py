@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from fathom.config.groups import EXTRACTIVE, RoleModel
 from fathom.evidence.support import spaced_words
 from fathom.extractive.backend import ExtractiveBackend
+from fathom.extractive.statements import Quotations
 from fathom.llm.base import ModelCall
-from fathom.models import Document, Note, Plan, PlanStep, SourceText, StepStatus, ToolCall
+from fathom.models import Answered, Document, Note, Plan, PlanStep, SourceText, StepStatus, ToolCall
 from fathom.retrieval.excerpts import ReadText
 from fathom.roles import (
     COMPRESSOR,
@@ -43,6 +44,7 @@ from fathom.roles import (
 from fathom.text.sentences import split_sentences
 from fathom.text.terms import count_words
 from fathom.text.tokens import count_tokens
+from tests.inprocess import investigated
 
 QUERY = "How does Python look up an attribute on an instance?"
 TODAY = "2026-11-22"
@@ -396,3 +398,29 @@ def test_a_quotation_takes_along_what_limits_it() -> None:
     quoted = [text.markdown(excerpt, heading=False) for excerpt in text.excerpts]
     assert any(each.startswith("The value") and each.endswith("However, a descriptor wins.") for each in quoted)
     assert not any(each.endswith("a comes first.") for each in quoted)
+
+
+async def test_a_section_is_quoted_in_the_order_in_which_its_author_wrote_it(tmp_path: Path) -> None:
+    filler = "Its case is blue, and the feet are of rubber that somebody has cut by hand.\n\n" * 12
+    (tmp_path / "pumps.md").write_text(
+        f"# Pumps\n\n## Motor\n\n{filler}The motor of a pump has a lever, by which one starts it.\n\n{filler}"
+        f"How the motor of the pump starts is shown by a lamp.\n\n## Price\n\n{filler}A motor costs 300 euros.\n",
+        encoding="utf-8",
+    )
+    await investigated(
+        tmp_path, "How does the motor of a pump start?", docs=[str(tmp_path)], tools=["documents"], model=None
+    )
+    [report] = tmp_path.rglob("report.md")
+    answer = report.read_text(encoding="utf-8").split("## ")[1]
+    said = ["by which one starts it", "is shown by a lamp"]
+    places = [answer.index(each) for each in said if each in answer]
+    assert len(places) == 2 and places == sorted(places)
+
+
+def test_a_question_that_names_no_thing_has_no_answer() -> None:
+    text = "The difference between a pump and a fan is what each of them moves."
+    quotations = Quotations.of_texts(
+        [SourceText(source_id="S123456", title="", url="docs:a.md", kind="document", text=text)]
+    )
+    assert quotations.answer("What is the difference between a pump and a fan?") is Answered.yes
+    assert quotations.answer("What's the difference between == and is?") is Answered.no

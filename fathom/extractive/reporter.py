@@ -29,8 +29,9 @@ from fathom.extractive.statements import (
     statements_of,
 )
 from fathom.models import Answered, Note, PlanStep
+from fathom.retrieval.asked import asks_for_newest, kind_of
 from fathom.retrieval.duplicates import is_near_duplicate
-from fathom.retrieval.relevance import Found
+from fathom.retrieval.relevance import Chosen, Found
 from fathom.roles import OutlineAnswer, OutlineRequest, SectionRequest, Text
 from fathom.roles.reporter import OutlinedSection
 from fathom.text.sentences import split_sentences
@@ -159,6 +160,7 @@ MOST_QUOTED, MOST_FOR_PART = 5, 2  # quotations in the short answer, and at leas
 PART_TOKENS = 60  # at least for each part of a question that has many
 SECTION_TOKENS = 450
 LEAST_SCORE = 0.3  # of the best excerpt's; what says less stays out
+BESIDE = 0.7  # of the best excerpt's score, from which a section may be read first
 MORE = "More from the sources"
 """Heading of the section with what else bears on the only question."""
 NOT_FOUND = "Not found in the sources:"
@@ -197,12 +199,34 @@ def _answer(quotations: Quotations, query: str) -> str:
         succession = Succession(quotations, question)
         if hop and question == hop.asked:
             succession.found = list(hop.found)
-        shown += succession.shown(quotations.choose(_best(succession.found), question, room, most))
+        chosen = quotations.choose(_best(succession.found), question, room, most)
+        shown += succession.shown(chosen if _asks_value(question) else _as_read(chosen))
         shown += found.quoted if found else ()
         if len(questions) > 1 and not hop and quotations.answered_by(succession.found, question) is Answered.no:
             missing.append(question)
     absent = [f"{NOT_FOUND} {question.rstrip('?')}?" for question in missing]
     return "\n\n".join(filter(None, [*computed, _quoted(quotations, _dated(quotations, _once(shown))), *absent]))
+
+
+def _asks_value(question: str) -> bool:
+    """Whether the best quotation is to be read first: it has the number, date or name, or is the newest."""
+    kind = kind_of(question)
+    return asks_for_newest(question) or (kind is not None and kind.needed)
+
+
+def _as_read(chosen: Sequence[Chosen]) -> list[Chosen]:
+    """Return excerpts in the order in which their sources say them, below the same heading.
+
+    What says most of the question as a whole comes first: an author defines before they limit and illustrate.
+    """
+    sections: defaultdict[tuple[int, int], list[Chosen]] = defaultdict(list)
+    for each in chosen:
+        sections[each.text, each.section].append(each)
+    best = {place: max(each.score for each in own) for place, own in sections.items()}
+    least = BESIDE * max(best.values(), default=0.0)
+    worth = {place: sum(each.score for each in own) for place, own in sections.items()}
+    order = sorted(sections, key=lambda place: (best[place] < least, -worth[place]))
+    return [each for place in order for each in sorted(sections[place], key=lambda each: each.start)]
 
 
 def _dated(quotations: Quotations, shown: Iterable[Quoted]) -> Iterator[Quoted]:

@@ -195,13 +195,13 @@ class Quotations:
 
         It passes if the best one holds nearly all that is asked for and the question compares nothing, or if a
         definition is asked for and the best one opens with it. It may be the answer if it has the kind of thing that is
-        asked for. Doubtful pages answer nothing, and where nothing at all has the attribute that is asked of something,
-        nothing does.
+        asked for. Doubtful pages answer nothing, nothing answers a question that names no thing, and where nothing at
+        all has the attribute that is asked of something, nothing does.
         """
         asked = asked_by(question)
         avoided = doubtful(question, self._pages)
         trusted = [each for each in found if each.text not in avoided]
-        if not trusted or (asked.attribute and not self._evidence.has(asked.attribute, asked)):
+        if not trusted or not asked.has_topic or (asked.attribute and not self._evidence.has(asked.attribute, asked)):
             return Answered.no
         best = max((each.share for each in trusted if self._evidence.answers(each, asked)), default=0.0)
         if best >= ANSWERED:

@@ -308,19 +308,26 @@ NAMED = 3
 
 def unread_lines(files: Sequence[UnreadFile]) -> list[str]:
     """Return a line of plain text for each of the first 20 files, and one for the others."""
-    return _first(files, LISTED)
+    return _first([f"{file.path}: {file.reason}" for file in files], LISTED)
 
 
 def unread_warnings(files: Sequence[UnreadFile]) -> list[str]:
-    """Return a sentence of plain text that names the first files, or nothing if all were read."""
+    """Return a sentence of plain text that says why files were not read, or nothing if all were.
+
+    It names the first files for each of the first reasons.
+    """
     if not files:
         return []
     were = "was" if len(files) == 1 else "were"
-    return [
-        f"{counted(len(files), 'file')} of yours {were} not read, or only in part: {'; '.join(_first(files, NAMED))}."
-    ]
+    paths: dict[str, list[str]] = {}
+    for file in files:
+        paths.setdefault(file.reason, []).append(file.path)
+    named = [f"{', '.join(_first(own, NAMED))}: {reason}" for reason, own in paths.items()]
+    if left := sum(len(own) for own in [*paths.values()][NAMED:]):
+        named = [*named[:NAMED], f"and {counted(left, 'more file')} for other reasons"]
+    return [f"{counted(len(files), 'file')} of yours {were} not read, or only in part: {'; '.join(named)}."]
 
 
-def _first(files: Sequence[UnreadFile], number: int) -> list[str]:
-    more = [f"and {counted(len(files) - number, 'more file')}"] if len(files) > number else []
-    return [*(f"{file.path}: {file.reason}" for file in files[:number]), *more]
+def _first(said: Sequence[str], number: int) -> list[str]:
+    more = [f"and {counted(len(said) - number, 'more file')}"] if len(said) > number else []
+    return [*said[:number], *more]

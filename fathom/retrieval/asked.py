@@ -87,6 +87,7 @@ class QuestionTerms(NamedTuple):
     attribute: str = ""  # term of what is asked of something: the colour of "What colour is the lamp?"
     names: Sequence[frozenset[str]] = ()  # of things that an answer is about, each as its terms
     quantities: frozenset[str] = frozenset()  # of which an answer states one, where it is asked "how heavy"
+    has_topic: bool = True  # false where no word names a thing, as in "What is the difference between == and is?"
 
 
 def asks_for_steps(question: str) -> bool:
@@ -113,8 +114,8 @@ def read_asked(
         *terms(" ".join(_ASKING.findall(question))),
         *terms(setting[setting.lastindex or 0] if setting else ""),
     }
-    lesser = lesser if lesser.issuperset(asked) is False else set()
-    weights = {**(beside or {}), **{term: LESSER if term in lesser else 1.0 for term in asked}}
+    has_topic = not lesser.issuperset(asked)
+    weights = {**(beside or {}), **{term: LESSER if has_topic and term in lesser else 1.0 for term in asked}}
     measured = bool(_ASKS_QUANTITY.search(question)) or not _ASKS.search(question)
     wanted = {term: _instead(term, measured) for term in weights}
     pairs = frozenset(pair for pair in pairwise(terms(question)) if wanted.keys() >= set(pair))
@@ -124,7 +125,7 @@ def read_asked(
     attribute = "" if kind else _attribute(question, wanted)
     quantities = {found for term in terms(" ".join(_ASKING.findall(question))) for found in quantities_of(term)}
     return QuestionTerms(
-        question, weights, wanted, pairs, kind, defined, attribute, _names(question), frozenset(quantities)
+        question, weights, wanted, pairs, kind, defined, attribute, _names(question), frozenset(quantities), has_topic
     )
 
 
@@ -234,6 +235,11 @@ _REASON = (
 )
 _CODE = r"```|`[^`\n]+`|^\s*(?:\$|>>>)\s|(?<!\w)--?\w[\w-]+|\b\w+(?:_\w+)+\b|\w\(\)"
 
+_MECHANISM = (
+    r"(?i)\b(?:first|then|next|finally|followed by|(?:start|begin|continu|end)\w* (?:with|from|at|in|through|by)|"
+    r"in (?:this|the following) order|each time|for each|by \w+ing|unless|until|otherwise|if|when(?:ever)?)\b"
+)
+
 _COMMAND = r"```|^\s*(?:\$|>>>)\s|`[^`\s]+ [^`\n]+`|(?<!\w)--?[a-z][\w-]+"
 
 
@@ -278,6 +284,7 @@ _KINDS = [
             _PLACE,
             False,
         ),
+        (r"\bhow (?:does|do|did|is|are|was|were) (?!i\b|you\b|we\b|one\b|people\b)", _MECHANISM, False),
         (r"\bwhy\b|\bwhat (?:is|was|were|are) the (?:reason|cause)|\bwhat causes?d?\b", _REASON, False),
         (
             r"^(?:(?:in|of|for|by|to|on|at|from|with) )?which\b|^what (?:is|was) the (?:\w+ )?(?:name|title)\b",

@@ -64,6 +64,9 @@ class Chosen(NamedTuple):
     kind: Kind
     markdown: str
     share: float
+    score: float = 0.0
+    section: int = 0  # number of the sentence that is the heading above it
+    start: int = 0  # number of its first sentence
 
 
 class ExcerptPlace(NamedTuple):
@@ -205,7 +208,13 @@ class RankedExcerpts:
             room += refund - cost
             if room < LEAST_ROOM:
                 break
-        return [Chosen(each.text, each.excerpt.kind, markdown, each.share) for each, markdown, _ in chosen]
+        return [self._chosen(each, markdown) for each, markdown, _ in chosen]
+
+    def _chosen(self, found: Found, markdown: str) -> Chosen:
+        excerpt, start = found.excerpt, found.excerpt.own.start
+        headed = self._read[found.text].text.units[excerpt.units.start].kind == "heading"
+        section = start if headed else excerpt.headings[-1] if excerpt.headings else 0
+        return Chosen(found.text, excerpt.kind, markdown, found.share, found.score, section, start)
 
     def _around(self, longer: Found, inside: Found, least: float) -> bool:
         """Whether an excerpt may take the place of one in it: nearly as good, and below a heading only if it adds."""

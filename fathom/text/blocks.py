@@ -137,9 +137,10 @@ _UNDERLINE = re.compile(r"([=\-~^*#\"+'`.])\1{2,}\Z")
 _SENTENCE_END = re.compile(r"[.!?。！？…][\"'”’»)\]]*(?:\s*\[\w+\])*\Z")
 _OPEN_END = re.compile(r"(?:[,;:(\[/–—-]|\b(?:and|or|the|a|an|of|in|to|for|with|by|und|oder|der|die|das|von|mit))\Z")
 _SENTENCE = re.compile(r"[^\W\d_]{3}[.!?:;](?:\s|\Z)|[。！？]")
-_SIGNATURE = re.compile(
-    r"(?:(?:async|class|def|exception|classmethod|staticmethod|property)\s+)*[\w.]+\(.*\)(?:\s*(?:->|→).*)?\Z"
-)
+_DECLARED = r"(?:(?:async|class|def|exception|classmethod|staticmethod|property)\s+)*"
+_CALLED = r"[\w.]+\(.*\)(?:\s*(?:->|→).*)?"
+_SIGNATURE = re.compile(rf"{_DECLARED}{_CALLED}\Z")
+_OBJECT = re.compile(rf"{_DECLARED}({_CALLED}|[A-Za-z_]\w*(?:\.\w+)+)\Z")
 _CODE = re.compile(
     r">>>|\.\.\.\s|\$\s|@\w|#!|//|/\*|<\?|</?\w+[^>]*>\Z|.*::=|[|&]\s"
     r"|(?:def|class|for|while|if|elif|with|try|except|finally|else|async|lambda)\b.*:\Z"
@@ -153,6 +154,12 @@ _CODE = re.compile(
 def is_signature(text: str) -> bool:
     """Whether a text is one line that only names a function or class and its parameters."""
     return "\n" not in text and bool(_SIGNATURE.match(text[:300]))
+
+
+def object_in(line: str) -> str:
+    """Return the function, class or attribute that is all a line names, as above its description; else nothing."""
+    found = _OBJECT.match(line.strip()[:300])
+    return found[1] if found else ""
 
 
 def open_fence(fence: str, line: str, above: str = "") -> str:

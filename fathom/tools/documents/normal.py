@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from textwrap import dedent
 from typing import NamedTuple
 
-from fathom.text.blocks import open_fence
-from fathom.text.plain import clean_line, clean_text
+from fathom.text.blocks import object_in, open_fence
+from fathom.text.plain import clean_line, clean_text, shortened
 
 MAX_HEADING_CHARS = 160
 _ATX = re.compile(r" {0,3}(#{1,6})[ \t]+(\S.*?)[ \t#]*\Z")
@@ -48,11 +49,53 @@ def markdown_sections(text: str) -> list[DocumentSection]:
 
 
 def underlined_sections(text: str) -> list[DocumentSection]:
-    """Split reST and plain text at lines that are fully underlined, with or without a line above.
+    """Split reST and plain text at lines that are fully underlined, with or without a line above, and at signatures.
 
-    As in reST, each kind of line is a level; levels are numbered in the order in which they first appear.
+    As in reST, each kind of line is a level; levels are numbered in the order in which they first appear. What is
+    indented below the signature of a function or the dotted name of an attribute describes that: it is a section of
+    its own, as an object of reST is.
     """
-    return _split(text, _underlined_headings)
+    return [part for section in _split(text, _underlined_headings) for part in _with_objects(section)]
+
+
+def _with_objects(section: DocumentSection) -> Iterator[DocumentSection]:
+    lines, start = section.text.split("\n"), 0
+    for first, below, end in _described(lines):
+        before = _joined(lines[start:first])
+        if before or (not start and section.heading):
+            yield replace(section, text=before)
+        name = ", ".join(map(object_in, lines[first:below]))
+        text = _joined(dedent("\n".join(lines[below:end])).split("\n"))
+        yield from _with_objects(DocumentSection(text, shortened(name, MAX_HEADING_CHARS), section.level + 1))
+        start = end
+    if (rest := _joined(lines[start:])) or not start:
+        yield replace(section, text=rest)
+
+
+def _described(lines: list[str]) -> Iterator[tuple[int, int, int]]:
+    """Yield the first line of each run of signatures with a description, of the description, and the line after it."""
+    at = 0
+    while at < len(lines):
+        below = first = at
+        while below < len(lines) and object_in(lines[below]) and _indent(lines[below]) == _indent(lines[at]):
+            below += 1
+        begins = below > first and (not first or not lines[first - 1].strip())
+        filled = next((n for n in range(below, len(lines)) if lines[n].strip()), len(lines)) if begins else len(lines)
+        if filled < len(lines) and not _READS.match(lines[filled]):
+            filled = len(lines)
+        end = filled
+        while end < len(lines) and (not lines[end].strip() or _indent(lines[end]) > _indent(lines[at])):
+            end += 1
+        if end > filled:
+            yield first, below, end
+        at = max(end if end > filled else below, at + 1)
+
+
+_READS = re.compile(r"\s*[\w\"“‘'*`(\[]")  # not the next call of a chain, nor a comment
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
 
 
 def _split(text: str, find_headings: Callable[[list[str]], Iterator[_Heading]]) -> list[DocumentSection]:
