@@ -424,3 +424,12 @@ def test_a_question_that_names_no_thing_has_no_answer() -> None:
     )
     assert quotations.answer("What is the difference between a pump and a fan?") is Answered.yes
     assert quotations.answer("What's the difference between == and is?") is Answered.no
+
+
+@pytest.mark.parametrize("words", range(60, 100, 3))  # a section is cut somewhere
+def test_no_quotation_ends_with_what_only_stands_above_something(words: int) -> None:
+    rows = "\n".join(f"| cap {number} | {number} dollars |" for number in range(30))
+    text = ReadText(f"# Caps\n\nCaps are{' kept' * words}.\n\n| cap | default |\n|---|---|\n{rows}\n")
+    quoted = [text.markdown(excerpt, heading=False) for excerpt in text.excerpts]
+    assert any("Caps are" in each for each in quoted)
+    assert [each for each in quoted if each.rstrip().endswith((":", "|---|---|"))] == []

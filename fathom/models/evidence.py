@@ -348,6 +348,19 @@ class Corroboration(StrEnum):
     contradicted = "contradicted"
     unverified = "unverified"  # by no source
 
+    @property
+    def words(self) -> str:
+        """What a reader is told. A claim may be supported by several passages together and by none alone."""
+        return _CORROBORATIONS[self]
+
+
+_CORROBORATIONS = {
+    Corroboration.verified: "supported by two independent sources",
+    Corroboration.single_source: "supported by a single source",
+    Corroboration.contradicted: "contradicted by another source",
+    Corroboration.unverified: "no passage alone supports it",
+}
+
 
 class Quote(Model):
     """Bytes of a stored tool output that support a claim.

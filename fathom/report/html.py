@@ -47,12 +47,6 @@ from fathom.text.urls import at_text, web_address
 
 _FOLDER = Path(__file__).parent / "templates"
 _WRAP = re.compile(r"(?<!\n)[ \t]*\n(?![\n|*#>+-]|[ \t]|\d{1,3}[.)]|```)")
-_CORROBORATIONS = {
-    "verified": "supported by two independent sources",
-    "single_source": "supported by a single source",
-    "contradicted": "contradicted by another source",
-    "unverified": "supported by no source",
-}
 
 
 def render_html(report: Report, phases: Sequence[Phase] = ()) -> str:
@@ -95,7 +89,6 @@ def render_html(report: Report, phases: Sequence[Phase] = ()) -> str:
         verdicts=Counter(claim.verdict for claim in report.claims),
         judge=next((claim.judgement.model for claim in report.claims if claim.judgement), ""),
         doubts=Counter(filter(None, map(doubt, report.claims))),
-        corroborations=_CORROBORATIONS,
         evidence=evidence_of(report, numbers),
         facts=list(_facts(report, len(cited))),
         method=list(_method(report, phases)),

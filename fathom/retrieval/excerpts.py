@@ -130,13 +130,23 @@ class ReadText:
         return stop
 
     def _fitting(self, first: int, stop: int, most: int) -> int:
-        """Return `stop`, or where the units from `first` on have no more than `most` tokens."""
+        """Return `stop`, or where the units from `first` on have no more than `most` tokens and announce nothing more."""
         tokens = 0
         for number in range(first, stop):
             own = self.units[number].own
             tokens += count_tokens(self.text[self._sentence(own[0]).start : self._sentence(own[-1]).end])
             if tokens > most:
-                return number
+                return self._before_announcing(first, number)
+        return stop
+
+    def _before_announcing(self, first: int, stop: int) -> int:
+        """Return where the headings, headers and lead-ins before `stop` begin: what they stand above was left out."""
+        while stop > first and (
+            self.units[stop - 1].kind == "heading"
+            or self._is_header(stop - 1)
+            or self._only_announces(self.units[stop - 1])
+        ):
+            stop -= 1
         return stop
 
     def _sentence(self, number: int) -> Sentence:

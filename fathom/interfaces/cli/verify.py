@@ -95,10 +95,10 @@ def _show_verification(found: Verification) -> None:
 
 
 def _verdict(claim: Claim) -> Iterator[tuple[str, str]]:
-    verdict, corroboration = claim.verdict, claim.corroboration.value
+    verdict, corroboration = claim.verdict, claim.corroboration
     yield f"{verdict.words:<12}", _STYLES[verdict.value]
     yield f"  score {claim.score:.2f}  ", "dim"
-    yield corroboration.replace("_", " "), _STYLES.get(corroboration, "dim")
+    yield corroboration.words, _STYLES.get(corroboration.value, "dim")
 
 
 def trace(
