@@ -130,7 +130,7 @@ class ReadText:
         return stop
 
     def _fitting(self, first: int, stop: int, most: int) -> int:
-        """Return `stop`, or where the units from `first` on have no more than `most` tokens and announce nothing more."""
+        """Return `stop`, or where units from `first` on have no more than `most` tokens and announce nothing more."""
         tokens = 0
         for number in range(first, stop):
             own = self.units[number].own
