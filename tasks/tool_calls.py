@@ -15,7 +15,7 @@ from fathom.errors import AnswerInvalid, BudgetExceeded, ToolError
 from fathom.evidence.grounding import Grounded, ground
 from fathom.llm.base import Failure
 from fathom.llm.windows import spare_tokens
-from fathom.models import Note, PlanStep, SourceText, ToolCall, ToolFailure, ToolResult, Usage
+from fathom.models import Note, PlanStep, SourceText, ToolCall, ToolFailure, ToolOutput, ToolResult, Usage
 from fathom.retrieval.narrowing import message_tokens
 from fathom.retrieval.portions import MOST_REQUESTS, Shown, shown
 from fathom.retrieval.ranking import titled
@@ -23,7 +23,7 @@ from fathom.roles import COMPRESSOR, CompressAnswer, CompressRequest
 from fathom.roles.compressor import merged
 from fathom.run.engine import Engine
 from fathom.run.reading import NotedBefore, Useless, about, bearing, worth_reading
-from fathom.storage.names import artifact_name
+from fathom.storage.names import RESPONSES, artifact_name
 from fathom.tasks.durable import computed_task, recorded_task, run_logger
 from fathom.tasks.model_calls import answer_without_model, ask, find_window
 from fathom.tasks.results import Compressed
@@ -47,8 +47,9 @@ async def call_tool(
 ) -> ToolResult:
     """Make one tool call, the step's `number`-th of its tool, and store its whole raw output before anything reads it.
 
-    `settings` holds the settings that tools read. A call that fails for good is a result without sources: the coverage
-    table shows why, and nothing is stored.
+    `settings` holds the settings that tools read. The responses that it received are stored beside the output. A call
+    that fails for good is a result without sources: why it failed is stored under the same name, and the coverage table
+    shows it.
     """
     began = time.monotonic()
     with tool_span(call.tool) as span:
@@ -59,29 +60,28 @@ async def call_tool(
 
 
 async def _called(plan_title: str, step: PlanStep, call: ToolCall, number: int, engine: Engine) -> ToolResult:
-    try:
-        with doing(f"{call.tool}: {call.input}"):
-            output = await engine.tools.run(call)
-    except (ToolError, BudgetExceeded) as error:
-        engine.ledger.exhausted |= isinstance(error, BudgetExceeded)
-        run_logger().warning("%s failed: %s", call.tool, error)
-        message = f"{error.message} ({error.next_step})" if error.next_step else error.message
-        publish(Event("warning", f"{call.tool} failed: {message}"))
-        source = error.source if isinstance(error, ToolError) else ""
-        failure = ToolFailure(code=error.code, message=message, source=source)
-        return ToolResult(call=call, failures=[failure], retrieved=_now())
+    def name(extension: Literal["json", "txt", "warc.gz"]) -> str:
+        return artifact_name(plan_title, step.step_id, step.title, call.tool, number, extension)
+
+    with engine.tools.recording() as responses:
+        output, failed = await _output(call, engine)
+    arrived = {name(RESPONSES): await engine.run_folder.save(name(RESPONSES), b"".join(responses))} if responses else {}
+    if failed:
+        sha256, _ = await engine.run_folder.save_raw(name("json"), output)
+        files = {**arrived, name("json"): sha256}
+        return ToolResult(call=call, files=files, failures=output.failures, retrieved=_now())
     if output.charges:
         priced = all(charge.usd is not None for charge in output.charges)
         publish(Event("spent", spent=engine.ledger.account, caps=engine.ledger.budget, priced=priced))
-    extension: Literal["json", "txt"] = "json" if output.structured else "txt"
-    name = artifact_name(plan_title, step.step_id, step.title, call.tool, number, extension)
-    sha256, size = await engine.run_folder.save_raw(name, output)
+    file = name("json" if output.structured else "txt")
+    sha256, size = await engine.run_folder.save_raw(file, output)
     found = tuple(dict.fromkeys(text.source_id for text in output.results))
     publish(Event("tool", f"{call.tool}: {call.input} ({counted(len(found), 'source')} found)", sources=found))
     return ToolResult(
         call=call,
-        artifact_file=name,
+        artifact_file=file,
         sha256=sha256,
+        files=arrived,
         raw_bytes=size,
         raw_tokens=await asyncio.to_thread(lambda: sum(count_tokens(text.text) for text in output.results)),
         sources=[text.source() for text in output.results],
@@ -91,6 +91,20 @@ async def _called(plan_title: str, step: PlanStep, call: ToolCall, number: int, 
         found_by=output.found_by,
         charges=output.charges,
     )
+
+
+async def _output(call: ToolCall, engine: Engine) -> tuple[ToolOutput, bool]:
+    """Return a tool's output, and whether the call failed: then the output holds the reason and nothing else."""
+    try:
+        with doing(f"{call.tool}: {call.input}"):
+            return await engine.tools.run(call), False
+    except (ToolError, BudgetExceeded) as error:
+        engine.ledger.exhausted |= isinstance(error, BudgetExceeded)
+        run_logger().warning("%s failed: %s", call.tool, error)
+        message = f"{error.message} ({error.next_step})" if error.next_step else error.message
+        publish(Event("warning", f"{call.tool} failed: {message}"))
+        source = error.source if isinstance(error, ToolError) else ""
+        return ToolOutput(results=[], failures=[ToolFailure(code=error.code, message=message, source=source)]), True
 
 
 def _now() -> str:

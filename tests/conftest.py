@@ -43,8 +43,13 @@ if TYPE_CHECKING:
     from tests.server import Served
 
 ROOT = Path(__file__).parent.parent
-OWN_FILES = ("run.json", "result.json", "audit.jsonl", "report.json", "report.html", "provenance.json")
-"""Files of a run that name it or hold its times; the others are the same for the same research."""
+_OWN = ("run.json", "result.json", "audit.jsonl", "report.json", "report.html", "provenance.json")
+
+
+def is_own(name: str) -> bool:
+    """Whether a file of a run names it or holds its times; the others are the same for the same research."""
+    return name in _OWN or name.endswith(".warc.gz")
+
 
 _FOREIGN = re.compile(
     r"(FATHOM|PREFECT|AWS|OPENAI|ANTHROPIC|AZURE|GEMINI|GOOGLE|LITELLM|TAVILY|SEARXNG|OLLAMA)_.*|.*_API_(KEY|BASE)|.*_BASE_URL|.*_PROXY",

@@ -15,7 +15,7 @@ from typing import Any
 
 import httpx
 
-from tests.conftest import OWN_FILES, ROOT, base_env
+from tests.conftest import ROOT, base_env, is_own
 from tests.forking import Fork
 from tests.stubs import Record, Stubs
 
@@ -85,7 +85,7 @@ def flow_runs(api_url: str) -> list[dict[str, Any]]:
 def left_behind(result: Mapping[str, Any]) -> dict[str, bytes]:
     """Return what a run stored, without the files that name the run and without half-written, hidden ones."""
     folder = Path(result["artifacts"])
-    return {p.name: p.read_bytes() for p in folder.iterdir() if p.name not in OWN_FILES and p.name[0] != "."}
+    return {p.name: p.read_bytes() for p in folder.iterdir() if not is_own(p.name) and p.name[0] != "."}
 
 
 class Kills:

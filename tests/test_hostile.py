@@ -127,7 +127,7 @@ async def test_orders_on_pages_change_nothing(
     assert host not in reader_files(result)
     assert "Sffffff" not in reader_files(result)
     files = [path.name for path in Path(result.artifacts).glob("*__step*")]
-    assert {re.sub(r".*?__step.*?__([a-z_]+?)(__\d+)?\.\w+", r"\1", name) for name in files} <= TOOLS
+    assert {re.sub(r".*?__step.*?__([a-z_]+?)(__\d+)?\.[\w.]+", r"\1", name) for name in files} <= TOOLS
 
     (planner,) = providers.calls("planner")
     assert not MARK.search(str(planner.body))

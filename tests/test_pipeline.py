@@ -14,7 +14,7 @@ from fathom.evidence.support import spaced_words
 from fathom.flows.deep_research import deep_research
 from fathom.flows.runs.endings import result_in
 from fathom.models import Ending, RunResult
-from tests.conftest import OWN_FILES, Bucket
+from tests.conftest import Bucket, is_own
 from tests.inprocess import investigated
 from tests.stubs import Record, Stubs
 
@@ -127,10 +127,7 @@ async def test_s3_and_local_disk_hold_the_same_names_and_bytes(
     objects = {Path(name).name: s3.cat_file(name) for name in s3.ls(remote.artifacts, detail=False)}
     files = {path.name: path.read_bytes() for path in Path(local.artifacts).iterdir()}
     assert set(objects) == set(files)
-    changing = set(OWN_FILES)
-    assert {n: b for n, b in objects.items() if n not in changing} == {
-        n: b for n, b in files.items() if n not in changing
-    }
+    assert {n: b for n, b in objects.items() if not is_own(n)} == {n: b for n, b in files.items() if not is_own(n)}
     assert s3.ls(f"{moto_s3.url}/nested/root/.results", detail=False)
 
 

@@ -33,7 +33,7 @@ from fathom.llm import prompts
 from fathom.storage.lease import LEASE_SECONDS, LeaseFile, LeaseKeeper, read_lease, result_key
 from fathom.storage.store import ArtifactStore
 from fathom.tasks.supervision import MANY, Supervision, watched
-from tests.conftest import OWN_FILES, Bucket, FathomCLI, Forked, PrefectServer, base_env, quiet_port
+from tests.conftest import Bucket, FathomCLI, Forked, PrefectServer, base_env, is_own, quiet_port
 from tests.inprocess import investigated
 from tests.processes import AT_ONCE, Kills, OwnServer, asking, end_all, fathom, finish, flow_runs, left_behind
 from tests.stubs import Stubs, serving
@@ -436,7 +436,7 @@ def objects(folder: str) -> dict[str, bytes]:
 
     s3 = fsspec.filesystem("s3", use_listings_cache=False, skip_instance_cache=True)
     names = {name.rpartition("/")[2]: name for name in s3.ls(folder, detail=False)}
-    return {name: s3.cat_file(path) for name, path in names.items() if name not in OWN_FILES}
+    return {name: s3.cat_file(path) for name, path in names.items() if not is_own(name)}
 
 
 # -- what is not taken up ---------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import gzip
 import json
 import logging
 import os
@@ -43,10 +44,17 @@ TRACES = [b"Planted7", *(BASIC[n][4:18].encode() for n in range(len(BASIC)))]
 PATIENCE = ModelCallSettings(seconds=20, backoff_seconds=0.01)
 
 
+def unpacked(data: bytes) -> bytes:
+    """Return what a file says: also the responses that a run or a cache has stored."""
+    if data.startswith(b'{"records":'):
+        data = b"".join(base64.urlsafe_b64decode(record) for record in json.loads(data)["records"])
+    return gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data
+
+
 def traces_in(folder: Path) -> Iterator[str]:
     """Yield the files that hold a trace of a secret, by name or content."""
     for path in (path for path in folder.rglob("*") if path.is_file()):
-        data = path.read_bytes()
+        data = unpacked(path.read_bytes())
         if found := [trace for trace in TRACES if trace in data or trace in str(path).encode()]:
             at = data.find(found[0])
             yield f"{path}: {data[max(0, at - 100) : at + 100]!r}"

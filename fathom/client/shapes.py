@@ -24,7 +24,7 @@ from fathom.models import (
 )
 from fathom.models.evidence import Problem as Fault
 from fathom.models.evidence import Referenced, SourceKind
-from fathom.storage.names import slug
+from fathom.storage.names import RESPONSES, slug
 from fathom.telemetry.audit_events import Break, ChainedEvent
 
 Text = Annotated[str, Field(min_length=1, max_length=10_000)]
@@ -373,4 +373,6 @@ def what_is(name: str) -> str:
     """Return a description of the contents of a run's file."""
     if name in _KINDS:
         return _KINDS[name]
-    return "what a tool returned, whole" if "__step" in name else slug(name).replace("_", " ")
+    if name.endswith(RESPONSES):
+        return "the responses that a tool received, as they arrived"
+    return "what a tool returned, whole, or why it failed" if "__step" in name else slug(name).replace("_", " ")

@@ -293,7 +293,8 @@ class ResearchSettings(TemplatedSettings):
         False,
         title="Advanced: redaction",
         description="Remove e-mail addresses, phone numbers, card numbers and IBANs from what tools read, before it is "
-        "stored. The index of your own documents under FATHOM_CACHE keeps them.",
+        "stored; what arrived over the network is then not stored as it came. The index of your own documents under "
+        "FATHOM_CACHE keeps them.",
     )
     embed_model: Annotated[str | None, Setting(page="documents", set_by=SetBy.admins, tools=ReadByTools.always)] = (
         Field(

@@ -37,7 +37,7 @@ RULES = 4
 get other claims or verdicts."""
 _OWN_DIGEST = b'"sha256": "%s"'
 _KEPT = {"source_id", "url", "title", "kind", "published"}
-_SHARED = {"artifact_file", "sha256", "retrieved"}  # fields that a tool result and its record share
+_SHARED = {"artifact_file", "sha256", "files", "retrieved"}  # fields that a tool result and its record share
 
 
 class RoundRecord(Model):
@@ -49,7 +49,7 @@ class RoundRecord(Model):
 
 
 class CallRecord(Model):
-    """One tool call, and the artifact with its whole output; empty if the call failed."""
+    """One tool call, and the artifact with its whole output, empty if the call failed; `files` as in `ToolResult`."""
 
     number: int  # in the run, from 1
     step_id: str
@@ -57,6 +57,7 @@ class CallRecord(Model):
     input: str
     artifact_file: str
     sha256: str
+    files: dict[str, str] = Field({}, exclude_if=not_)
     bytes: int
     retrieved: str  # ISO 8601, UTC
     useful: bool  # a note was made of it

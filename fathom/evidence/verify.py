@@ -159,8 +159,10 @@ def _files(record: Provenance, files: Mapping[str, bytes]) -> Iterator[Problem]:
         if _RAW in name and name not in record.files:
             yield Problem(file=name, message="no recorded call made this file")
     for call in record.calls:
-        if call.artifact_file and record.files.get(call.artifact_file) != call.sha256:
-            yield Problem(file=call.artifact_file, message=f"call {call.number} returned something else")
+        text = {call.artifact_file: call.sha256} if call.artifact_file else {}
+        for name, digest in {**text, **call.files}.items():
+            if record.files.get(name) != digest:
+                yield Problem(file=name, message=f"call {call.number} returned something else")
 
 
 def misquotations(claim: Claim, files: Mapping[str, bytes]) -> Iterator[Problem]:

@@ -57,6 +57,7 @@ class Source(Referenced):
     full: bool = True  # False: only an excerpt was read so far
     digest: str = ""  # first digits of the SHA-256 of its text
     fields: dict[str, str] = Field({}, exclude_if=not_)  # fields of its header, in order: Status, Author
+    file_sha256: str = Field("", exclude_if=not_)  # of the user's file, which is not copied
 
     @property
     def key(self) -> str:
@@ -148,11 +149,15 @@ class ToolOutput(Model):
 
 
 class ToolResult(Model):
-    """A finished tool call: the request, the file of the raw output, and the sources in it."""
+    """A finished tool call: the request, the file of the raw output, and the sources in it.
+
+    `files` are stored besides, by name with their SHA-256: the responses as they arrived, and why a failed call failed.
+    """
 
     call: ToolCall
     artifact_file: str = ""
     sha256: str = ""
+    files: dict[str, str] = Field({}, exclude_if=not_)
     raw_bytes: int = 0
     raw_tokens: int = 0
     sources: list[Source] = []

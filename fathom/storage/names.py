@@ -18,6 +18,10 @@ STEP_ID_BYTES = 16
 STEP_TITLE_BYTES = 60
 TOOL_BYTES = 32
 
+RESPONSES: Literal["warc.gz"] = (
+    "warc.gz"  # extension of the file with the responses that a call received, a web archive
+)
+
 _APOSTROPHES = str.maketrans("", "", "'’`")
 
 
@@ -47,9 +51,9 @@ def folder_names(plan_title: str, run_id: str) -> list[str]:
 
 
 def artifact_name(  # noqa: PLR0917 - in the order in which they appear in the name
-    plan_title: str, step_id: str | int, step_title: str, tool_name: str, n: int, ext: Literal["json", "txt"]
+    plan_title: str, step_id: str | int, step_title: str, tool_name: str, n: int, ext: Literal["json", "txt", "warc.gz"]
 ) -> str:
-    """Return the file name of a raw tool output, `{plan_title}__step{step_id}_{step_title}__{tool_name}.{ext}`.
+    """Return the name of a file of a tool call, `{plan_title}__step{step_id}_{step_title}__{tool_name}.{ext}`.
 
     `n` counts the calls of the tool in the step, from 1; from 2 on the name ends in `__{n}`.
     """

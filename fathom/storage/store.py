@@ -249,8 +249,12 @@ class RunFolder:
         data = "\n\n".join(result.text for result in output.results).encode()
         if output.structured:
             data = json_bytes({"results": output.results, "failures": output.failures}, indent=1)
+        return await self.save(name, data), len(data)
+
+    async def save(self, name: str, data: bytes) -> str:
+        """Store a file, and return its SHA-256."""
         await self.store.write(self._path(name), data)
-        return hashlib.sha256(data).hexdigest(), len(data)
+        return hashlib.sha256(data).hexdigest()
 
     async def read(self, name: str, sources: Sequence[Source] = ()) -> ToolOutput:
         """Return a stored tool output; a text file names no sources, and without any counts as the source itself.
@@ -329,7 +333,7 @@ class RunFolder:
             ) from error
 
     async def list(self) -> list[str]:
-        """Return the sorted file names of the run's raw tool outputs."""
+        """Return the sorted file names of the run's raw tool outputs and of the responses that these were read from."""
         return [name for name in await self.store.list(self.folder) if "__step" in name]
 
     async def save_text(self, name: str, text: str) -> None:

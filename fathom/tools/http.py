@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack
 
 from fathom.errors import ToolError, ToolRateLimited, ToolRejected, ToolTimeout, ToolUnavailable
 from fathom.network import ENCODINGS, BodyTooLarge, limit_body, retry_after, tls, turn, user_agent
+from fathom.tools.warc import keep
 
 if TYPE_CHECKING:
     import httpx
@@ -74,7 +75,7 @@ async def _request(
 
 
 def limited_client(**options: Any) -> httpx.AsyncClient:
-    """Return a client whose answers are limited while they arrive; it takes the options of httpx.
+    """Return a client whose answers are limited while they arrive, and kept; it takes the options of httpx.
 
     In `service_errors`, an answer of more than `MAX_BYTES`, on the wire or unpacked, is a ToolRejected.
     """
@@ -82,12 +83,17 @@ def limited_client(**options: Any) -> httpx.AsyncClient:
 
     headers = {"User-Agent": user_agent(), "Accept-Encoding": ENCODINGS}
     made = httpx.AsyncClient(verify=tls(), timeout=ATTEMPT_SECONDS, headers=headers, **options)
-    made.event_hooks["response"].insert(0, _limit)
+    made.event_hooks["response"][:0] = [_limit, _keep]
     return made
 
 
 async def _limit(response: httpx.Response) -> None:
     limit_body(response, MAX_BYTES)
+
+
+async def _keep(response: httpx.Response) -> None:
+    await response.aread()
+    keep(str(response.url), response.status_code, response.headers, response.content)
 
 
 @contextmanager

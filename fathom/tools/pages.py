@@ -16,6 +16,7 @@ from fathom.models import Bibliographic, SourceText, ToolFailure, ToolOutput
 from fathom.storage.cache import TimedCache
 from fathom.text.plain import clean_line, clean_text, clean_title
 from fathom.text.urls import canonical_url, source_ids
+from fathom.tools.warc import keep_cached, kept_with
 
 
 def _finite(score: object) -> float:
@@ -85,10 +86,12 @@ async def remembered(cache: TimedCache, key: str, ask: Callable[[], Awaitable[li
     """Return the pages cached under a key, else request and cache them; an empty answer is not cached."""
     if kept := cache.load(key, _Kept):
         since = cache.since(key)
+        keep_cached(cache, key)
         return [page.model_copy(update={"kept_since": since}) for page in kept.pages]
-    pages = await ask()
-    if pages:
-        cache.put(key, _Kept(pages=pages).model_dump_json())
+    with kept_with(cache, key):
+        pages = await ask()
+        if pages:
+            cache.put(key, _Kept(pages=pages).model_dump_json())
     return pages
 
 

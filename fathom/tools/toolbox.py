@@ -10,7 +10,7 @@ from __future__ import annotations
 import tomllib
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
 from functools import cache
 from importlib.resources import files
 
@@ -34,6 +34,7 @@ from fathom.tools.mcp.servers import McpServers
 from fathom.tools.payment import SearchBudget, receipt
 from fathom.tools.redact import redact, redacted
 from fathom.tools.registry import REGISTRY, Registry
+from fathom.tools.warc import recording
 
 
 class Toolbox:
@@ -105,6 +106,13 @@ class Toolbox:
         """Return the searching tools to ask instead of one that failed, the best first."""
         others = {name: domains for name, domains in self._domains.items() if name not in (failed, *resting)}
         return stand_ins(self._domains.get(failed, ()), others)
+
+    def recording(self) -> AbstractContextManager[list[bytes]]:
+        """Yield the records of the responses that arrive inside the block; none if personal data must not be stored."""
+        if self._redact:
+            return nullcontext([])
+        contact = self._run.environment.contact if self._run else ""
+        return recording(Scrubber(self._scrubber.values | {contact} - {""}))  # some services take it in the address
 
     async def run(self, call: ToolCall) -> ToolOutput:
         """Serve a call.

@@ -126,13 +126,18 @@ async def list_artifacts(run: TheRun) -> ArtifactList:
     "/artifacts/{name}",
     summary="Read a file",
     response_class=Response,
-    responses={200: {"description": "The file.", "content": {"text/plain": _BYTES, "text/html": _BYTES}}},
+    responses={
+        200: {
+            "description": "The file.",
+            "content": {"text/plain": _BYTES, "text/html": _BYTES, "application/gzip": _BYTES},
+        }
+    },
 )
 async def read_artifact(
     run: TheRun,
     name: Annotated[str, Path(max_length=300, examples=["report.md"], description="One of the listed names.")],
 ) -> Response:
-    """Return a file of the run as plain text; `report.html` as a page."""
+    """Return a file of the run as plain text; `report.html` as a page, and a web archive as it is stored."""
     data = await reports.artifact(run, name)
     if name == REPORT_PAGE:
         return Response(data, media_type="text/html", headers=_guarded(data))
@@ -141,7 +146,7 @@ async def read_artifact(
         "X-Content-Type-Options": "nosniff",
         "Content-Security-Policy": _PLAIN,
     }
-    return Response(data, media_type="text/plain", headers=headers)
+    return Response(data, media_type="application/gzip" if name.endswith(".gz") else "text/plain", headers=headers)
 
 
 def _accepted(accept: str) -> Form:

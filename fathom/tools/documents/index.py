@@ -104,6 +104,7 @@ class StoredDocument(NamedTuple):
     words: int
     date: str  # date that it states: YYYY-MM-DD, YYYY-MM, or empty
     fields: dict[str, str]  # of its header
+    digest: str  # SHA-256 of its file
 
 
 class StoredFile(NamedTuple):
@@ -225,9 +226,9 @@ class Index:
 
     def document(self, number: int) -> StoredDocument:
         """Return a document."""
-        columns = "SELECT url, title, text, words, date, fields FROM documents WHERE id = ?"
-        url, title, text, words, date, fields = self._rows(columns, (number,))[0]
-        return StoredDocument(url, title, text, words, date, json.loads(fields))
+        columns = "SELECT url, title, text, words, date, fields, digest FROM documents WHERE id = ?"
+        url, title, text, words, date, fields, digest = self._rows(columns, (number,))[0]
+        return StoredDocument(url, title, text, words, date, json.loads(fields), digest)
 
     def passages(self, document: int) -> list[IndexedPassage]:
         """Return a document's passages in reading order."""

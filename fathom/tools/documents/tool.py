@@ -176,6 +176,7 @@ def _source_text(
         location=f"page {first.page}" if first.page else first.heading,
         published=document.date,
         fields=document.fields,
+        file_sha256=document.digest,
         score=round(places[0].score, 3) if places else 0.0,
         full=room is None,
         text=document.text if room is None else excerpt(document.text, passages, best, room),

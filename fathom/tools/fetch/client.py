@@ -25,6 +25,7 @@ import httpx
 from fathom.errors import ToolRejected, ToolTimeout, ToolUnavailable
 from fathom.network import ENCODINGS, BodyTooLarge, BodyUnreadable, tls, unpacked, user_agent
 from fathom.tools.fetch.allow import AllowList, check_url
+from fathom.tools.warc import keep
 
 MAX_REDIRECTS = 5
 TOTAL_SECONDS = 20.0
@@ -93,7 +94,7 @@ class Client:
     async def get(self, url: httpx.URL, *, cut_at: int | None = None) -> FetchedAnswer:
         """Request a URL that `check_url` returned, without following redirects.
 
-        With `cut_at`, only this number of bytes is read, instead of refusing a larger body.
+        With `cut_at`, only this number of bytes is read, instead of refusing a larger body; such an answer is not kept.
 
         Raises:
             ToolRejected: the body is too large.
@@ -112,6 +113,8 @@ class Client:
             ):
                 fields = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in response.headers}
                 data = b"" if 300 <= response.status < 400 else await self._body(response, fields, cut_at)
+                if cut_at is None:
+                    keep(str(url), response.status, fields, data)
                 return FetchedAnswer(url, response.status, fields, data)
         except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutException, ssl.SSLError) as error:
             raise ToolUnavailable(f"{url.host[:100]} cannot be read: {type(error).__name__}.") from error

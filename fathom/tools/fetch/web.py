@@ -42,6 +42,7 @@ from fathom.tools.fetch.politeness import Robots, Turns
 from fathom.tools.fetch.render import Renderer
 from fathom.tools.http import raise_status, retrying
 from fathom.tools.pages import WebPage, read_each
+from fathom.tools.warc import keep_cached, kept_with
 
 AT_ONCE = 4  # pages of one call; a large one takes a process and its memory
 
@@ -80,9 +81,12 @@ class WebReader:
         key = f"page {url} {self._allowed}" + " rendered" * isinstance(self._renderer, Renderer)
         page = self._cache.load(key, Page)
         since = self._cache.since(key) if page else ""
-        if not page:
-            page = await self._read(url)
-            self._cache.put(key, page.model_dump_json())
+        if page:
+            keep_cached(self._cache, key)
+        else:
+            with kept_with(self._cache, key):
+                page = await self._read(url)
+                self._cache.put(key, page.model_dump_json())
         copy = Bibliographic(full_text=page.archived, archived=page.archived_on) if page.archived else None
         return WebPage(
             url=url,

@@ -20,6 +20,7 @@ from fathom.tools.documents.configuration import read_configuration
 from fathom.tools.mcp.configuration import McpTools, read_servers, tool_name
 from fathom.tools.mcp.connection import Connection, ServerChanged
 from fathom.tools.mcp.offer import OfferedTool, OfferedTools
+from fathom.tools.warc import keep_result
 
 if TYPE_CHECKING:
     from mcp.types import CallToolResult
@@ -130,6 +131,8 @@ class McpTool(Tool):
             raise ToolRejected(f"The MCP server {self._server} is not configured.", next_step=how)
         arguments = self._offered.read(tool_input)
         result = await self._connection.call(self._offered.name, arguments)
+        answer = result.model_dump_json(by_alias=True, exclude_unset=True)
+        keep_result(f"mcp://{self._server}/{self._offered.name}", answer.encode())
         text = _text(result)
         if result.is_error:
             said = clean_line(text)[:LONGEST_ERROR] or "it does not say why"

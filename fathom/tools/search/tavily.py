@@ -18,6 +18,7 @@ from fathom.tools.http import limited_client, raise_status, retrying, service_er
 from fathom.tools.pages import Score, WebPage, is_page
 from fathom.tools.payment import SearchBudget
 from fathom.tools.search.keyed import shortened
+from fathom.tools.warc import keep_cached, kept_with
 
 if TYPE_CHECKING:
     import httpx
@@ -86,6 +87,8 @@ class Tavily(SearchVendor):
         pages = [
             page.model_copy(update={"kept_since": self._pages.since(self._page_key(url))}) for url, page in kept.items()
         ]
+        for url in kept:
+            keep_cached(self._pages, self._page_key(url))
         if not (wanted := [url for url in urls if url not in kept]):
             return pages, {}
 
@@ -94,11 +97,12 @@ class Tavily(SearchVendor):
                 return _Answer.model_validate(await client.extract(wanted, format="markdown"))
 
         price = self._search_budget.price("tavily", _CREDIT / _PAGES_A_CREDIT, search=False) or Decimal(0)
-        answer = await retrying(
-            lambda: self._search_budget.pay(
-                "read:tavily", price * len(wanted), ask, lambda answer: price * len(answer.results)
+        with kept_with(self._pages, *map(self._page_key, wanted)):
+            answer = await retrying(
+                lambda: self._search_budget.pay(
+                    "read:tavily", price * len(wanted), ask, lambda answer: price * len(answer.results)
+                )
             )
-        )
         read = {canonical_url(page.url): page for page in map(_web_page, answer.results) if is_page(page.url)}
         reasons = {
             canonical_url(page.url): clean_line(page.error or "")[:200]
