@@ -7,6 +7,7 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from fathom.llm.dialects import CONCESSIONS, OLLAMA_WINDOW, TABLE, Dialect, conc
 from fathom.llm.listening import listen
 from fathom.llm.openai_chat import OpenAIChat
 from fathom.llm.parsing import accept
-from fathom.llm.prompts import REPETITIONS, request_options
+from fathom.llm.prompts import GO_ON, REPETITIONS, request_options
 from fathom.llm.services import Pulse
 from fathom.llm.windows import LEAST_SHARE, OLLAMA_DEFAULT, Learnt, sent_tokens, shrunk
 from fathom.models import Ending, Note, PlanStep, SourceText, Usage
@@ -105,6 +106,7 @@ CASES = [
     Case("and the two above", "hosted_vllm/stub", frozenset({"max_completion_tokens"}), has=('"maxItems": 3',)),
     Case("the start of a longer prompt", "ollama_chat/stub", has=(f'"num_ctx": {OLLAMA_WINDOW}', '"maxItems": 3')),
     Case("a forced tool has a schema", "anthropic/claude-sonnet-4-5", has=('"tool_choice"',), lacks=("maxItems",)),
+    Case("combined into one", "anthropic/claude-haiku-4-5"),
     Case("the cache has what is marked", "openrouter/anthropic/claude-sonnet-4.5", lacks=("cache_control",)),  # short
     Case("only json_object", "deepseek/deepseek-chat", frozenset({"json_schema"}), lacks=("maxItems",)),
     Case("only the roles user and model", "openai/gemma-3-4b-it", frozenset({"system"})),
@@ -287,6 +289,37 @@ def test_no_concession_is_made_twice() -> None:
     assert forms == [StructuredOutput.json_object, StructuredOutput.prompt]
 
 
+# -- notes
+
+TURNS = [
+    ("anthropic/claude-sonnet-4-5", (), True),
+    ("openrouter/anthropic/claude-sonnet-4.5", ("neighbours",), True),
+    ("openai/gemma-3-4b-it", ("neighbours", "system"), True),
+    ("openai/mistral", ("neighbours",), True),  # which is learnt from the refusal
+    ("openai/stub", (), False),
+]
+
+
+@pytest.mark.parametrize(("model", "refuses", "turns"), TURNS, ids=[model for model, *_ in TURNS])
+async def test_each_useful_note_is_one_assistant_message(
+    servers: Stubs, model: str, refuses: tuple[str, ...], turns: bool
+) -> None:
+    servers.settings.refuses = set(refuses)
+    call = research_call(3, model)
+    async with backend() as models:
+        assert (await models.complete(call)).text
+    *refused, body = bodies(servers)
+    assert len(refused) == (model == "openai/mistral")
+    blocks = [(message["role"], message["content"]) for message in body["messages"]]
+    told = [(role, [text] if isinstance(text, str) else [block["text"] for block in text]) for role, text in blocks]
+    assert isinstance(call.request, ResearchRequest)
+    notes = [note.message().model_dump_json() for note in call.request.notes]
+    assert [texts for role, texts in told if role == "assistant"] == [[note] for note in notes]
+    between = [texts for role, texts in told if texts == [GO_ON]]
+    assert len(between) == (len(notes) - 1 if turns else 0)
+    assert not turns or all(one != other for (one, _), (other, _) in pairwise(told))
+
+
 # -- the provider's cache
 
 
@@ -387,8 +420,8 @@ def test_a_beginning_is_marked_from_the_length_that_its_model_keeps(model: str, 
     sent = request_options(research_call(8, model), dialect)["messages"]
     assert [n for n, message in enumerate(sent) if "cache_control" in message] == {
         None: [],
-        1_024: [0, 9],
-        4_096: [9],
+        1_024: [0, len(sent) - 2],
+        4_096: [len(sent) - 2],
     }[from_tokens]
 
 

@@ -23,6 +23,7 @@ class Dialect:
     bounds: bool = False
     """Schemas carry `maxLength` and `maxItems`. A small model that decodes under a schema repeats itself without."""
     system: bool = True  # whether there is a system role; else the first user message begins with its text
+    alternates: bool = False  # whether roles take turns: neighbours of one role would become one message
     temperature: bool = True
     penalty: bool = True  # frequency_penalty
     limit: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
@@ -104,6 +105,13 @@ TABLE = (
         providers=frozenset({"anthropic"}),
     ),
     Line(
+        {"alternates": True},
+        "https://docs.claude.com/en/api/messages: consecutive turns of one role are combined into one; "
+        "https://docs.aws.amazon.com/bedrock/latest/userguide/conversation-inference.html and "
+        "https://ai.google.dev/gemini-api/docs/text-generation: turns of user and model",
+        name=r"\b(?:claude|gemini|nova)\b",
+    ),
+    Line(
         {"marked_from": 1_024},
         "https://docs.claude.com/en/docs/build-with-claude/prompt-caching, "
         "https://docs.aws.amazon.com/bedrock/latest/userguide/prompt-caching.html, "
@@ -168,6 +176,7 @@ CONCESSIONS = (
     Concession(r"max_completion_tokens", {"limit": "max_tokens"}),
     Concession(r"max_tokens.{0,60}(?:not supported|unsupported|not permitted)", {"limit": "max_completion_tokens"}),
     Concession(r"temperature", {"temperature": False}),
+    Concession(r"roles must alternate", {"alternates": True}),
     Concession(
         r"system (?:role|message|prompt|instruction)|developer instruction|role.{0,20}system|roles must alternate",
         {"system": False},

@@ -1,9 +1,10 @@
 """Turning a request into messages for a model, from a prompt file and the schema of the answer.
 
 A prompt is `fathom/prompts/{role}.md` with Jinja2 blocks: `system`, `user`, and `after` for roles with working memory.
-Each useful note comes between `user` and `after` as one assistant message of exactly four fields; the task stands last,
-so that requests begin alike. Text that tools read is in the user message only, delimited, and cannot close its own
-delimiter. `fathom.llm.dialects` holds the differences between providers.
+Each useful note comes between `user` and `after` as one assistant message of exactly four fields; where roles take
+turns, a short message of the user stands between two. The task stands last, so that requests begin alike. Text that
+tools read is in the user message only, delimited, and cannot close its own delimiter. `fathom.llm.dialects` holds the
+differences between providers.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache
-from itertools import accumulate, groupby
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, NotRequired, TypedDict
 
@@ -31,6 +32,7 @@ FOLDER = Path(__file__).parent.parent / "prompts"
 WARMER = 0.3  # added to the temperature for each unusable answer to a call
 REPETITIONS = 2  # answers in which the model repeats itself, before the call has failed
 MARK = {"type": "ephemeral"}
+GO_ON = "Next note."
 SAME_NOTES = frozenset({"researcher", "critic", "section"})  # roles that are asked again with the notes of before
 PENALTY = 0.6  # for tokens that the answer already has, after one that was cut off
 
@@ -138,10 +140,12 @@ def request_options(call: ModelCall, dialect: Dialect, repeated: int = 0) -> dic
         prompt, options = _typed(f"{call.spec.name}_answer", schema, dialect.structured, prompt)
     if not dialect.system:
         system, user, *rest = prompt
-        prompt = _alternating([PromptMessage(role="user", content=system["content"]), user, *rest])
+        prompt = [PromptMessage(role="user", content=system["content"]), user, *rest]
     if dialect.marked_from is not None:
         beside = count_tokens(json.dumps(options.get("tools", "")))  # it comes first
         prompt = _marked(prompt, dialect.marked_from - beside, notes=call.spec.name in SAME_NOTES)
+    if dialect.alternates or not dialect.system:
+        prompt = _in_turns(prompt)
     return {"messages": prompt, **options, **_sampling(call, dialect, repeated)}
 
 
@@ -175,12 +179,21 @@ def varies(call: ModelCall, dialect: Dialect, repeated: int) -> bool:
     return _sampling(call, dialect, repeated + 1) != _sampling(call, dialect, repeated)
 
 
-def _alternating(prompt: list[PromptMessage]) -> list[PromptMessage]:
-    """Return messages whose roles take turns, as templates without a system role want it: neighbours are joined."""
-    joined: list[PromptMessage] = []
-    for role, neighbours in groupby(prompt, key=lambda message: message["role"]):
-        joined.append(PromptMessage(role=role, content="\n\n".join(message["content"] for message in neighbours)))
-    return joined
+def _in_turns(prompt: list[PromptMessage]) -> list[PromptMessage]:
+    """Return messages whose roles take turns: each note stays a message, and the user speaks between two.
+
+    Neighbours of the user are joined, except behind a mark: a cache has what stands before it.
+    """
+    turns = prompt[:1]
+    for message in prompt[1:]:
+        last = turns[-1]
+        if last["role"] == message["role"] == "user" and "cache_control" not in last:
+            turns[-1] = PromptMessage(role="user", content=f"{last['content']}\n\n{message['content']}")
+        elif last["role"] == message["role"] == "assistant":
+            turns += [PromptMessage(role="user", content=GO_ON), message]
+        else:
+            turns.append(message)
+    return turns
 
 
 def _typed(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import Any
 
 from tests.stubs.behaviours import room
@@ -152,6 +153,16 @@ def _system(body: dict[str, Any]) -> Reply | None:
     return _vllm("System role not supported") if "system" in roles else None
 
 
+def _neighbours(body: dict[str, Any]) -> Reply | None:
+    """The chat template of Mistral, in vLLM: vllm-project/vllm issue 6862."""
+    roles = [message["role"] for message in body["messages"] if message["role"] != "system"]
+    if all(one != other for one, other in pairwise(roles)):
+        return None
+    return _vllm(
+        "After the optional system message, conversation roles must alternate user/assistant/user/assistant/..."
+    )
+
+
 def _temperature(body: dict[str, Any]) -> Reply | None:
     """OpenAI's reasoning models: gabrii/Cursor-Azure-GPT-5 issue 33; OpenHands/OpenHands issue 4131."""
     if body.get("temperature") in (None, 1):
@@ -217,6 +228,7 @@ REFUSALS: dict[str, Callable[[dict[str, Any]], Reply | None]] = {
     "json_schema": _json_schema,
     "json_object": _json_object,
     "system": _system,
+    "neighbours": _neighbours,
     "temperature": _temperature,
     "max_tokens": _max_tokens,
     "max_completion_tokens": _max_completion_tokens,
