@@ -80,11 +80,16 @@ class StoredResults(WritableFileSystem):
 
     async def read_path(self, path: str) -> bytes:
         """Read a result; FileNotFoundError means that the call has not finished yet."""
-        return await self.store.read(path)
+        return await self.store.read(_place(path))
 
     async def write_path(self, path: str, content: bytes) -> None:
         """Write a result, completely or not at all."""
-        await self.store.write(path, content)
+        await self.store.write(_place(path), content)
+
+
+def _place(key: str) -> str:
+    """Return the path of a result: Prefect gives the error of a failed task a random key, which is no path."""
+    return key if "/" in key else f"{RESULTS}/{current_run_key()}/error-{key}"
 
 
 @dataclass

@@ -21,10 +21,11 @@ from typing import Any
 import pytest
 
 from fathom.errors import StoreError
-from fathom.models import SourceText, ToolOutput
+from fathom.models import Ending, SourceText, ToolOutput
 from fathom.storage.runs import runs
 from fathom.storage.store import ArtifactStore, RunFolder
 from tests.conftest import ROOT, Bucket, FathomCLI, Forked, PrefectServer, base_env
+from tests.inprocess import research
 from tests.processes import finish
 from tests.s3_proxy import Fault, Proxy, proxying
 from tests.stubs import Stubs
@@ -150,6 +151,25 @@ names = asyncio.run(store.list("run"))
 asyncio.run(check(store, names))
 print(len(names))
 """
+
+
+@pytest.mark.usefixtures("home", "prefect_server")
+async def test_the_error_of_a_failed_task_is_kept_with_the_results_of_its_run(providers: Stubs, tmp_path: Path) -> None:
+    providers.settings.steps = providers.settings.breadth = 1
+    plan = "tides_form_moons_liquid_in_numbers"
+    step = f"{plan}__step1_causes_of_tides_form_moons_liquid__web_search"
+    taken = tmp_path / "root/research_artifacts" / plan / f"{step}.json"
+    taken.mkdir(parents=True)
+    with pytest.raises(StoreError, match="cannot write"):
+        await research(tmp_path / "root", run_key="tides")
+    assert {path.name for path in (tmp_path / "root").iterdir()} == {"research_artifacts", ".results", ".runs"}
+    [error] = (tmp_path / "root/.results/tides").glob("error-*")
+    assert b"StoreError" in error.read_bytes()
+
+    taken.rmdir()  # nothing of it is in the way of another attempt
+    result = await research(tmp_path / "root", run_key="tides")
+    assert result.status is Ending.complete, result.reason
+    assert (taken.is_file(), Path(result.artifacts)) == (True, taken.parent)
 
 
 def test_writers_killed_at_random_moments_leave_whole_files(tmp_path: Path) -> None:
