@@ -104,7 +104,9 @@ that fail. `tests/test_tool_faults.py` injects each fault over HTTP.
   Retry-After is more than {longest:g} seconds, Fathom does not wait. A vendor has {seconds:g} seconds to answer. All
   requests for a page together have {page_seconds:g} seconds, so a page that hangs is not asked for again.
 - An answer of a vendor may have {vendor_mb:g} MB, on the wire and unpacked; what is larger is not read any further.
-- The message of a failure is never evidence: it appears in the coverage table, in no note, section or stored text.
+- The message of a failure is never evidence: it appears in the coverage table and in the file of the failed call, in no
+  note, section or text of a source. That file stands beside [what the service answered](pipeline.md#what-arrived).
+
 """
 
 
@@ -183,8 +185,9 @@ def errors_page() -> str:
 
 
 def faults_page() -> str:
-    """Return `docs/faults.md`."""
-    return FAULTS.format(
+    """Return `docs/faults.md`; what stands below the mark is written by hand."""
+    _, mark, by_hand = (ROOT / "docs/faults.md").read_text(encoding="utf-8").partition("<!-- by hand -->")
+    generated = FAULTS.format(
         table=table(),
         deadline=DEADLINE,
         rest=services.REST_SECONDS,
@@ -203,6 +206,7 @@ def faults_page() -> str:
         seconds=http.ATTEMPT_SECONDS,
         page_seconds=TOTAL_SECONDS,
     )
+    return generated + mark + by_hand
 
 
 def tools_page() -> str:

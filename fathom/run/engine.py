@@ -23,7 +23,6 @@ from fathom.roles.base import AnswerT, RequestT, RoleSpec
 from fathom.run.estimate import Scope, Speed
 from fathom.storage.corpora import CorpusStore
 from fathom.storage.editions import UsedCorpus
-from fathom.storage.names import RESPONSES
 from fathom.storage.steering import Steering
 from fathom.storage.store import ArtifactStore, RunFolder
 from fathom.telemetry.audit_log import AuditLog
@@ -209,7 +208,7 @@ class Engine:
 
     async def list(self) -> list[str]:
         """Return the names of the run's raw outputs, for the tools that search and read them."""
-        return [name for name in await self.run_folder.list() if not name.endswith(RESPONSES)]
+        return await self.run_folder.list()
 
     async def read(self, name: str) -> ToolOutput:
         """Return one of the run's raw outputs."""
