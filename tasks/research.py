@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 
 from fathom.budget.ledger import WARN_FROM, Allowance
-from fathom.config.groups import EXTRACTIVE
+from fathom.config.groups import EXTRACTIVE, Execution
 from fathom.extractive.researcher import decide
 from fathom.models import Brief, Call, Note, PlanStep, Priority, StepOutcome, StepStatus, ToolCall, ToolResult, Usage
 from fathom.retrieval.narrowing import Memory
@@ -126,10 +126,8 @@ class _StepResearch:
             brief = decided.brief
             if not decided.calls:
                 break
-            own = [call.result for call in self._calls]
-            results = await _run_calls(self._plan_title, step, decided.calls, own, engine, down=down)
             alone = bool(turn) or self._reads_for_nothing
-            await self._read(results, Reading([step]) if alone else reading, narrow=checked.narrow)
+            await self._call(decided.calls, Reading([step]) if alone else reading, down=down, narrow=checked.narrow)
         return StepOutcome(
             step_id=step.step_id,
             notes=self._notes,
@@ -140,6 +138,29 @@ class _StepResearch:
             cut=cut,
             stopped=stopped,
         )
+
+    async def _call(self, chosen: Sequence[ToolCall], reading: Reading, *, down: set[str], narrow: bool) -> None:
+        """Make the calls of one decision, then the calls that their results require, and compress what they return.
+
+        In sequential execution each output is compressed before the next call.
+        """
+        engine, results, unread = self._engine, list[ToolResult](), list[ToolResult]()
+        apart = engine.settings.execution is Execution.sequential
+
+        async def make(calls: Sequence[ToolCall]) -> None:
+            own = [*(call.result for call in self._calls), *unread]
+            made = await _run_calls(self._plan_title, self._step, calls, own, engine, down=down)
+            results.extend(made)
+            unread.extend(made)
+            if apart:
+                await self._read(made, Reading([self._step]), narrow=narrow)
+                unread.clear()
+
+        for calls in [[call] for call in chosen] if apart else [chosen]:
+            await make(calls)
+        await make(engine.tools.follow_ups(results))
+        if unread:
+            await self._read(unread, reading, narrow=narrow)
 
     async def _read(self, results: Sequence[ToolResult], reading: Reading, *, narrow: bool) -> None:
         """Compress results, except texts that were read before or that another step reads; take over their notes."""
@@ -252,7 +273,7 @@ async def _run_calls(
     *,
     down: set[str],
 ) -> list[ToolResult]:
-    """Make the calls of one decision together, then the calls that their results require: stand-ins and follow-ups.
+    """Make some calls together, and for each search that failed those of other tools.
 
     Calls are numbered before anything runs, so the artifacts' names do not depend on which finishes first.
     """
@@ -266,8 +287,7 @@ async def _run_calls(
         return result
 
     results = list(await asyncio.gather(*map(make, chosen)))
-    results = await _with_stand_ins(results, made, down, make, engine)
-    return [*results, *await asyncio.gather(*map(make, engine.tools.follow_ups(results)))]
+    return await _with_stand_ins(results, made, down, make, engine)
 
 
 async def _with_stand_ins(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fathom.config.groups import ReportSettings, SourceRules, Unsupported
+from fathom.config.groups import Judging, ReportSettings, SourceRules, Unsupported
 from fathom.errors import StoreError
 from fathom.evidence.claims import MARKS
 from fathom.evidence.words import CITES_NOTHING
@@ -237,7 +237,7 @@ async def test_rows_and_code_of_a_document_are_quoted_checked_and_shown(
     ]
     rows = ["| 404 | not found [ID] |", "| 405 | not found [ID] |", "| 404 | all went well [ID] |"]
     providers.settings.section = f"{TABLE}{chr(10).join(rows)}\n\n{CODE}"
-    remove = ReportSettings(unsupported=Unsupported.remove)  # a row is marked even so
+    remove = ReportSettings(unsupported=Unsupported.remove, judge=Judging.always)  # a row is marked even so
     result = await research(
         tmp_path / "store", "What is frob?", docs=[str(notes)], tools=["documents"], report=remove, profile="quick"
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +67,61 @@ async def test_raw_output_reaches_the_compressor_alone_and_pages_may_grow(provid
     assert set(small) == {"planner", "researcher", "compressor", "critic", "outline", "section"}
     for role in set(small) - {"compressor"}:
         assert sum(large[role]) <= 1.25 * sum(small[role]), f"{role}: notes of several requests are a little longer"
+
+
+@pytest.mark.parametrize("suggests", [True, False], ids=["planner's queries", "researcher's calls"])
+async def test_quick_is_the_core_specification_to_the_letter(providers: Stubs, tmp_path: Path, suggests: bool) -> None:
+    providers.settings.suggests, providers.settings.noise = suggests, "effects"  # the second step finds little
+    providers.settings.section = "Whether tides rise there is disputed by many. [ID]"  # which words alone do not settle
+    result = await investigated(tmp_path, profile="quick", fresh=True)
+    folder = Path(result.artifacts)
+    plan = json.loads((folder / "plan.json").read_text())
+    asked = providers.requests
+
+    # One after another: each call of a tool, then the compression of its output, step by step.
+    assert all(one.ended is not None and one.ended <= other.started for one, other in pairwise(asked))
+    roles = "".join({"search": "t", "extract": "t", "compressor": "c"}.get(one.role, f" {one.role} ") for one in asked)
+    deciding = "" if suggests else " researcher "
+    assert re.fullmatch(rf" planner (?:{deciding}(?:tc)+){{3}} outline (?: section )+", roles), roles
+    compressed = [said_to(one) for one in providers.calls("compressor")]
+    order = [
+        next(step["step_id"] for step in plan["steps"] if f"Step: {step['title']}\n" in said) for said in compressed
+    ]
+    assert order == sorted(order) and set(order) == {1, 2, 3}
+
+    # The planner sees the question, the date and the tools; the compressor what guides it, and the raw output.
+    [planner] = providers.calls("planner")
+    [_, (role, told)] = [(message["role"], message["content"]) for message in planner.body["messages"]]
+    assert (role, told.partition("\n\nTools the team can use:\n")[0]) == ("user", f"Question:\n{QUERY}")
+    for said, number in zip(compressed, order, strict=True):
+        step = plan["steps"][number - 1]
+        assert f"Plan: {plan['plan_title']}\nStep: {step['title']}\n{step['description']}" in said
+        assert re.search(r"^Output of the tool web_(search|extract):$", said, re.MULTILINE)
+        assert RAW.search(said) and QUERY not in said
+
+    # The whole output of each call is stored, useful or not, under the convention's name.
+    stored = {name for path in folder.glob("*__step*") if (name := path.name).endswith(".json")}
+    assert len(stored) == len(compressed)
+    convention = re.compile(rf"{folder.name}__step([123])_[a-z0-9_]+?__web_(search|extract)(__\d)?\.json")
+    assert {int(found[1]) for name in stored if (found := convention.fullmatch(name))} == {1, 2, 3}
+
+    # Nobody else sees any of it; useful notes are one assistant message each, useless outputs are none.
+    answers = [json.loads(one.answer["choices"][0]["message"]["content"]) for one in providers.calls("compressor")]
+    notes = [note["artifact_file"] for note in json.loads((folder / "notes.json").read_text())]
+    assert len(notes) == sum(one["is_useful"] for one in answers) > 1
+    useless = stored - set(notes)
+    assert useless and set(notes) < stored
+    told_to_writers: list[str] = []
+    for record in providers.calls("llm"):
+        if record.role == "compressor":
+            continue
+        assert not RAW.search(said_to(record)), record.role
+        injected = [message["content"] for message in record.body["messages"] if message["role"] == "assistant"]
+        assert all(list(json.loads(note)) == NOTE_FIELDS for note in injected)
+        told_to_writers += [json.loads(note)["artifact_file"] for note in injected if record.role == "outline"]
+        assert not [name for name in useless if name in said_to(record)]
+        assert "nothing useful" not in said_to(record)
+    assert told_to_writers == notes
 
 
 async def test_the_context_holds_injected_notes_only(providers: Stubs, tmp_path: Path) -> None:

@@ -110,7 +110,7 @@ class Unsupported(StrEnum):
 class Judging(StrEnum):
     """Whether a model judges the claims of a report."""
 
-    auto = "auto"  # where a role of the run has a model
+    auto = "auto"  # where a role of the run has a model, but for the profile `quick`
     always = "always"
     never = "never"
 
@@ -132,8 +132,9 @@ class ReportSettings(FormModel):
     )
     judge: Annotated[Judging, Setting(page="evidence")] = Field(
         Judging.auto,
-        description="Whether a model judges each claim by its sources. auto: if the run has a model. always: a run "
-        "without a model is refused. never: claims are checked only by comparing words.",
+        description="Whether a model judges each claim by its sources. auto: if the run has a model and its profile "
+        "is not quick, in which only the compressor reads sources. always: a run without a model is refused. never: "
+        "claims are checked only by comparing words.",
     )
     unsupported: Annotated[Unsupported, Setting(page="evidence")] = Field(
         Unsupported.mark,
@@ -197,7 +198,7 @@ class Effort(StrEnum):
 
 
 class Execution(StrEnum):
-    """Whether the steps of a round run one after another or independent ones together."""
+    """Whether steps and calls run one after another, or independent steps and the calls of a step together."""
 
     sequential = "sequential"
     parallel = "parallel"
@@ -216,8 +217,8 @@ PROFILES: Mapping[Profile, Mapping[str, Any]] = {
     Profile.standard: {"depth": 2, "breadth": 3, "max_steps": 5, "turns": 2, "passage_tokens": 0, **_PARALLEL},
     Profile.deep: {"depth": 3, "breadth": 4, "max_steps": 7, "turns": 3, "passage_tokens": 1_500, **_PARALLEL},
 }
-"""`quick` is the core specification to the letter: one round, no reflection, one step after another. `deep` reads the
-sources again for each section: elsewhere only the compressor sees them."""
+"""`quick` is the core specification to the letter: one round, no reflection, one step and one call after another, and
+no text of a source for any role but the compressor, so no judge. `deep` reads the sources again for each section."""
 
 
 DEFAULT_USD = 5.0

@@ -239,7 +239,8 @@ class ResearchSettings(TemplatedSettings):
     execution: Annotated[Execution | None, Setting(empty=_BY_PROFILE)] = Field(
         None,
         title="Advanced: execution",
-        description="sequential: run one step after another. parallel: run independent steps at the same time.",
+        description="sequential: run one step after another, and compress the output of each call before the "
+        "next call. parallel: run independent steps, and the calls of a step, at the same time.",
     )
     concurrency: Annotated[int, Setting(most=8)] = Field(
         8,
@@ -352,7 +353,9 @@ class ResolvedSettings(ResearchSettings):
     @property
     def judges(self) -> bool:
         """Whether a model judges the claims of the report."""
-        return self.report.judge is not Judging.never and self.role_models[Role.judge].model != EXTRACTIVE
+        wanted = Judging.never if self.profile is Profile.quick else Judging.always
+        wanted = wanted if self.report.judge is Judging.auto else self.report.judge
+        return wanted is Judging.always and self.role_models[Role.judge].model != EXTRACTIVE
 
 
 def _role_models(chosen: Mapping[Role, RoleModel], model: RoleModel) -> dict[Role, RoleModel]:

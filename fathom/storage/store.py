@@ -21,7 +21,7 @@ from fathom.config.secrets import without_credentials
 from fathom.errors import InvalidInput, RunBusy, StoreError
 from fathom.models import Note, Plan, Report, RunManifest, RunResult, Source, ToolOutput
 from fathom.storage.atomic import AtomicFiles, Outages
-from fathom.storage.names import folder_names
+from fathom.storage.names import RESPONSES, folder_names
 from fathom.text.urls import source_ids
 
 RUNS = "research_artifacts"
@@ -333,8 +333,9 @@ class RunFolder:
             ) from error
 
     async def list(self) -> list[str]:
-        """Return the sorted file names of the run's raw tool outputs and of the responses that these were read from."""
-        return [name for name in await self.store.list(self.folder) if "__step" in name]
+        """Return the sorted file names of the run's tool outputs, without the responses that these were read from."""
+        names = await self.store.list(self.folder)
+        return [name for name in names if "__step" in name and not name.endswith(RESPONSES)]
 
     async def save_text(self, name: str, text: str) -> None:
         """Store a text, such as `report.md`."""
