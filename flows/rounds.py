@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 
 from fathom.config.groups import Execution
 from fathom.evidence.provenance import RoundRecord
-from fathom.models import Call, PlanStep, Reflection, Remark, StepOutcome
+from fathom.models import Call, PlanStep, Reflection, Remark, Stage, StepOutcome
 from fathom.retrieval.narrowing import Memory
 from fathom.run.checklist import decide, next_steps, waves
 from fathom.run.engine import Engine
@@ -34,7 +34,7 @@ async def research_rounds(engine: Engine, display: Display, run: ResearchState) 
     depth, number = engine.settings.depth, 0
     while steps:
         number += 1
-        phase(f"researching, round {number} of at most {max(depth, number)}")
+        phase(f"researching, round {number} of at most {max(depth, number)}", Stage.researching)
         before = len(run.notes)
         await _round(engine, display, run, steps)
         taken = [str(step.step_id) for step in steps]
@@ -107,7 +107,7 @@ async def _reflect(
     depth, most = engine.settings.depth, engine.settings.max_steps
     if run.over or not (remarks or (depth > 1 and not engine.simple)):
         return None
-    phase("judging whether enough was found")
+    phase("judging whether enough was found", Stage.reflecting)
     follow_ups = max(most, len(remarks)) if remarks else most if round_number < depth else 0
     reflected = await reflect(run.plan, run.memory, list(remarks), round_number, follow_ups, _engine=engine)
     run.reflect(reflected.reflection, reflected.usage)

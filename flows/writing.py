@@ -13,7 +13,7 @@ from fathom.evidence.claims import claims_of
 from fathom.evidence.judging import JUDGEMENTS
 from fathom.evidence.provenance import PROVENANCE, build, to_bytes
 from fathom.evidence.stored import StoredText
-from fathom.models import Answered, Report, ReportSection, RunManifest, StepCoverage, Unanswered, Usage
+from fathom.models import Answered, Report, ReportSection, RunManifest, Stage, StepCoverage, Unanswered, Usage
 from fathom.report.answer import confidence_within
 from fathom.report.assembly import assemble, clarified, coverage, limitations, making, next_steps, open_questions
 from fathom.report.chapters import unread_warnings
@@ -44,7 +44,7 @@ async def write_report(engine: Engine, run: ResearchState) -> Report | None:
 
     There is no report when no source is good enough for the settings.
     """
-    phase(f"rating the quality of {counted(len(run.sources), 'source')}")
+    phase(f"rating the quality of {counted(len(run.sources), 'source')}", Stage.synthesizing)
     texts = await read_texts(engine, (call.result for call in run.all_calls))
     found = run.reflection.contradictions if run.reflection else []
     scored = await score_retrieved(run.plan, run.notes, found, texts, _engine=engine)
@@ -99,7 +99,7 @@ async def write_report(engine: Engine, run: ResearchState) -> Report | None:
 
 async def save_explanation(engine: Engine, run: ResearchState) -> Unanswered:
     """Explain why there is no report, save it as Markdown, and return it."""
-    phase("looking for what comes closest")
+    phase("looking for what comes closest", Stage.synthesizing)
     texts = await read_texts(engine, (call.result for call in run.all_calls))
     query = engine.start.question
     catalogue = await look_for_words(words_to_look_for(query), engine.tools.settings, _engine=engine)

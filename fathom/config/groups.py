@@ -345,11 +345,14 @@ class ModelCallSettings(FormModel):
     seconds: Annotated[float, Setting("--model-seconds", "S", page="models", most=600)] = Field(
         120, gt=0, le=3_600, description="Seconds without a token after which an attempt is abandoned.", examples=[300]
     )
+    retries: int = Field(
+        4, ge=0, le=10, description="Attempts after the first one, if the failure may be temporary.", examples=[2]
+    )
     backoff_seconds: float = Field(
         2,
         ge=0,
         le=60,
-        description="Seconds before the second attempt; doubled before each of the three attempts after it.",
+        description="Seconds before the second attempt; doubled before each one after it.",
         examples=[5],
     )
     per_minute: Annotated[int | None, Setting(empty="no limit", page="models")] = Field(

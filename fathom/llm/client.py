@@ -55,7 +55,6 @@ from fathom.telemetry.tracing import describe_reply, request_span
 log = logging.getLogger(__name__)
 
 REFUSALS = (400, 422, 500)  # statuses with which servers refuse the form of a request
-RETRIES = 4
 HALVINGS = 4
 OVERHEAD_TOKENS = 1_024  # that providers put around messages and schema, which have at most one token per byte
 LEAST_ANSWER_TOKENS = 1_024  # with less room an answer would be cut off, and paid for in vain
@@ -159,7 +158,7 @@ class ModelBackend:
 
     async def _patient(self, call: ModelCall, learnt: Learnt) -> Completion:
         """Answer a request; try again if the failure may be temporary, and in another form if the form is refused."""
-        waits = [self._calls.backoff_seconds * 2**n for n in range(RETRIES)]
+        waits = [self._calls.backoff_seconds * 2**n for n in range(self._calls.retries)]
         repeated = 0
         while True:
             dialect = learnt.dialect

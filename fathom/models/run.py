@@ -204,6 +204,15 @@ class RunState(StrEnum):
         return self not in (RunState.queued, RunState.running, RunState.waiting, RunState.interrupted)
 
 
+class Stage(StrEnum):
+    """The stage of a run that has not ended. From `reflecting`, it goes back to `researching` or on."""
+
+    planning = "planning"
+    researching = "researching"
+    reflecting = "reflecting"
+    synthesizing = "synthesizing"  # the report is written and checked
+
+
 class Phase(Model):
     """The usage of a role, a step or a service; `cost_usd` is None when a price is not known."""
 
