@@ -68,6 +68,7 @@ async def write_report(engine: Engine, run: ResearchState) -> Report | None:
         sources=len(report.sources),
         claims=dict(sorted(Counter(claim.verdict.value for claim in claims).items())),
         left_out=reviewer.removed,
+        qualities=[round(quality.overall, 2) for quality in report.qualities],
     )
     today = date.fromisoformat(engine.start.today)
     warnings = [

@@ -237,6 +237,7 @@ class Metrics(Model):
 
     llm_calls: int
     tool_calls: int
+    rounds: int = Field(0, exclude_if=not_)  # of research; not in results of earlier versions
     raw_tokens: int
     context_tokens: int
     narrowed_tokens: int  # raw tokens that no model was shown

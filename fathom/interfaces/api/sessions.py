@@ -287,7 +287,7 @@ async def _result(found: RunHandle, run: Run, output: Output) -> SessionResult |
                 api_calls=used.llm_calls + used.tool_calls,
                 total_cost=used.cost_usd,
                 duration_ms=round(used.seconds * 1_000),
-                iterations=len(record.rounds),
+                iterations=used.rounds,
             ),
             "provenance": json.loads(await reports.artifact(found, PROVENANCE)) if output.include_provenance else None,
         }
