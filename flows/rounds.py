@@ -38,8 +38,9 @@ async def research_rounds(engine: Engine, display: Display, run: ResearchState) 
         before = len(run.notes)
         await _round(engine, display, run, steps)
         taken = [str(step.step_id) for step in steps]
-        steps, score = await _judge(engine, display, run, number, len(run.notes) - before)
-        run.rounds.append(RoundRecord(number=number, step_ids=taken, sufficiency=score))
+        steps, found = await _judge(engine, display, run, number, len(run.notes) - before)
+        score = found.sufficiency_score if found else 0
+        run.rounds.append(RoundRecord(number=number, step_ids=taken, sufficiency=score, reflection=found))
         run.extend(steps)
     if run.stopped:
         await _tell(engine, run.stopped, f"stopped by {run.stopped.said}: the report is written with what there is")
@@ -47,8 +48,8 @@ async def research_rounds(engine: Engine, display: Display, run: ResearchState) 
 
 async def _judge(
     engine: Engine, display: Display, run: ResearchState, round_number: int, new_notes: int
-) -> tuple[list[PlanStep], int]:
-    """Judge a round's findings, with people's remarks so far; return the next round's steps, if any, and the score."""
+) -> tuple[list[PlanStep], Reflection | None]:
+    """Judge a round's findings, with people's remarks so far; return the next steps, if any, and the critic's view."""
     depth, closing = engine.settings.depth, run.over or round_number >= engine.settings.depth
     remarks = await _listen(engine, run, round_number, closing)
     while True:
@@ -81,7 +82,7 @@ async def _judge(
         if not late:
             run.stop = None if decision.go_on else decision.reason
             run_logger().info("After round %d: %s.", round_number, decision.reason.value)
-            return steps if decision.go_on else [], reflection.sufficiency_score if reflection else 0
+            return steps if decision.go_on else [], reflection
         closing, remarks = True, late
 
 

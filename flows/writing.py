@@ -26,7 +26,7 @@ from fathom.run.state import ResearchState, phases_of
 from fathom.sources.domains import usable
 from fathom.sources.scoring import trust
 from fathom.sources.warnings import report_warnings
-from fathom.storage.store import MANIFEST, REPORT, REPORT_PAGE, REPORT_TEXT
+from fathom.storage.store import EXCHANGES, MANIFEST, REPORT, REPORT_PAGE, REPORT_TEXT
 from fathom.tasks.checking import Reviewer, read_texts, score_retrieved
 from fathom.tasks.planning import look_for_words
 from fathom.tasks.reporting import make_outline, write_answer, write_section
@@ -119,6 +119,13 @@ async def save_report(engine: Engine, run: ResearchState, report: Report) -> Non
     await engine.run_folder.save_json(REPORT, report)
     # The page shows what calls used, which a replay reads from their records; what the whole run used is not recorded.
     await engine.run_folder.save_text(REPORT_PAGE, await asyncio.to_thread(render_html, report, phases_of(run)))
+
+
+async def save_exchanges(engine: Engine) -> None:
+    """Save what models were sent and what they answered, in the order of their answers; nothing without a model."""
+    lines = sorted({(one.at, one.model_dump_json()) for one in engine.exchanges})
+    if lines:
+        await engine.run_folder.save_text(EXCHANGES, "".join(f"{line}\n" for _, line in lines))
 
 
 async def save_provenance(engine: Engine, run: ResearchState, report: Report) -> None:

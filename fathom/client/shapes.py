@@ -364,6 +364,7 @@ _KINDS = {
     "result.json": "the result: ending, sources and metrics",
     "notes.json": "the notes that were made from what was read",
     "provenance.json": "how the report was made, with the hash of every file",
+    "exchanges.jsonl": "what models were sent, and what they answered",
     "audit.jsonl": "the audit log, one event a line",
     "changes.json": "what changed since the run before, as data",
     "changes.md": "what changed since the run before, in Markdown",
