@@ -74,7 +74,13 @@ async def write_accepted(engine: Engine, run: ResearchState) -> Report | None:
 
 
 async def _clarify(engine: Engine) -> tuple[list[Clarification], Usage]:
-    """Ask about the ambiguities of the question, if any; return the answers or assumptions."""
+    """Ask about the ambiguities of the question, if any; return the answers or assumptions.
+
+    Where the asker has said already what the question means, nothing is asked.
+    """
+    if said := engine.settings.people.clarified:
+        at = engine.start.started
+        return [Clarification(question=asked, answer=told, by="user", at=at) for asked, told in said.items()], Usage()
     questions, usage = await open_questions(engine.start.question, _engine=engine)
     if not questions:
         return [], usage

@@ -26,7 +26,7 @@ from fathom.flows.rounds import research_rounds
 from fathom.flows.runs import following
 from fathom.flows.runs.endings import ended, page, tell_failure, whereabouts
 from fathom.flows.runs.states import FLOW
-from fathom.flows.writing import save_explanation, save_provenance, save_report
+from fathom.flows.writing import save_exchanges, save_explanation, save_provenance, save_report
 from fathom.llm.model_checks import check_models, models_of
 from fathom.models import Report, RunResult
 from fathom.network import sharing
@@ -171,6 +171,7 @@ async def investigate(engine: Engine, display: Display) -> tuple[ResearchState, 
         unanswered = await save_explanation(engine, run)
         result = result.model_copy(update={"unanswered": unanswered})
         display.refusal(render_unanswered(engine.start.query, unanswered), result.artifacts)
+    await save_exchanges(engine)
     return run, report, result
 
 

@@ -6,10 +6,10 @@ Counters are sums over everything that was ever read, so they do not go down whe
 from __future__ import annotations
 
 import asyncio
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
+from itertools import accumulate
 from threading import Lock
 from typing import Any
 
@@ -20,11 +20,10 @@ from prometheus_client.core import HistogramMetricFamily
 from prometheus_client.registry import Collector
 
 from fathom.flows.server import ask_api
-from fathom.run.usage import ModelUse, RunUse, UsageReader, unsettled_usd
+from fathom.run.usage import BOUNDS, Histogram, ModelUse, RunUse, UsageReader, unsettled_usd
 from fathom.storage.store import ArtifactStore
 
 API_SECONDS = 5.0  # seconds in which the Prefect API must answer: Prometheus allows a scrape ten
-BUCKETS = (5, 15, 30, 60, 120, 300, 600, 1_200, 1_800, 3_600, 7_200)  # seconds of a run
 WAITING = ("late", "scheduled", "pending", "running", "paused")
 
 
@@ -60,6 +59,7 @@ def _of_runs(listed: list[RunUse], gone: list[RunUse]) -> Iterator[Metric]:
     states = dict.fromkeys(("running", "failed", "stopped", "interrupted"), 0)
     tools, faults, models = Counter[str](), Counter[tuple[str, str]](), dict[str, ModelUse]()
     services = dict[str, ModelUse]()
+    histograms = {name: Histogram(bounds) for name, bounds in BOUNDS.items()}
     for run in runs:
         for ending, times in run.endings.items():
             endings[ending] = endings.get(ending, 0) + times
@@ -69,6 +69,10 @@ def _of_runs(listed: list[RunUse], gone: list[RunUse]) -> Iterator[Metric]:
             models.setdefault(name, ModelUse()).add(use)
         for name, use in run.charges.items():
             services.setdefault(name, ModelUse()).add(use)
+        for name, histogram in run.histograms.items():
+            histograms[name].merge(histogram)
+        if run.ended:
+            histograms["run"].add(run.seconds)
     for run in listed:
         if not run.ended:
             states[run.state] = states.get(run.state, 0) + 1
@@ -76,7 +80,8 @@ def _of_runs(listed: list[RunUse], gone: list[RunUse]) -> Iterator[Metric]:
     yield _labelled(Counting, "fathom_runs", said, ["ending"], endings.items())
     said = "Runs without a result, by state."
     yield _labelled(Gauge, "fathom_unfinished_runs", said, ["state"], states.items())
-    yield _histogram([run.seconds for run in runs if run.ended])
+    said = "Seconds of work on a run that ended with a result."
+    yield _histogram("fathom_run_seconds", said, histograms["run"])
     used = models.items()
     said = "Answered model calls."
     yield _labelled(Counting, "fathom_model_calls", said, ["model"], [(name, use.calls) for name, use in used])
@@ -98,6 +103,41 @@ def _of_runs(listed: list[RunUse], gone: list[RunUse]) -> Iterator[Metric]:
     said = "Failures by code, of a tool, a model, or a whole run."
     failures = [(part, code, times) for (part, code), times in faults.items()]
     yield _labelled(Counting, "fathom_faults", said, ["part", "code"], failures)
+    yield Gauge("research_sessions_active", "Runs that are running.", value=states["running"])
+    yield from _of_design(runs, histograms)
+
+
+def _of_design(runs: list[RunUse], histograms: Mapping[str, Histogram]) -> Iterator[Metric]:
+    """Yield the metrics of the engine's first design: `research.steps.total` as `research_steps_total`, and so on."""
+    models = [use for run in runs for use in run.models.values()]
+    codes = Counter[str]()
+    for run in runs:
+        for (_, code), times in run.faults.items():
+            codes[code] += times
+    counts = (
+        ("sessions", "Runs that were begun.", len(runs)),
+        ("steps", "Steps that were researched to their end.", sum(histograms["step"].counts)),
+        ("tokens_input", "Tokens sent in answered model calls.", sum(use.sent for use in models)),
+        ("tokens_output", "Tokens received in answered model calls.", sum(use.received for use in models)),
+        ("cost_dollars", "Dollars of answered calls whose price is known.", sum(run.usd for run in runs)),
+        ("errors", "Failures of tools, models and runs.", codes.total()),
+    )
+    for name, said, count in counts:
+        yield Counting(f"research_{name}", said, value=count)
+    yield _labelled(Counting, "research_errors_by_type", "Failures by code.", ["code"], codes.items())
+    for name, of, said in _HISTOGRAMS:
+        yield _histogram(f"research_{name}", said, histograms[of], 1_000 if name.endswith("_ms") else 1)
+
+
+_HISTOGRAMS = (
+    ("session_duration_ms", "run", "Milliseconds of work on a run that ended with a result."),
+    ("step_duration_ms", "step", "Milliseconds of a step."),
+    ("llm_latency_ms", "model", "Milliseconds of an answered model call, repetitions and waits included."),
+    ("tool_latency_ms", "tool", "Milliseconds of a tool call."),
+    ("sufficiency_score", "sufficiency", "The critic's score of the evidence after a round, 1 to 10."),
+    ("source_quality_score", "quality", "Overall score of a source of a report, 0 to 1."),
+    ("iterations", "rounds", "Rounds of a run that ended with a result."),
+)
 
 
 def _of_prefect() -> Iterator[Metric]:
@@ -143,10 +183,9 @@ def _labelled(
     return family
 
 
-def _histogram(seconds: list[float]) -> Metric:
-    """Return the histogram of work time; a bucket counts all runs that took at most its seconds."""
-    ordered = sorted(seconds)
-    buckets = [(f"{float(most)}", bisect_right(ordered, most)) for most in BUCKETS]
-    family = HistogramMetricFamily("fathom_run_seconds", "Seconds of work on a run that ended with a result.")
-    family.add_metric([], [*buckets, ("+Inf", len(ordered))], sum(ordered))
+def _histogram(name: str, meaning: str, values: Histogram, unit: int = 1) -> Metric:
+    """Return a histogram as a metric; a bucket counts all values up to its bound, times `unit`."""
+    bounds = [*(str(float(bound * unit)) for bound in values.bounds), "+Inf"]
+    family = HistogramMetricFamily(name, meaning)
+    family.add_metric([], [*zip(bounds, accumulate(values.counts), strict=True)], values.sum * unit)
     return family

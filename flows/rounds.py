@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 
 from fathom.config.groups import Execution
 from fathom.evidence.provenance import RoundRecord
-from fathom.models import Call, PlanStep, Reflection, Remark, StepOutcome
+from fathom.models import Call, PlanStep, Reflection, Remark, Stage, StepOutcome
 from fathom.retrieval.narrowing import Memory
 from fathom.run.checklist import decide, next_steps, waves
 from fathom.run.engine import Engine
@@ -34,12 +34,13 @@ async def research_rounds(engine: Engine, display: Display, run: ResearchState) 
     depth, number = engine.settings.depth, 0
     while steps:
         number += 1
-        phase(f"researching, round {number} of at most {max(depth, number)}")
+        phase(f"researching, round {number} of at most {max(depth, number)}", Stage.researching)
         before = len(run.notes)
         await _round(engine, display, run, steps)
         taken = [str(step.step_id) for step in steps]
-        steps, score = await _judge(engine, display, run, number, len(run.notes) - before)
-        run.rounds.append(RoundRecord(number=number, step_ids=taken, sufficiency=score))
+        steps, found = await _judge(engine, display, run, number, len(run.notes) - before)
+        score = found.sufficiency_score if found else 0
+        run.rounds.append(RoundRecord(number=number, step_ids=taken, sufficiency=score, reflection=found))
         run.extend(steps)
     if run.stopped:
         await _tell(engine, run.stopped, f"stopped by {run.stopped.said}: the report is written with what there is")
@@ -47,8 +48,8 @@ async def research_rounds(engine: Engine, display: Display, run: ResearchState) 
 
 async def _judge(
     engine: Engine, display: Display, run: ResearchState, round_number: int, new_notes: int
-) -> tuple[list[PlanStep], int]:
-    """Judge a round's findings, with people's remarks so far; return the next round's steps, if any, and the score."""
+) -> tuple[list[PlanStep], Reflection | None]:
+    """Judge a round's findings, with people's remarks so far; return the next steps, if any, and the critic's view."""
     depth, closing = engine.settings.depth, run.over or round_number >= engine.settings.depth
     remarks = await _listen(engine, run, round_number, closing)
     while True:
@@ -81,7 +82,7 @@ async def _judge(
         if not late:
             run.stop = None if decision.go_on else decision.reason
             run_logger().info("After round %d: %s.", round_number, decision.reason.value)
-            return steps if decision.go_on else [], reflection.sufficiency_score if reflection else 0
+            return steps if decision.go_on else [], reflection
         closing, remarks = True, late
 
 
@@ -107,7 +108,7 @@ async def _reflect(
     depth, most = engine.settings.depth, engine.settings.max_steps
     if run.over or not (remarks or (depth > 1 and not engine.simple)):
         return None
-    phase("judging whether enough was found")
+    phase("judging whether enough was found", Stage.reflecting)
     follow_ups = max(most, len(remarks)) if remarks else most if round_number < depth else 0
     reflected = await reflect(run.plan, run.memory, list(remarks), round_number, follow_ups, _engine=engine)
     run.reflect(reflected.reflection, reflected.usage)

@@ -17,7 +17,7 @@ from prefect.states import Cancelling
 from fathom.batch.folder import BatchFolder, Record, Share, words
 from fathom.batch.questions import settings_of
 from fathom.budget.ledger import Cost, Ledger, SharedBudget, caps
-from fathom.config.groups import DEFAULT_USD, NEVER, BatchBudget, Budget
+from fathom.config.groups import DEFAULT_USD, BatchBudget, Budget
 from fathom.config.settings import ResearchSettings
 from fathom.errors import BudgetExceeded, FathomError, InvalidInput
 from fathom.flows.deep_research import deep_research
@@ -248,7 +248,9 @@ class BatchRunner:
     def _settings_of(self, row_id: str, granted: Cost | None) -> ResearchSettings:
         """Return the settings of a question's run: with the batch's store, and its share of each cap of the batch."""
         settings = settings_of(self._questions[row_id], self._settings)
-        settings = settings.model_copy(update={"artifacts": self._store.address(), "people": NEVER})
+        settings = settings.model_copy(
+            update={"artifacts": self._store.address(), "people": settings.people.unattended}
+        )
         if granted is None:
             return settings
         given = {"max_usd": float(granted.usd), "max_tokens": granted.tokens, "max_calls": granted.calls}

@@ -29,7 +29,6 @@ from prefect.client.schemas.responses import DeploymentResponse
 from prefect.client.schemas.schedules import CronSchedule, IntervalSchedule
 from prefect.exceptions import ObjectNotFound
 
-from fathom.config.groups import NEVER
 from fathom.config.inputs import period
 from fathom.config.settings import ResearchSettings
 from fathom.errors import InvalidInput, RunBusy, WrongValue
@@ -148,7 +147,7 @@ async def add(  # noqa: PLR0917 - what, how and when, then where and whose
             f"The watch {name!r} already exists.", next_step=f"choose another --name, or fathom watch remove {name}"
         )
     # The cache of the web would show the pages of the last run.
-    settings = settings.model_copy(update={"fresh": True, "people": NEVER})
+    settings = settings.model_copy(update={"fresh": True, "people": settings.people.unattended})
     made = await deploy(
         f"{_PREFIX}{name}",
         deep_research,

@@ -13,7 +13,7 @@ from fathom.evidence.claims import claims_of
 from fathom.evidence.judging import JUDGEMENTS
 from fathom.evidence.provenance import PROVENANCE, build, to_bytes
 from fathom.evidence.stored import StoredText
-from fathom.models import Answered, Report, ReportSection, RunManifest, StepCoverage, Unanswered, Usage
+from fathom.models import Answered, Report, ReportSection, RunManifest, Stage, StepCoverage, Unanswered, Usage
 from fathom.report.answer import confidence_within
 from fathom.report.assembly import assemble, clarified, coverage, limitations, making, next_steps, open_questions
 from fathom.report.chapters import unread_warnings
@@ -26,7 +26,7 @@ from fathom.run.state import ResearchState, phases_of
 from fathom.sources.domains import usable
 from fathom.sources.scoring import trust
 from fathom.sources.warnings import report_warnings
-from fathom.storage.store import MANIFEST, REPORT, REPORT_PAGE, REPORT_TEXT
+from fathom.storage.store import EXCHANGES, MANIFEST, REPORT, REPORT_PAGE, REPORT_TEXT
 from fathom.tasks.checking import Reviewer, read_texts, score_retrieved
 from fathom.tasks.planning import look_for_words
 from fathom.tasks.reporting import make_outline, write_answer, write_section
@@ -44,7 +44,7 @@ async def write_report(engine: Engine, run: ResearchState) -> Report | None:
 
     There is no report when no source is good enough for the settings.
     """
-    phase(f"rating the quality of {counted(len(run.sources), 'source')}")
+    phase(f"rating the quality of {counted(len(run.sources), 'source')}", Stage.synthesizing)
     texts = await read_texts(engine, (call.result for call in run.all_calls))
     found = run.reflection.contradictions if run.reflection else []
     scored = await score_retrieved(run.plan, run.notes, found, texts, _engine=engine)
@@ -68,6 +68,7 @@ async def write_report(engine: Engine, run: ResearchState) -> Report | None:
         sources=len(report.sources),
         claims=dict(sorted(Counter(claim.verdict.value for claim in claims).items())),
         left_out=reviewer.removed,
+        qualities=[round(quality.overall, 2) for quality in report.qualities],
     )
     today = date.fromisoformat(engine.start.today)
     warnings = [
@@ -99,7 +100,7 @@ async def write_report(engine: Engine, run: ResearchState) -> Report | None:
 
 async def save_explanation(engine: Engine, run: ResearchState) -> Unanswered:
     """Explain why there is no report, save it as Markdown, and return it."""
-    phase("looking for what comes closest")
+    phase("looking for what comes closest", Stage.synthesizing)
     texts = await read_texts(engine, (call.result for call in run.all_calls))
     query = engine.start.question
     catalogue = await look_for_words(words_to_look_for(query), engine.tools.settings, _engine=engine)
@@ -118,6 +119,13 @@ async def save_report(engine: Engine, run: ResearchState, report: Report) -> Non
     await engine.run_folder.save_json(REPORT, report)
     # The page shows what calls used, which a replay reads from their records; what the whole run used is not recorded.
     await engine.run_folder.save_text(REPORT_PAGE, await asyncio.to_thread(render_html, report, phases_of(run)))
+
+
+async def save_exchanges(engine: Engine) -> None:
+    """Save what models were sent and what they answered, in the order of their answers; nothing without a model."""
+    lines = sorted({(one.at, one.model_dump_json()) for one in engine.exchanges})
+    if lines:
+        await engine.run_folder.save_text(EXCHANGES, "".join(f"{line}\n" for _, line in lines))
 
 
 async def save_provenance(engine: Engine, run: ResearchState, report: Report) -> None:

@@ -7,9 +7,10 @@ from typing import TypeVar
 
 from fathom.config.groups import EXTRACTIVE, RoleModel
 from fathom.errors import AnswerInvalid, ModelError, ModelRejected, ModelUnreachable
-from fathom.llm.base import Completion, Failure, InvalidAnswer, ModelCall
+from fathom.llm.base import Completion, ExchangeRecord, Failure, InvalidAnswer, ModelCall
+from fathom.llm.dialects import Dialect
 from fathom.llm.parsing import accept
-from fathom.llm.prompts import prompt_hashes
+from fathom.llm.prompts import prompt_hashes, sent_messages
 from fathom.models import Usage, told_by
 from fathom.roles import SPECS, Request, RoleSpec
 from fathom.roles.base import AnswerT, OverviewAnswer, Remembering, RequestT
@@ -145,8 +146,16 @@ async def _answer(
         if isinstance(completion, Failure):
             return completion, usage
         usage += completion.usage
+        asked = ModelCall(spec=spec, request=request, model=model, invalid=invalid)
+        if completion.at:
+            sent = completion.prompt or sent_messages(asked, Dialect())
+            engine.exchanges.append(
+                ExchangeRecord(
+                    role=spec.name, model=completion.model, at=completion.at, prompt=sent, response=completion.text
+                )
+            )
         try:
-            outcome = accept(ModelCall(spec=spec, request=request, model=model, invalid=invalid), completion)
+            outcome = accept(asked, completion)
         except AnswerInvalid as error:
             engine.reliability.count(spec.name, completion.model, valid=False)
             return Failure(code=error.code, message=error.message), usage

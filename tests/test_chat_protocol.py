@@ -163,6 +163,40 @@ async def test_a_response_is_streamed_read_again_and_followed_up(
             assert cancelled.status == "cancelled" and cancelled.previous_response_id
 
 
+def test_a_conversation_clarifies_a_question_and_returns_all_that_was_done(
+    client: OpenAI, providers: Stubs, served: Served
+) -> None:
+    """A model that asks back, and an assistant elsewhere that did: three turns are one question."""
+    providers.settings.steps = providers.settings.breadth = 1
+    extra = {"fathom": {"model": "openai/stub", "tools": ["documents"], "people": {"clarify": "always"}}}
+    said: list[Any] = [
+        {"role": "user", "content": "Hello!"},
+        {"role": "assistant", "content": "What do you want to know?"},
+        {"role": "user", "content": "Tell me about descriptors"},
+        {"role": "assistant", "content": "Gladly. Which language?"},
+        {"role": "user", "content": "Python"},
+    ]
+    answer: Any = client.chat.completions.create(model="fathom-quick", messages=said, extra_body=extra)
+    run = httpx.get(f"{served.url}/api/v1/runs/{answer.id.removeprefix('chatcmpl-')}").json()
+    assert run["question"] == "Tell me about descriptors" and not providers.calls("clarifier")
+    [told] = run["plan"]["clarifications"]
+    assert (told["question"], told["answer"], told["assumed"]) == ("Gladly. Which language?", "Python", False)
+    assert "Gladly. Which language? Python" in str(providers.calls("planner")[0].body)
+
+    state = answer.fathom
+    messages = [(one["role"], one.get("name"), one["content"]) for one in state["messages"]]
+    assert [content for _, _, content in messages[:5]] == [one["content"] for one in said]
+    (planner, _, plan), (tool, search, asked), (_, results, found), *_, (role, _, last) = messages[5:]
+    assert (planner, tool, search, results, role) == ("assistant", "tool", "documents", "search_results", "assistant")
+    assert run["plan"]["plan_title"] in plan and asked and last == answer.choices[0].message.content
+    [item] = state["checklist"]
+    assert item["resolved"] and item["findings"]["key_points"] and item["findings"]["summary"]
+    assert json.loads(found)["read"] and {one["url"] for one in item["findings"]["sources"]} <= {
+        one["url"] for one in json.loads(found)["read"]
+    }
+    assert state["iteration_count"] == 1 and not state["needs_clarification"]
+
+
 def test_titles_and_the_like_need_no_research(client: OpenAI, served: Served) -> None:
     def asked(prompt: str, **more: Any) -> str:
         messages: list[Any] = [{"role": "user", "content": prompt}]
@@ -220,6 +254,9 @@ def test_silence_is_broken_and_a_run_asks_in_the_conversation(
     text = asking.choices[0].message.content
     assert "Which kind?" in text, (asking.choices[0].message.reasoning_content, asking.usage)
     assert text.rstrip().endswith("#answer)")
+    state: Any = asking.model_extra["fathom"]
+    assert state["needs_clarification"] and state["clarifying_questions"] == ["Which kind?"]
+    assert state["messages"][-1] == {"role": "assistant", "content": text} and state["checklist"] == []
     said += [{"role": "assistant", "content": text}, {"role": "user", "content": "data descriptors"}]
     asked = {"model": "fathom-quick", "messages": said, "stream": True}
     with httpx.stream("POST", f"{served.url}/v1/chat/completions", json=asked, timeout=60) as stream:

@@ -17,10 +17,10 @@ from fathom.budget.ledger import Cost, Ledger
 from fathom.config.groups import Budget
 from fathom.config.inputs import parse_since
 from fathom.errors import InvalidInput
-from fathom.run.usage import UsageReader, unsettled_usd
+from fathom.run.usage import UsageReader, unsettled_usd, use_of
 from fathom.storage.lease import RESULTS, LeaseFile
 from fathom.storage.store import RUNS, ArtifactStore
-from fathom.telemetry.audit_events import AuditType
+from fathom.telemetry.audit_events import AuditEvent, AuditType
 from fathom.telemetry.audit_log import PENDING_FILE, AuditLog
 from tests.conftest import ROOT, FathomCLI, PrefectServer, quiet_port
 from tests.processes import asking
@@ -206,3 +206,17 @@ def test_a_time_in_the_past(text: str, since: datetime) -> None:
 def test_what_is_no_time_in_the_past(text: str) -> None:
     with pytest.raises(InvalidInput, match="--since"):
         parse_since(text, NOW)
+
+
+def test_the_time_of_a_step_leaves_out_the_pause_of_its_run() -> None:
+    events = [
+        AuditEvent(id=at, at=f"2026-11-23T{at}+00:00", type=kind, actor="system", action="", details={"step_id": 1})
+        for at, kind in (
+            ("10:00:00", AuditType.session_created),
+            ("10:00:10", AuditType.step_started),
+            ("10:00:15", AuditType.tool_called),
+            ("12:00:00", AuditType.session_resumed),
+            ("12:00:07", AuditType.step_completed),
+        )
+    ]
+    assert use_of("key", events).histograms["step"].sum == 12

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -72,6 +73,29 @@ async def test_a_run_that_did_not_ask_for_a_window_is_replayed_without_one(provi
     store = ArtifactStore(str(tmp_path))
     files = await replay((await runs(store))[0])
     assert {file.state for file in files} == {"same"}
+
+
+@pytest.mark.usefixtures("home", "prefect_server")
+@pytest.mark.parametrize("window", [0, 6_000])
+async def test_what_models_were_sent_and_answered_is_kept_and_hashed(
+    providers: Stubs, tmp_path: Path, window: int
+) -> None:
+    """Also what a small window has left of a prompt, and a prompt that says why the first answer was of no use."""
+    providers.settings.faults, providers.settings.page_bytes = {"planner": ["broken_json"]}, 9_000
+    providers.settings.context_window = window
+    result = await research(tmp_path)
+    kept = Path(result.artifacts, "exchanges.jsonl").read_bytes()
+    exchanges = [json.loads(line) for line in kept.splitlines()]
+    answered = [record for record in providers.calls("llm") if record.status == 200]
+    assert (len(answered) < len(providers.calls("llm"))) is bool(window)
+    said = [(record.body["messages"], record.answer["choices"][0]["message"]["content"]) for record in answered]
+    assert sorted(json.dumps([one["prompt"], one["response"]]) for one in exchanges) == sorted(map(json.dumps, said))
+    assert {"planner", "compressor", "critic", "outline", "section"} <= {one["role"] for one in exchanges}
+    assert [one["at"] for one in exchanges] == sorted(one["at"] for one in exchanges)
+    record = json.loads(Path(result.artifacts, "provenance.json").read_bytes())
+    assert record["files"]["exchanges.jsonl"] == hashlib.sha256(kept).hexdigest()
+    for judged in record["rounds"]:
+        assert judged["reflection"]["sufficiency_score"] == judged["sufficiency"] > 0
 
 
 def left_behind(result: RunResult) -> list[str]:

@@ -18,6 +18,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from fathom.config.environment import Environment
 from fathom.errors import InvalidInput
 from fathom.flows.metrics import FathomCollector
+from fathom.models import RunResult
 from fathom.storage.store import ArtifactStore
 from fathom.telemetry import tracing
 from fathom.telemetry.audit_events import AuditType, ChainedEvent, events_in
@@ -217,12 +218,41 @@ def scrape(address: str) -> dict[tuple[str, ...], float]:
     }
 
 
+def _follow_the_design(scraped: dict[tuple[str, ...], float], result: RunResult, folder: Path) -> None:
+    """Check the fifteen metrics that the engine's first design names."""
+    metrics, events = result.metrics, events_in((folder / "audit.jsonl").read_bytes(), ChainedEvent)
+    details = [(event.type, event.details) for event in events]
+    plan, report = (json.loads((folder / name).read_bytes()) for name in ("plan.json", "report.json"))
+    failures = sum(value for name, value in scraped.items() if name[0] == "research_errors_by_type_total")
+    assert failures > 0
+    expected = {
+        "research_sessions_total": 1,
+        "research_sessions_active": 0,
+        "research_steps_total": len(plan["steps"]),
+        "research_session_duration_ms_count": 1,
+        "research_step_duration_ms_count": len(plan["steps"]),
+        "research_llm_latency_ms_count": metrics.llm_calls,
+        "research_tool_latency_ms_count": metrics.tool_calls,
+        "research_tokens_input_total": metrics.prompt_tokens,
+        "research_tokens_output_total": metrics.completion_tokens,
+        "research_cost_dollars_total": pytest.approx(metrics.cost_usd),
+        "research_sufficiency_score_count": metrics.rounds,
+        "research_source_quality_score_count": len(report["qualities"]),
+        "research_iterations_sum": metrics.rounds,
+        "research_errors_total": failures,
+    }
+    assert {name: scraped[name,] for name in expected} == expected
+    waited = sum(float(str(data["seconds"])) for kind, data in details if kind is AuditType.tool_called)
+    assert scraped["research_tool_latency_ms_sum",] == pytest.approx(waited * 1_000)
+    assert scraped["research_sufficiency_score_bucket", "5.0"] < scraped["research_sufficiency_score_bucket", "10.0"]
+
+
 async def test_the_metrics_of_a_store_and_of_prefect(
     providers: Stubs, scraped: tuple[CountingStore, str], pool: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     store, address = scraped
     providers.settings.faults, providers.settings.cached = {"search": ["400"]}, 0.5
-    first = await investigated(tmp_path, profile="quick", prices={"openai/stub": {"input": 1, "output": 4}})
+    first = await investigated(tmp_path, profile="standard", prices={"openai/stub": {"input": 1, "output": 4}})
     before = scrape(address)
     assert before["fathom_runs_total", first.status.value] == 1
     assert before["fathom_run_seconds_count",] == before["fathom_run_seconds_bucket", "+Inf"] == 1
@@ -234,6 +264,7 @@ async def test_the_metrics_of_a_store_and_of_prefect(
     assert sum(dollars.values()) == pytest.approx(first.metrics.cost_usd)
     assert before["fathom_tool_calls_total", "web_search"] > 0
     assert before["fathom_prefect_up",] == 1
+    _follow_the_design(before, first, Path(first.artifacts))
     assert before["fathom_pool_runs", pool, "scheduled"] == 1
 
     read = store.reads

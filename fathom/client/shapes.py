@@ -19,6 +19,7 @@ from fathom.models import (
     RunResult,
     RunState,
     SourceQuality,
+    Stage,
     UnreadFile,
     Verdict,
 )
@@ -138,6 +139,7 @@ class Run(RunSummary):
     """A run. Values that are not known yet, or no longer, are null."""
 
     settings: dict[str, Any] = {}  # as given, without secrets
+    stage: Stage | None = None  # while it has not ended
     phase: str = ""  # its current activity, in words
     now: list[str] = []  # what is being read or written at this moment
     drafts: list[Draft] = []  # the drafts of the sections that are being written; not checked yet
@@ -362,6 +364,7 @@ _KINDS = {
     "result.json": "the result: ending, sources and metrics",
     "notes.json": "the notes that were made from what was read",
     "provenance.json": "how the report was made, with the hash of every file",
+    "exchanges.jsonl": "what models were sent, and what they answered",
     "audit.jsonl": "the audit log, one event a line",
     "changes.json": "what changed since the run before, as data",
     "changes.md": "what changed since the run before, in Markdown",

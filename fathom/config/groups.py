@@ -36,6 +36,13 @@ class PeopleSettings(FormModel):
         description="When you are asked to clarify the question. never: not at all. auto: if it is ambiguous. always: "
         "whenever something could be clearer. In a terminal, `fathom research` sets auto.",
     )
+    clarified: Annotated[dict[str, str], Setting(page="people")] = Field(
+        {},
+        max_length=10,
+        description="Questions about your question that you have answered already, each with your answer. With any, "
+        "no others are asked.",
+        examples=[{"Which language?": "Python"}],
+    )
     approve: Annotated[Approve, Setting("--approve", "WHAT", page="people")] = Field(
         Approve.never,
         description="What you must approve. never: nothing. plan: nothing is searched until you accept the plan. "
@@ -51,9 +58,10 @@ class PeopleSettings(FormModel):
         examples=[0],
     )
 
-
-NEVER = PeopleSettings(clarify=Clarify.never, approve=Approve.never)
-"""For runs that nobody sits at, whatever a template says."""
+    @property
+    def unattended(self) -> PeopleSettings:
+        """The same for a run that nobody sits at, whatever a template says."""
+        return self.model_copy(update={"clarify": Clarify.never, "approve": Approve.never})
 
 
 _OLD_INPUT_TOKENS = 10_000
@@ -346,11 +354,14 @@ class ModelCallSettings(FormModel):
     seconds: Annotated[float, Setting("--model-seconds", "S", page="models", most=600)] = Field(
         120, gt=0, le=3_600, description="Seconds without a token after which an attempt is abandoned.", examples=[300]
     )
+    retries: int = Field(
+        4, ge=0, le=10, description="Attempts after the first one, if the failure may be temporary.", examples=[2]
+    )
     backoff_seconds: float = Field(
         2,
         ge=0,
         le=60,
-        description="Seconds before the second attempt; doubled before each of the three attempts after it.",
+        description="Seconds before the second attempt; doubled before each one after it.",
         examples=[5],
     )
     per_minute: Annotated[int | None, Setting(empty="no limit", page="models")] = Field(

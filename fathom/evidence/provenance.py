@@ -19,6 +19,7 @@ from fathom.models import (
     Model,
     Plan,
     Referenced,
+    Reflection,
     Report,
     RunManifest,
     Source,
@@ -41,11 +42,15 @@ _SHARED = {"artifact_file", "sha256", "files", "retrieved"}  # fields that a too
 
 
 class RoundRecord(Model):
-    """One round of research: its steps, and the critic's score of the evidence, 1 to 10; 0 without a critic."""
+    """One round of research: its steps, and what the critic says of the evidence: its score, 1 to 10, or 0 without one.
+
+    `reflection` is the critic's whole answer.
+    """
 
     number: int
     step_ids: list[str]
     sufficiency: int = 0
+    reflection: Reflection | None = Field(None, exclude_if=not_)
 
 
 class CallRecord(Model):

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from operator import not_
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from pydantic import Field
 
 from fathom.config.groups import RoleModel
 from fathom.models import Model, Usage
@@ -20,6 +23,13 @@ class CutOff(StrEnum):
 
     limit = "limit"  # of tokens
     repetition = "repetition"  # the model said the same again and again
+
+
+class SentMessage(Model):
+    """A message of a prompt."""
+
+    role: str
+    content: str
 
 
 class InvalidAnswer(Model):
@@ -47,13 +57,28 @@ class Pace(Model):
 
 
 class Completion(Model):
-    """A backend's answer. `model` names the model that gave it; `pace` is unknown if the answer came in one piece."""
+    """A backend's answer. `model` names the model that gave it; `pace` is unknown if the answer came in one piece.
+
+    `prompt` is empty if the model was sent the whole request, which can be rendered again.
+    """
 
     text: str
     usage: Usage
     model: str
     cut_off: CutOff | None = None
     pace: Pace | None = None
+    at: str = Field("", exclude_if=not_)  # ISO 8601, UTC; empty without a model
+    prompt: list[SentMessage] = Field([], exclude_if=not_)
+
+
+class ExchangeRecord(Model):
+    """What a model was sent for a role, and what it answered: a line of `exchanges.jsonl`. `at` is ISO 8601 in UTC."""
+
+    role: str
+    model: str
+    at: str
+    prompt: list[SentMessage]
+    response: str
 
 
 class Failure(Model):

@@ -16,6 +16,7 @@ import time
 from collections.abc import Mapping
 from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
+from datetime import UTC, datetime
 from decimal import Decimal
 from functools import partial
 from math import isinf
@@ -44,7 +45,7 @@ from fathom.llm.dialects import Dialect, dialect_of
 from fathom.llm.listening import listen, telling
 from fathom.llm.openai_chat import OpenAIChat, speaks_openai_chat
 from fathom.llm.over_litellm import LiteLLM
-from fathom.llm.prompts import REPETITIONS, request_options, varies
+from fathom.llm.prompts import REPETITIONS, request_options, sent_messages, varies
 from fathom.llm.services import MAX_WAIT, circuit_of, pulse_of, slots, spacing_of
 from fathom.llm.windows import Learnt, sent_tokens, shrunk, table_answer
 from fathom.models import Usage
@@ -55,7 +56,6 @@ from fathom.telemetry.tracing import describe_reply, request_span
 log = logging.getLogger(__name__)
 
 REFUSALS = (400, 422, 500)  # statuses with which servers refuse the form of a request
-RETRIES = 4
 HALVINGS = 4
 OVERHEAD_TOKENS = 1_024  # that providers put around messages and schema, which have at most one token per byte
 LEAST_ANSWER_TOKENS = 1_024  # with less room an answer would be cut off, and paid for in vain
@@ -114,14 +114,17 @@ class ModelBackend:
 
     async def _fitted(self, call: ModelCall) -> Completion:
         """Answer a request with less of its material while it does not fit the model's window or the budget."""
-        learnt = await self.learnt(call.model)
+        learnt, whole = await self.learnt(call.model), call
         for halvings_left in reversed(range(HALVINGS + 1)):
             fitting = await asyncio.to_thread(learnt.fit, call)
             if fitting is not call:
                 said = f"{call.model.model} holds {learnt.window:,} tokens: it is shown a part of the material"
                 self._warnings.warn(log, said, call.model.model, "window")
             try:
-                return await self._patient(fitting, learnt)
+                completion = await self._patient(fitting, learnt)
+                if fitting is whole and not call.invalid:
+                    return completion
+                return completion.model_copy(update={"prompt": sent_messages(fitting, learnt.dialect)})
             except (ContextOverflow, BudgetExceeded) as error:
                 if isinstance(error, ContextOverflow) and halvings_left:
                     asked = learnt.asks(fitting)
@@ -159,7 +162,7 @@ class ModelBackend:
 
     async def _patient(self, call: ModelCall, learnt: Learnt) -> Completion:
         """Answer a request; try again if the failure may be temporary, and in another form if the form is refused."""
-        waits = [self._calls.backoff_seconds * 2**n for n in range(RETRIES)]
+        waits = [self._calls.backoff_seconds * 2**n for n in range(self._calls.retries)]
         repeated = 0
         while True:
             dialect = learnt.dialect
@@ -298,4 +301,11 @@ def _completion(reply: ModelReply, call: ModelCall, usage: Usage) -> Completion:
         raise ProviderFailed(f"{call.model.model} sent an answer without choices.")
     if reply.refused:
         raise Refused(f"{call.model.model} declined to answer the {call.spec.name}.")
-    return Completion(text=reply.text, model=call.model.model, cut_off=reply.cut_off, pace=reply.pace, usage=usage)
+    return Completion(
+        text=reply.text,
+        model=call.model.model,
+        cut_off=reply.cut_off,
+        pace=reply.pace,
+        usage=usage,
+        at=datetime.now(UTC).isoformat(timespec="milliseconds"),
+    )

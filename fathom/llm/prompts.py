@@ -21,7 +21,7 @@ from typing import Any, NotRequired, TypedDict
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, meta
 
 from fathom.config.groups import StructuredOutput
-from fathom.llm.base import CutOff, ModelCall
+from fathom.llm.base import CutOff, ModelCall, SentMessage
 from fathom.llm.dialects import Dialect
 from fathom.roles import SPECS, Text
 from fathom.roles.base import Remembering
@@ -125,6 +125,11 @@ def messages(call: ModelCall, dialect: Dialect) -> list[PromptMessage]:
         role, content = said.pop()
         said.append((role, f"{content}\n\nAn earlier answer could not be used:\n{problems}\nAvoid this."))
     return [PromptMessage(role=role, content=content) for role, content in said]
+
+
+def sent_messages(call: ModelCall, dialect: Dialect) -> list[SentMessage]:
+    """Return the messages of a call as they are kept."""
+    return [SentMessage(role=one["role"], content=one["content"]) for one in messages(call, dialect)]
 
 
 def request_options(call: ModelCall, dialect: Dialect, repeated: int = 0) -> dict[str, Any]:

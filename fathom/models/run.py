@@ -204,6 +204,15 @@ class RunState(StrEnum):
         return self not in (RunState.queued, RunState.running, RunState.waiting, RunState.interrupted)
 
 
+class Stage(StrEnum):
+    """The stage of a run that has not ended. From `reflecting`, it goes back to `researching` or on."""
+
+    planning = "planning"
+    researching = "researching"
+    reflecting = "reflecting"
+    synthesizing = "synthesizing"  # the report is written and checked
+
+
 class Phase(Model):
     """The usage of a role, a step or a service; `cost_usd` is None when a price is not known."""
 
@@ -228,6 +237,7 @@ class Metrics(Model):
 
     llm_calls: int
     tool_calls: int
+    rounds: int = Field(0, exclude_if=not_)  # of research; not in results of earlier versions
     raw_tokens: int
     context_tokens: int
     narrowed_tokens: int  # raw tokens that no model was shown

@@ -16,7 +16,7 @@ from fathom.config.templates import UsedTemplate, merged
 from fathom.errors import StoreError
 from fathom.extractive.backend import ExtractiveBackend
 from fathom.extractive.following import own_words
-from fathom.llm.base import Backend
+from fathom.llm.base import Backend, ExchangeRecord
 from fathom.llm.client import ModelBackend
 from fathom.models import Model, ParentRun, ToolOutput
 from fathom.roles.base import AnswerT, RequestT, RoleSpec
@@ -115,6 +115,7 @@ class Engine:
         self.warnings = Warnings()
         self.speed = Speed(start.settings)
         self.reliability = Reliability()
+        self.exchanges: list[ExchangeRecord] = []  # with models, repeated ones more than once
         self.remarks: list[str] = []  # a person's remarks on earlier drafts of the report
         settings = start.settings
         self._models = ModelBackend(environment, ledger, settings.model_calls, settings.prices, self.warnings)

@@ -225,6 +225,7 @@ def measure(run: ResearchState, account: Account, seconds: float) -> Metrics:
     return Metrics(
         llm_calls=usage.llm_calls,
         tool_calls=len(calls),
+        rounds=len(run.rounds),
         raw_tokens=raw,
         context_tokens=context,
         narrowed_tokens=sum(call.narrowed_tokens for call in calls),

@@ -7,10 +7,11 @@ larger amount: the maximum cost of requests that failed or are not answered yet.
 from __future__ import annotations
 
 import asyncio
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from fathom.budget.ledger import Ledger
@@ -49,6 +50,36 @@ class ModelUse:
         self.unpriced += other.unpriced
 
 
+BOUNDS: Mapping[str, Sequence[float]] = {
+    "run": (5, 15, 30, 60, 120, 300, 600, 1_200, 1_800, 3_600, 7_200),
+    **dict.fromkeys(("step", "model", "tool"), (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 300, 600)),
+    "sufficiency": tuple(range(1, 11)),
+    "quality": tuple(tenth / 10 for tenth in range(1, 11)),
+    "rounds": tuple(range(1, 6)),
+}
+"""Upper bounds of the buckets: of the seconds of a run, step, model call and tool call, of the critic's scores, of the
+overall scores of sources, and of the rounds of a run."""
+
+
+class Histogram:
+    """Values by the first bound that they do not exceed; the last of the `counts` is for larger ones."""
+
+    def __init__(self, bounds: Sequence[float]) -> None:
+        self.bounds = bounds
+        self.counts = [0] * (len(bounds) + 1)
+        self.sum = 0.0
+
+    def add(self, value: float) -> None:
+        """Add a value."""
+        self.counts[bisect_left(self.bounds, value)] += 1
+        self.sum += value
+
+    def merge(self, other: Histogram) -> None:
+        """Add the values of another histogram with the same bounds."""
+        self.counts = [own + more for own, more in zip(self.counts, other.counts, strict=True)]
+        self.sum += other.sum
+
+
 @dataclass
 class RunUse:
     """The usage of one run, over all of its attempts.
@@ -68,6 +99,7 @@ class RunUse:
     tools: Counter[str] = field(default_factory=Counter)  # calls by name
     cached: int = 0  # of them
     faults: Counter[tuple[str, str]] = field(default_factory=Counter)  # by tool, model or `run`, and code
+    histograms: dict[str, Histogram] = field(default_factory=dict)  # by the names of `BOUNDS`, without `run`
     account: Account | None = None  # usage of all runs with its key so far
     shared: frozenset[str] = frozenset()  # ids of the events before its folder, which runs of the same key may share
 
@@ -201,7 +233,42 @@ def use_of(run_key: str, events: Sequence[AuditEvent], elsewhere: frozenset[str]
     run.shared = frozenset(event.id for event in own[:first])
     for event in own:
         _count(run, event)
+    for name, value in _observed(own):
+        run.histograms.setdefault(name, Histogram(BOUNDS[name])).add(value)
     return run
+
+
+def _observed(events: Iterable[AuditEvent]) -> Iterator[tuple[str, float]]:
+    """Yield what the histograms of a run count. A step's seconds are without the pauses before the run was resumed."""
+    begun, last = dict[str, datetime](), datetime.now(UTC)
+    for event in events:
+        at, data = datetime.fromisoformat(event.at), event.details
+        step: Any = data.get("step_id")
+        seconds: Any = data.get("seconds")
+        if event.type is AuditType.session_resumed:
+            begun = {step: since + (at - last) for step, since in begun.items()}
+        elif event.type is AuditType.step_started:
+            begun[step] = at
+        elif event.type is AuditType.step_completed and step in begun:
+            yield "step", (at - begun.pop(step)).total_seconds()
+        elif event.type is AuditType.llm_called and data.get("model") != EXTRACTIVE and seconds is not None:
+            yield "model", seconds
+        elif event.type is AuditType.tool_called and seconds is not None:
+            yield "tool", seconds
+        else:
+            yield from _scores(event)
+        last = at
+
+
+def _scores(event: AuditEvent) -> Iterator[tuple[str, float]]:
+    data: Any = event.details
+    if event.type is AuditType.reflection_completed:
+        yield "sufficiency", data["score"]
+    elif event.type is AuditType.synthesis_completed:
+        for quality in data.get("qualities") or []:  # not in logs of earlier versions, as the next
+            yield "quality", quality
+    elif event.type is AuditType.session_completed and (rounds := (data.get("metrics") or {}).get("rounds")):
+        yield "rounds", rounds
 
 
 def _count(run: RunUse, event: AuditEvent) -> None:

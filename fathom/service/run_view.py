@@ -60,6 +60,7 @@ async def read_run(store: ArtifactStore, found: KnownRun, ownership: Ownership) 
             "watch": stored.watch_name or None,
             "cost_usd": result.metrics.cost_usd if result else None,
             "settings": _settings(given),
+            "stage": known.stage if known and not state.ended else None,
             "phase": await _queued(flow_run) if state is RunState.queued else live.phase if live else "",
             "now": live.now if live else [],
             "drafts": live.drafts if live else [],

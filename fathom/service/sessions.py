@@ -79,7 +79,9 @@ class SessionHandle:
         return await self.service.store.create(_path(self.session_id, "run"), json_bytes({"run_id": run_id}))
 
 
-async def create(service: RunService, caller: Caller, config: dict[str, Any], settings: dict[str, Any]) -> str:
+async def create(
+    service: RunService, caller: Caller, config: dict[str, Any], settings: dict[str, Any], template: str | None
+) -> str:
     """Create a session of a configuration, which means some settings of a run, and return its id.
 
     Raises:
@@ -87,7 +89,7 @@ async def create(service: RunService, caller: Caller, config: dict[str, Any], se
         InvalidInput: a run cannot have these settings.
     """
     caller.check(Role.asker)
-    service.settings_for(caller, settings)
+    service.settings_for(caller, settings, template)
     session_id = str(uuid4())
     kept = _Kept(owner=caller.name, created=datetime.now(UTC).isoformat(timespec="seconds"), config=config)
     await service.store.create(_path(session_id), json_bytes(kept))

@@ -20,7 +20,16 @@ from fathom.errors import FathomError, RunBusy, StoreError
 from fathom.models import Model
 from fathom.storage.lease import RESULTS, Lease, LeaseFile, last_attempt, read_lease
 from fathom.storage.runs import StoredRun, read_manifest, runs
-from fathom.storage.store import MANIFEST, PARTIAL, REMOVED_AT_ONCE, RESULT, ArtifactStore, RunFolder, json_bytes
+from fathom.storage.store import (
+    EXCHANGES,
+    MANIFEST,
+    PARTIAL,
+    REMOVED_AT_ONCE,
+    RESULT,
+    ArtifactStore,
+    RunFolder,
+    json_bytes,
+)
 
 PRUNED = "pruned.json"
 """The record that a run's tool outputs and stored results were removed, with the time and the bytes."""
@@ -289,4 +298,5 @@ def _why_damaged(run: StoredRun) -> str:
 
 
 def _is_raw(path: str) -> bool:
-    return _RAW in path.rpartition("/")[2]
+    name = path.rpartition("/")[2]
+    return _RAW in name or name == EXCHANGES

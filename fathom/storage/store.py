@@ -28,6 +28,7 @@ RUNS = "research_artifacts"
 CHANGED = ".runs/changed"  # processes that add or remove runs leave a note there, for the index of runs
 MANIFEST, PLAN, NOTES, RESULT = "run.json", "plan.json", "notes.json", "result.json"
 REPORT, REPORT_TEXT, REPORT_PAGE = "report.json", "report.md", "report.html"
+EXCHANGES = "exchanges.jsonl"  # what models were sent and answered
 """The files in a run's folder, beside its tool outputs."""
 PARTIAL = "partial"  # in the manifest of a run that is being removed or imported, instead of `run_key`
 NOTED = "%Y%m%dT%H%M%S"  # the time in the name of a note

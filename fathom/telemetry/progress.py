@@ -20,7 +20,7 @@ from pydantic import ValidationError
 
 from fathom.config.groups import Budget
 from fathom.errors import RunBusy, StoreError
-from fathom.models import Account, Draft, Model, Plan, StepStatus
+from fathom.models import Account, Draft, Model, Plan, Stage, StepStatus
 from fathom.models.run import BatchRow
 from fathom.storage.lease import RESULTS
 from fathom.storage.store import ArtifactStore, json_bytes
@@ -53,6 +53,7 @@ class Event:
 
     kind: Kind
     message: str = ""  # one line for a person
+    stage: Stage | None = None  # of `phase`, where another stage of the run begins with it
     key: int = 0  # of `begin` and `end`: one of several concurrent activities
     plan: Plan | None = None  # of `plan`: with the steps' statuses
     step_id: str = ""  # of `step`, as is the next one
@@ -96,9 +97,9 @@ def publish(event: Event) -> None:
         callback(event)
 
 
-def phase(message: str) -> None:
-    """Publish the phase that the run enters."""
-    publish(Event("phase", message))
+def phase(message: str, stage: Stage | None = None) -> None:
+    """Publish the phase that the run enters, and its stage if another one begins."""
+    publish(Event("phase", message, stage=stage))
 
 
 @contextmanager
@@ -124,6 +125,7 @@ class Live(Model):
     """The current activity of a run. `at` is an ISO 8601 time in UTC."""
 
     at: str
+    stage: Stage = Stage.planning
     phase: str = ""
     now: list[str] = []  # texts being read and models being asked; several at once
     drafts: list[Draft] = []  # of the sections that are being written
@@ -180,7 +182,7 @@ class _View:
         self._store = store
         self._path = path
         self.ended = asyncio.Event()
-        self._phase = "starting"
+        self._phase, self._stage = "starting", Stage.planning
         self._doing: dict[int, str] = {}
         self._drafts: dict[int, Draft] = {}  # by position
         self._spent: Account | None = None
@@ -190,7 +192,7 @@ class _View:
     def note(self, event: Event) -> None:
         """Take note of an event of the run."""
         if event.kind == "phase":
-            self._phase = event.message[:MOST_CHARACTERS]
+            self._phase, self._stage = event.message[:MOST_CHARACTERS], event.stage or self._stage
             self._drafts.clear()
         elif event.kind == "begin":
             self._doing[event.key] = event.message[:MOST_CHARACTERS]
@@ -234,6 +236,6 @@ class _View:
 
     async def _write(self, phase: str, now: list[str], drafts: list[Draft]) -> None:
         at = datetime.now(UTC).isoformat(timespec="seconds")
-        live = Live(at=at, phase=phase, now=now, drafts=drafts, spent=self._spent, caps=self._caps)
+        live = Live(at=at, stage=self._stage, phase=phase, now=now, drafts=drafts, spent=self._spent, caps=self._caps)
         with suppress(StoreError, RunBusy):
             await self._store.write(self._path, json_bytes(live))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from textwrap import shorten
 
-from fathom.config.inputs import MAX_QUERY_CHARS
 from fathom.errors import FathomError, InvalidInput, NoReport
+from fathom.extractive.following import understood
+from fathom.extractive.questions import is_question
 from fathom.interfaces.chat.shapes import Message
 from fathom.models import Asked, Matter, RunState
 from fathom.report.chapters import title_of
@@ -110,9 +110,13 @@ def _question(asked: Asked, complaint: str) -> str:
 
 ASKS = "#answer"
 """At the end of the link to a run: the message was a question of the run, and not its report."""
-MOST_CHARS, TURN_CHARS = 6_000, 1_200
-"""Of what was said before; of one message of it."""
+ASKED_CHARS = 1_200
+"""Characters of a message that asks what the question before it means; a longer one answers it."""
 _LINK = re.compile(rf"/runs/([0-9a-f]{{8}}(?:-[0-9a-f]{{4}}){{3}}-[0-9a-f]{{12}})({ASKS})?(?![\w-])")
+_GREETING = re.compile(
+    r"\W*(?:hi|hello|hey|thanks|thank you|good (?:morning|afternoon|evening)|hallo|bonjour|merci|hola|ciao)\b.{0,10}",
+    re.IGNORECASE,
+)
 # Open WebUI puts documents of the user before the question, and older versions the question in a tag.
 _WITH_DOCUMENTS = re.compile(r"\A### Task:\s+Respond to the user query using the provided context")
 _QUERY = re.compile(r"<user_query>(.*?)</user_query>", re.DOTALL)
@@ -130,17 +134,9 @@ class Earlier:
 class Conversation:
     """What a conversation asks."""
 
-    question: str
-    context: str  # what was said before it
+    question: str  # of its own, unless it follows up on an earlier run
+    clarified: Mapping[str, str]  # what an assistant asked about the question, with the answers
     earlier: Earlier | None
-
-    @property
-    def whole(self) -> str:
-        """The question with what was said before, for a run that follows up on none."""
-        head = f"{self.question}\n\nEarlier in the conversation:\n\n"
-        return (
-            head + self.context if self.context and len(head) + len(self.context) <= MAX_QUERY_CHARS else self.question
-        )
 
 
 def read(messages: Sequence[Message]) -> Conversation:
@@ -153,8 +149,9 @@ def read(messages: Sequence[Message]) -> Conversation:
     asked = [position for position, (role, _) in enumerate(said) if role == "user"]
     if not asked or not said[asked[-1]][1].strip():
         raise InvalidInput("There is no user message.", next_step='add {"role": "user", "content": "..."}')
-    before = said[: asked[-1]]
-    return Conversation(_question_in(said[asked[-1]][1]), _context(before), _earlier(before))
+    before, last = said[: asked[-1]], _question_in(said[asked[-1]][1])
+    earlier = _earlier(before)
+    return Conversation(last, {}, earlier) if earlier else Conversation(*_understood(before, last), None)
 
 
 def _earlier(before: Sequence[tuple[str, str]]) -> Earlier | None:
@@ -166,17 +163,26 @@ def _earlier(before: Sequence[tuple[str, str]]) -> Earlier | None:
     return None
 
 
-def _context(before: Sequence[tuple[str, str]]) -> str:
-    """Return the latest messages, as many as fit; not those of the system, which would be taken for the question."""
-    told = ("user", "assistant")
-    lines = [f"{role}: {shorten(text, TURN_CHARS)}" for role, text in before if role in told and text.strip()]
-    kept, left = list[str](), MOST_CHARS
-    for line in reversed(lines):
-        left -= len(line)
-        if left < 0:
-            break
-        kept.insert(0, line)
-    return "\n\n".join(kept)
+def _understood(before: Sequence[tuple[str, str]], last: str) -> tuple[str, dict[str, str]]:
+    """Return the last message as a question of its own, and what was clarified about it.
+
+    It may answer what an assistant has asked about the question before: the message before it is short and ends with a
+    question mark, and it is no question itself. Or it follows up on that question. Messages of the system are left out:
+    they would be taken for the question.
+    """
+    question, asked, clarified = "", "", dict[str, str]()
+    for role, text in (*before, ("user", last)):
+        if role == "assistant":
+            asked = " ".join(text.split())
+        elif role == "user" and text.strip() and not (_GREETING.fullmatch(text) and text != last):
+            if question and asked.endswith(("?", "？")) and len(asked) <= ASKED_CHARS and not is_question(text):
+                clarified[asked] = text.strip()
+            elif (meant := understood(text.strip(), question)) != text.strip():
+                question = meant
+            else:
+                question, clarified = text.strip(), {}
+            asked = ""
+    return question, clarified
 
 
 def _question_in(text: str) -> str:

@@ -16,6 +16,7 @@ from fathom.interfaces.chat import answers, conversations
 from fathom.interfaces.chat.answers import ChatAnswer, Reference
 from fathom.interfaces.chat.conversations import begin, collected, researched, said
 from fathom.interfaces.chat.shapes import MODELS, ChatRequest, settings_of
+from fathom.interfaces.chat.state import state_of
 from fathom.interfaces.chat.wire import (
     SILENCE,
     STREAM,
@@ -68,7 +69,8 @@ async def complete(
 
     async def whole() -> dict[str, Any]:
         answer, lines = await collected(researched(service, caller, begun, server))
-        return writer.whole(answer, "\n".join(lines))
+        state = await state_of(await service.open(caller, run.id), asked.messages, answer.text)
+        return {**writer.whole(answer, "\n".join(lines)), "fathom": state}
 
     return await patient(whole)
 

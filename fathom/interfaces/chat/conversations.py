@@ -57,8 +57,11 @@ async def begin(service: RunService, caller: Caller, asked: Request, talk: Conve
             with suppress(NoReport):
                 follow_up = _checked(FollowUpRequest, question=talk.question, settings=settings)
                 return Begun(await earlier.ask(follow_up, key))
+    if talk.clarified:
+        people = settings.get("people") or {}
+        settings["people"] = {**people, "clarified": {**talk.clarified}} if isinstance(people, dict) else people
     given = {"template": extras.template, "corpora": extras.corpora, "shared": extras.shared}
-    request = _checked(RunRequest, question=talk.whole, settings=settings, **given)
+    request = _checked(RunRequest, question=talk.question, settings=settings, **given)
     return Begun(await service.start(caller, request, key))
 
 

@@ -87,7 +87,7 @@ async def cancel_response(response_id: str, service: TheService, caller: TheCall
 async def _after(service: RunService, caller: Caller, talk: Conversation, previous: str) -> Conversation:
     """Return a conversation with the run of the response before it; what that asked is answered."""
     run = await service.read(caller, _run_id(previous))
-    return Conversation(talk.question, talk.context, Earlier(run.id, asks=not run.state.ended))
+    return Conversation(talk.question, {}, Earlier(run.id, asks=not run.state.ended))
 
 
 def _run_id(response_id: str) -> str:
