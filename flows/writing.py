@@ -24,9 +24,9 @@ from fathom.roles import ANSWER, JUDGE, OUTLINE, SECTION
 from fathom.run.engine import Engine
 from fathom.run.state import ResearchState, phases_of
 from fathom.sources.domains import usable
-from fathom.sources.scoring import trust
+from fathom.sources.scoring import confidence, trust
 from fathom.sources.warnings import report_warnings
-from fathom.storage.store import MANIFEST, REPORT, REPORT_PAGE, REPORT_TEXT
+from fathom.storage.store import MANIFEST, NOTES, REPORT, REPORT_PAGE, REPORT_TEXT
 from fathom.tasks.checking import Reviewer, read_texts, score_retrieved
 from fathom.tasks.planning import look_for_words
 from fathom.tasks.reporting import make_outline, write_answer, write_section
@@ -48,6 +48,10 @@ async def write_report(engine: Engine, run: ResearchState) -> Report | None:
     texts = await read_texts(engine, (call.result for call in run.all_calls))
     found = run.reflection.contradictions if run.reflection else []
     scored = await score_retrieved(run.plan, run.notes, found, texts, _engine=engine)
+    rated = {quality.source_id: quality for quality in scored.qualities}
+    sure = [confidence(note.origins, run.sources, rated) for note in run.notes]
+    notes = [note.model_copy(update={"confidence": one}) for note, one in zip(run.notes, sure, strict=True)]
+    await engine.run_folder.save_json(NOTES, notes)
     run.remember(usable(run.notes, scored.qualities, engine.settings.sources))
     if not run.notes:
         return None
@@ -155,7 +159,7 @@ async def _draft(
         answered, confidence = written.answered, written.confidence
     else:
         phase("choosing the sections of the report")
-        questions, steps = open_questions(run), coverage(run)
+        questions, steps = open_questions(run), coverage(run, scored.qualities)
         outlined = await make_outline(
             run.plan, run.memory, questions, scored.contradictions, authority, texts, _engine=engine
         )

@@ -108,7 +108,9 @@ async def reflect(
     )
     answer, usage = await ask_overview(CRITIC, request, _engine)
     reflection = answer.reflection(round_number)
-    message = f"the evidence gets {reflection.sufficiency_score} of 10, {counted(len(reflection.gaps), 'gap')} left"
+    advice = reflection.recommendation(_engine.settings.sufficiency)
+    gaps = counted(len(reflection.gaps), "gap")
+    message = f"the evidence gets {reflection.sufficiency_score} of 10, {gaps} left: {advice}"
     run_logger().info("The critic after round %d: %s. %s", round_number, message, reflection.reasoning)
     publish(Event("reflection", message))
     await _engine.audit.record(
@@ -117,6 +119,8 @@ async def reflect(
         message,
         round=round_number,
         score=reflection.sufficiency_score,
+        recommendation=advice,
+        coverage=reflection.coverage.model_dump(exclude_defaults=True),
         gaps=[gap.description for gap in reflection.gaps],
         follow_ups=[step.title for step in reflection.follow_up_steps],
     )

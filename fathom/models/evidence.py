@@ -182,6 +182,10 @@ class NoteMessage(Model):
     artifact_file: str
 
 
+Confidence = Literal["high", "medium", "low"]
+"""How sure the findings of notes are, by their sources: see `fathom.sources.scoring.confidence`."""
+
+
 class Note(Model):
     """One compressed tool result."""
 
@@ -196,6 +200,7 @@ class Note(Model):
     dates: dict[str, str] = {}  # of the local documents that state one, by id: YYYY-MM-DD or YYYY-MM
     tokens: int = 0  # tokens of the injected message
     also: list[str] = Field([], exclude_if=not_)  # ids of other steps that it serves
+    confidence: Confidence | None = Field(None, exclude_if=not_)  # once the sources are rated
 
     @property
     def steps(self) -> set[str]:
@@ -206,6 +211,11 @@ class Note(Model):
     def cited(self) -> set[str]:
         """The ids of the sources that its summary and its bullets name."""
         return {source_id for text in (self.summary, *self.extraction) for source_id in _ID.findall(text)}
+
+    @property
+    def origins(self) -> set[str]:
+        """The ids of the sources on which it rests: those that it names, or all that it was made from."""
+        return self.cited or set(self.source_ids)
 
     def quotations(self) -> Iterator[tuple[str, tuple[str, ...]]]:
         """Yield the quotations of the note, each with the ids of its sources: first from its summary, then its bullets.
@@ -428,7 +438,9 @@ SourceType = Literal[
     "document",
     "unknown",
 ]
-SourceFlag = Literal["outdated", "single_source", "low_authority", "paywalled", "possibly_machine_made", "gives_orders"]
+SourceFlag = Literal[
+    "outdated", "single_source", "low_authority", "paywalled", "possibly_machine_made", "potential_bias", "gives_orders"
+]
 
 
 class SourceQuality(Model):

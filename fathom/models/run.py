@@ -10,8 +10,8 @@ from typing import Literal
 
 from pydantic import Field, JsonValue
 
-from fathom.models.evidence import Claim, Source, SourceQuality, ToolFailure, UnreadFile
-from fathom.models.plan import Clarification, Contradiction, Model, Remark, StepStatus
+from fathom.models.evidence import Claim, Confidence, Source, SourceQuality, ToolFailure, UnreadFile
+from fathom.models.plan import Clarification, Contradiction, Coverage, Model, Remark, StepStatus
 
 
 class AbsentWord(Model):
@@ -103,11 +103,13 @@ class StepCoverage(Model):
     useful_notes: int
     sources: int
     failures: list[ToolFailure] = []
+    missing: list[str] = Field([], exclude_if=not_)  # what the critic says that it lacks
+    confidence: Confidence | None = Field(None, exclude_if=not_)  # of its notes; None if it has none
 
     @property
     def state(self) -> str:
         """What became of the step, for a person."""
-        return self.status.words
+        return ": ".join(filter(None, [self.status.words, "; ".join(self.missing)]))
 
 
 class Answered(StrEnum):
@@ -150,6 +152,7 @@ class Report(Model):
     open_questions: list[str] = []
     contradictions: list[Contradiction] = []
     coverage: list[StepCoverage] = []
+    covered: Coverage | None = Field(None, exclude_if=not_)  # by the evidence, as a model judged it
     unread: list[UnreadFile] = []
     claims: list[Claim] = []  # the sentences of the sections, checked
     qualities: list[SourceQuality] = []

@@ -144,7 +144,7 @@ class ResearchState:
     def _rests_on_read_sources(self) -> bool:
         """Whether a note quotes a source that could be read."""
         unread, sources = self._unread(), self.sources
-        cited = {source_id for note in self.notes for source_id in note.cited or note.source_ids}
+        cited = {source_id for note in self.notes for source_id in note.origins}
         return any(canonical_url(sources[i].url) not in unread for i in cited if i in sources)
 
     def spend(self, role: str, usage: Usage, step_id: str = "") -> None:
