@@ -15,7 +15,16 @@ from fathom.evidence.provenance import PROVENANCE, build, to_bytes
 from fathom.evidence.stored import StoredText
 from fathom.models import Answered, Report, ReportSection, RunManifest, StepCoverage, Unanswered, Usage
 from fathom.report.answer import confidence_within
-from fathom.report.assembly import assemble, clarified, coverage, limitations, making, next_steps, open_questions
+from fathom.report.assembly import (
+    assemble,
+    clarified,
+    coverage,
+    limitations,
+    making,
+    marked_alone,
+    next_steps,
+    open_questions,
+)
 from fathom.report.chapters import unread_warnings
 from fathom.report.html import render_html
 from fathom.report.markdown import render_markdown
@@ -59,6 +68,10 @@ async def write_report(engine: Engine, run: ResearchState) -> Report | None:
     report = await _draft(engine, run, scored, texts, reviewer)
     phase(f"checking {counted(len(claims_of(report.sections)), 'claim')} against the sources")
     claims = await reviewer.verify(report)
+    alone = 0
+    if engine.settings.sources.require_corroboration:
+        sections, alone = marked_alone(report.sections, claims)
+        report = report.model_copy(update={"sections": sections})
     for role, usage in reviewer.usage.items():
         if usage.llm_calls or usage.fallbacks:
             run.spend(role, usage)
@@ -77,6 +90,11 @@ async def write_report(engine: Engine, run: ResearchState) -> Report | None:
     warnings = [
         *engine.start.warnings,
         *unread_warnings(run.unread),
+        *(
+            [f"For {counted(alone, 'claim')}, marked in the text, no second, independent source was found."]
+            if alone
+            else []
+        ),
         *report_warnings(claims, report.qualities, report.sources, today),
     ]
     seconds = await seconds_worked(engine.start.run_id, _engine=engine)

@@ -179,6 +179,9 @@ class SourceRules(FormModel):
         description="Minimum overall score of a source; sources below it are not used. Your own documents always are.",
         examples=[0.4],
     )
+    require_corroboration: Annotated[bool, Setting(page="sources")] = Field(
+        False, description="Mark each claim for which no second, independent and credible source was found."
+    )
 
 
 class Profile(StrEnum):

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from fathom.evidence.claims import marked
 from fathom.models import (
     Answered,
     Claim,
     Contradiction,
+    Corroboration,
     Coverage,
     Making,
     ParentRun,
@@ -115,6 +117,20 @@ def assemble(
         stop=stop,
     )
     return report.model_copy(update={"sources": cited_sources(report)})
+
+
+def marked_alone(sections: Sequence[ReportSection], claims: Sequence[Claim]) -> tuple[list[ReportSection], int]:
+    """Return sections with a mark behind each claim that no two independent sources support, and their number.
+
+    Claims that the judge objects to, or that a source contradicts, are marked as such already.
+    """
+    lone = (Corroboration.single_source, Corroboration.unverified)
+    alone = [claim for claim in claims if claim.corroboration in lone and not claim.verdict.objects]
+    marks = [dict.fromkeys((c.sentence for c in alone if c.section == n), lone[0]) for n in range(len(sections))]
+    return [
+        section.model_copy(update={"markdown": marked(section.markdown, own)})
+        for section, own in zip(sections, marks, strict=True)
+    ], len(alone)
 
 
 def making(run: ResearchState, *, as_of: str, model: str, seconds: float, template: str) -> Making:
