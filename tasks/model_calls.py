@@ -65,19 +65,21 @@ async def complete(
 
 @recorded_task(name="window", run_name="window of {model.model}", shown=False, absent=None)
 async def _window(role: str, model: RoleModel, _engine: Engine) -> int | None:
-    return await _engine.window(SPECS[role])
+    return await _engine.window(model)
 
 
-async def find_window(spec: RoleSpec[RequestT, AnswerT], engine: Engine) -> int | None:
+async def find_window(spec: RoleSpec[RequestT, AnswerT], engine: Engine, *, saving: bool = False) -> int | None:
     """Return how many tokens prompt and answer of a role may have together; None: not known, or without a model.
 
     The result is recorded when the run first asks, so a resumed run and a replay make the same requests.
     """
-    return await _window(spec.name, engine.model_for(spec), _engine=engine)
+    return await _window(spec.name, engine.model_for(spec, saving=saving), _engine=engine)
 
 
-async def ask(spec: RoleSpec[RequestT, AnswerT], request: RequestT, engine: Engine) -> tuple[AnswerT, Usage]:
-    """Ask a role and return its answer and its usage.
+async def ask(
+    spec: RoleSpec[RequestT, AnswerT], request: RequestT, engine: Engine, *, saving: bool = False
+) -> tuple[AnswerT, Usage]:
+    """Ask a role, or the cheaper model if money must be saved, and return its answer and its usage.
 
     If an answer breaks the role's rules, the model is asked once more and told why. If that fails too, or none of the
     role's models is available, the extractive backend answers, and the usage says so. A model that never gave the role
@@ -87,7 +89,7 @@ async def ask(spec: RoleSpec[RequestT, AnswerT], request: RequestT, engine: Engi
         ModelRejected: the provider will never accept the request; the user must correct a name, a key or a quota.
         ModelUnreachable: the model has no server, and no fallback; `extractive` is one.
     """
-    model = engine.model_for(spec)
+    model = engine.model_for(spec, saving=saving)
     if engine.reliability.able(spec.name, model.model):
         answer, usage = await _answer(spec, request, model, engine)
     else:
@@ -100,18 +102,18 @@ async def ask(spec: RoleSpec[RequestT, AnswerT], request: RequestT, engine: Engi
 
 
 async def ask_overview(
-    spec: RoleSpec[RememberingT, OverviewT], request: RememberingT, engine: Engine
+    spec: RoleSpec[RememberingT, OverviewT], request: RememberingT, engine: Engine, *, saving: bool = False
 ) -> tuple[OverviewT, Usage]:
     """Ask a role about the research as a whole; it may first request some notes whole, and is then asked once more.
 
     Raises:
         ModelRejected, ModelUnreachable: as in `ask`.
     """
-    answer, usage = await ask(spec, request, engine)
+    answer, usage = await ask(spec, request, engine, saving=saving)
     told = told_by(request.briefs)
     if not (wanted := [file for file in dict.fromkeys(answer.read_whole) if file in told]):
         return answer, usage
-    answer, more = await ask(spec, request.model_copy(update={"whole": wanted}), engine)
+    answer, more = await ask(spec, request.model_copy(update={"whole": wanted}), engine, saving=saving)
     return answer, usage + more
 
 

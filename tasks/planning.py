@@ -92,9 +92,19 @@ def _earlier(start: RunStart) -> EarlierReport | None:
 
 
 async def reflect(
-    plan: Plan, memory: Memory, remarks: list[Remark], round_number: int, max_follow_ups: int, _engine: Engine
+    plan: Plan,
+    memory: Memory,
+    remarks: list[Remark],
+    round_number: int,
+    max_follow_ups: int,
+    *,
+    saving: bool,
+    _engine: Engine,
 ) -> Reflected:
-    """Score the evidence, update the checklist and propose steps for the next round, which also take up `remarks`."""
+    """Score the evidence, update the checklist and propose steps for the next round, which also take up `remarks`.
+
+    When `saving`, the cheaper model is asked.
+    """
     known = memory.within(_engine.settings.max_context_tokens, _engine.start.question)
     request = ReflectRequest(
         query=_engine.question_for(CRITIC),
@@ -106,7 +116,7 @@ async def reflect(
         notes=known.notes,
         briefs=known.briefs,
     )
-    answer, usage = await ask_overview(CRITIC, request, _engine)
+    answer, usage = await ask_overview(CRITIC, request, _engine, saving=saving)
     reflection = answer.reflection(round_number)
     advice = reflection.recommendation(_engine.settings.sufficiency)
     gaps = counted(len(reflection.gaps), "gap")

@@ -298,7 +298,10 @@ class Call(Model):
 
 
 class StepOutcome(Model):
-    """The outcome of researching one step. `cut`: the budget ended it early; `stopped`: who did, if a person did."""
+    """The outcome of researching one step.
+
+    `cut`: the budget ended it early; `saving`: the budget ran short; `stopped`: who ended it, if a person did.
+    """
 
     step_id: str | int
     notes: list[Note]  # the useful ones
@@ -307,6 +310,7 @@ class StepOutcome(Model):
     brief: Brief | None = None  # of its notes
     reused: list[str] = []  # files of notes of other steps that serve it too
     cut: bool = False
+    saving: bool = Field(False, exclude_if=not_)
     stopped: Remark | None = None
 
     @property

@@ -67,6 +67,7 @@ class ResearchState:
         self.rounds: list[RoundRecord] = []  # the finished ones
         self.stop: Reason | None = None  # why the research ended; None while it goes on
         self.cut = False  # whether the budget ended the research
+        self.saving = False  # whether it ran short
         self.stopped: Remark | None = None  # who ended it, if a person did
         self.spent: list[Spent] = []
         self.spend("planner", usage)
@@ -169,6 +170,7 @@ class ResearchState:
         self.judged = None if outcome.notes else self.judged
         self.calls[str(outcome.step_id)] = outcome.calls
         self.cut |= outcome.cut
+        self.saving |= outcome.saving
         for role, usage in outcome.usage.items():
             self.spend(role, usage, str(outcome.step_id))
         self.stopped = self.stopped or outcome.stopped
