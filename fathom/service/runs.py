@@ -27,7 +27,16 @@ from fathom.client.shapes import (
 from fathom.config.form import SetBy, setting_of
 from fathom.config.given import settings_from
 from fathom.config.settings import SETTINGS, ResearchSettings
-from fathom.errors import Conflict, FathomError, InvalidInput, NoReport, NotInstalled, RunNotFound, UserError
+from fathom.errors import (
+    Conflict,
+    FathomError,
+    InvalidInput,
+    InvalidState,
+    NoReport,
+    NotInstalled,
+    RunNotFound,
+    UserError,
+)
 from fathom.flows.preflight import CheckedRequest, check_request
 from fathom.flows.runs import answering, following
 from fathom.flows.runs.finding import Finder, KnownRun, find_run, no_run
@@ -249,7 +258,8 @@ class RunHandle:
         Raises:
             NotAllowed: it is somebody else's.
             TooManyRequests: the caller has used up what a day allows.
-            Conflict: there is nothing to continue, or no worker can do it.
+            InvalidState: there is nothing to continue.
+            Conflict: no worker can do it.
             RunBusy: a process works on it.
         """
         self._check_owner()  # it spends what is theirs
@@ -260,7 +270,7 @@ class RunHandle:
         state, flow_run, spending = (await self.read()).state, self.found.flow_run, self._service.spending
         if state not in _STOPPED:
             how = "read its result" if state.ended else "wait for it"
-            raise Conflict(f"The run is {state.value}: there is nothing to resume.", next_step=how)
+            raise InvalidState(f"The run is {state.value}: there is nothing to resume.", next_step=how)
         if flow_run is None or flow_run.deployment_id is None:
             how = f"fathom resume {self.run_id[:8]}, on the machine of the server"
             raise Conflict("No worker can take this run: the server did not start it.", next_step=how)
