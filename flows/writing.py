@@ -36,7 +36,7 @@ from fathom.sources.domains import usable
 from fathom.sources.scoring import confidence, trust
 from fathom.sources.warnings import report_warnings
 from fathom.storage.store import MANIFEST, NOTES, REPORT, REPORT_PAGE, REPORT_TEXT
-from fathom.tasks.checking import Reviewer, read_texts, score_retrieved
+from fathom.tasks.checking import Reviewer, read_texts, score_retrieved, with_links
 from fathom.tasks.planning import look_for_words
 from fathom.tasks.reporting import make_outline, write_answer, write_section
 from fathom.tasks.results import Outlined, Scored, Written
@@ -67,7 +67,7 @@ async def write_report(engine: Engine, run: ResearchState) -> Report | None:
     reviewer = Reviewer(run.notes, texts, engine)
     report = await _draft(engine, run, scored, texts, reviewer)
     phase(f"checking {counted(len(claims_of(report.sections)), 'claim')} against the sources")
-    claims = await reviewer.verify(report)
+    claims, report = await asyncio.gather(reviewer.verify(report), with_links(report, engine))
     alone = 0
     if engine.settings.sources.require_corroboration:
         sections, alone = marked_alone(report.sections, claims)

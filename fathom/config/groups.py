@@ -135,6 +135,9 @@ class ReportSettings(FormModel):
         description="Whether a model judges each claim by its sources. auto: if the run has a model. always: a run "
         "without a model is refused. never: claims are checked only by comparing words.",
     )
+    check_links: Annotated[bool, Setting(page="fetching")] = Field(
+        True, description="Whether the addresses of cited web pages are requested once more, to say which still work."
+    )
     unsupported: Annotated[Unsupported, Setting(page="evidence")] = Field(
         Unsupported.mark,
         description="What happens to a sentence that the judge still objects to after the writer has corrected "

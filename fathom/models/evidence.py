@@ -57,6 +57,7 @@ class Source(Referenced):
     full: bool = True  # False: only an excerpt was read so far
     digest: str = ""  # first digits of the SHA-256 of its text
     fields: dict[str, str] = Field({}, exclude_if=not_)  # fields of its header, in order: Status, Author
+    gone: str = Field("", exclude_if=not_)  # the day on which its address led to no page any more, in ISO 8601
 
     @property
     def key(self) -> str:
@@ -84,6 +85,18 @@ class SourceText(Source):
         """Return the source with the digest of its text instead of the text."""
         digest = hashlib.sha256(self.text.encode()).hexdigest()[:12]
         return Source(**{**self.model_dump(include=set(Source.model_fields)), "digest": digest})
+
+
+class CheckedLink(Model):
+    """Whether the address of a source still leads to a page.
+
+    It is `unknown` if its host refuses or cannot be reached: that says nothing about readers. Of a page that is gone,
+    `copy_url` is the archived copy and `copied` its day, if there is one.
+    """
+
+    state: Literal["works", "gone", "unknown"]
+    copy_url: str = ""
+    copied: str = ""  # ISO 8601
 
 
 class Document(Model):

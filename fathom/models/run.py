@@ -138,6 +138,24 @@ class Making(Model):
     searched: str = Field("", exclude_if=not_)  # for want of documents and a web search; empty if there were any
 
 
+class LinkCount(Model):
+    """The number of cited web pages whose addresses lead to a page, no longer do, or could not be checked."""
+
+    working: int
+    gone: int
+    unknown: int
+
+    @property
+    def said(self) -> str:
+        """The counts as a sentence, with the share of working links of all that could be checked."""
+        checked = self.working + self.gone
+        share = (
+            f"{self.working} of {checked} links of cited pages work ({self.working / checked:.0%})" if checked else ""
+        )
+        rest = f"{self.unknown} could not be checked" if checked else "No link of a cited page could be checked"
+        return "; ".join(filter(None, [share, rest if self.unknown else ""])) + "."
+
+
 class Report(Model):
     """The report as data. The first section is the answer, the rest what supports it.
 
@@ -152,6 +170,7 @@ class Report(Model):
     open_questions: list[str] = []
     contradictions: list[Contradiction] = []
     coverage: list[StepCoverage] = []
+    links: LinkCount | None = Field(None, exclude_if=not_)  # None if they were not checked
     covered: Coverage | None = Field(None, exclude_if=not_)  # by the evidence, as a model judged it
     unread: list[UnreadFile] = []
     claims: list[Claim] = []  # the sentences of the sections, checked

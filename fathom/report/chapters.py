@@ -112,6 +112,7 @@ def credit_of(source: Source) -> list[str]:
     names = [" ".join(clean_line(author).split(", ", 1)[::-1]) for author in known.authors]
     written = ", ".join(names if len(names) <= NAMED_AUTHORS else [f"{names[0]} et al."])
     archived = f"archived at {clean_line(known.full_text)}" if known.archived else ""
+    archived = archived or (f"gone on {source.gone}, no archived copy found" if source.gone else "")
     return [part.replace("`", "") for part in (written, clean_line(known.venue), archived) if part]
 
 
@@ -283,7 +284,8 @@ def method_lines(report: Report) -> list[str]:
     }
     told = "; ".join(f"{name} {joined(values, 'and')}" for name, values in parts.items() if values)
     stop = f"Research ended because {report.stop}." if report.coverage and report.stop else ""
-    return list(filter(None, [f"The evidence covers {told}." if told else "", stop]))
+    links = report.links.said if report.links else ""
+    return list(filter(None, [f"The evidence covers {told}." if told else "", links, stop]))
 
 
 def _remarks(remarks: Sequence[Remark]) -> list[str]:
