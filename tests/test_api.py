@@ -251,6 +251,22 @@ def test_a_session_is_created_and_executed_once(client: httpx.Client, server: Se
     assert (missing.status_code, missing.json()["code"]) == (404, "E5001")
 
 
+def test_a_report_is_rated_through_the_api_and_on_its_page(client: httpx.Client, run: dict[str, Any]) -> None:
+    base, page = f"/api/v1/runs/{run['id']}", f"/runs/{run['id']}"
+    assert "Was this report of use?" in client.get(page).text
+    before = client.get("/api/v1/costs").json()["rated_down"]
+    (said,) = client.put(f"{base}/rating", json={"good": True, "note": "Short."}).json()
+    assert (said["good"], said["note"]) == (True, "Short.") and said["by"]
+    answer = client.post(f"{page}/rate", data={"good": "0", "note": "The <b>second</b> part is missing."})
+    assert answer.status_code in (200, 303), answer.text
+    assert [one["good"] for one in client.get(f"{base}/ratings").json()] == [False], "the second thought counts"
+    assert "The &lt;b&gt;second&lt;/b&gt; part is missing." in client.get(page).text
+    assert client.get("/api/v1/costs").json()["rated_down"] == before + 1
+    assert "rated" in [one["deed"] for one in client.get(f"{base}/activity").json()]
+    assert client.put(f"{base}/rating", json={"good": "yes"}).status_code == 422
+    assert client.put(f"/api/v1/runs/{uuid.uuid4()}/rating", json={"good": True}).json()["code"] == "E5001"
+
+
 def test_the_server_says_what_it_can_do(client: httpx.Client, server: Served) -> None:
     assert client.get("/api/v1/status").json()["models"]["planner"]
     phases = client.post("/api/v1/estimates", json={"question": QUESTION, "settings": QUICK}).json()["phases"]

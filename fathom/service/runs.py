@@ -18,6 +18,8 @@ from fathom.client.shapes import (
     DeedEntry,
     FollowUpRequest,
     Form,
+    RatingRequest,
+    ReaderRating,
     Run,
     RunEvent,
     RunList,
@@ -58,6 +60,7 @@ from fathom.service.run_view import read_run
 from fathom.service.submissions import Submissions, cancel_flow_run
 from fathom.service.workers import Readiness
 from fathom.storage.corpora import CorpusStore
+from fathom.storage.ratings import Ratings
 from fathom.storage.steering import Steer
 from fathom.storage.store import ArtifactStore, RunFolder
 
@@ -80,6 +83,7 @@ class RunService:
         self.owners = Owners(self.store)
         self.links = ShareLinks(self.store)
         self.activity = ActivityLog(self.store)
+        self.ratings = Ratings(self.store)
         self.spending = Spending(self.store)
         self.corpora = CorpusService(CorpusStore(self.store, options.uploads))
         self.feeds = Feeds(self.store)
@@ -323,6 +327,25 @@ class RunHandle:
             InvalidInput: it is too late.
         """
         await self._steer(Steer.stop, "")
+
+    async def rate(self, request: RatingRequest) -> list[ReaderRating]:
+        """Rate the report of the run, in place of an earlier rating, and return all ratings.
+
+        Raises:
+            NotAllowed: the caller may not ask.
+            NoReport: there is no report to rate.
+            InvalidInput: the note cannot be used.
+        """
+        self.caller.check(Role.asker)
+        await self.report_data()
+        note = check_remark(request.note) if request.note else ""
+        await self._service.ratings.give(self.run_id, good=request.good, note=note, by=self.caller.name)
+        await self._note(Action.rated, "up" if request.good else "down")
+        return await self.ratings()
+
+    async def ratings(self) -> list[ReaderRating]:
+        """Return the ratings of the report of the run, the oldest first."""
+        return [ReaderRating(**one.model_dump()) for one in await self._service.ratings.of(self.run_id)]
 
     async def log(self) -> list[RunEvent]:
         """Return the events of the run so far."""
