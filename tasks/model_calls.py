@@ -11,7 +11,7 @@ from fathom.llm.base import Completion, Failure, InvalidAnswer, ModelCall
 from fathom.llm.parsing import accept
 from fathom.llm.prompts import prompt_hashes
 from fathom.models import Usage, told_by
-from fathom.roles import SPECS, Request, RoleSpec
+from fathom.roles import ANSWER, CRITIC, OUTLINE, SECTION, SPECS, Request, RoleSpec
 from fathom.roles.base import AnswerT, OverviewAnswer, Remembering, RequestT
 from fathom.run.engine import Engine
 from fathom.tasks.durable import recorded_task, run_logger
@@ -19,6 +19,8 @@ from fathom.telemetry.audit_events import AuditType
 from fathom.telemetry.progress import Event, doing, publish
 from fathom.telemetry.tracing import role_span
 
+MILESTONES = frozenset({CRITIC.name, OUTLINE.name, SECTION.name, ANSWER.name})
+"""The roles by whose answers a reader of a run's time line follows it."""
 RememberingT = TypeVar("RememberingT", bound=Remembering)
 OverviewT = TypeVar("OverviewT", bound=OverviewAnswer)
 
@@ -141,8 +143,8 @@ async def _answer(
     invalid: InvalidAnswer | None = None
     usage = Usage()
     while True:
-        # A call without a model is not a request: its task run would only cost time.
-        call = complete.quietly if model.model == EXTRACTIVE else complete
+        # A call without a model is not a request: its task run would only cost time, but for the few milestones.
+        call = complete.quietly if model.model == EXTRACTIVE and spec.name not in MILESTONES else complete
         completion = await call(spec.name, request, model, prompt, invalid, _engine=engine)
         if isinstance(completion, Failure):
             return completion, usage
