@@ -78,15 +78,6 @@ class RatingRequest(Model):
     note: str = Field("", max_length=1_000, description="Why.", examples=["The 2025 figures are missing."])
 
 
-class ReaderRating(Model):
-    """A reader's rating of a report. `at` is ISO 8601 in UTC."""
-
-    good: bool
-    note: str
-    by: str
-    at: str
-
-
 class SharingRequest(Model):
     """Whether every signed-in user may read a run, and everyone who may ask questions may answer and steer it."""
 

@@ -192,6 +192,15 @@ class Report(Model):
     confidence: float | None = Field(None, exclude_if=lambda value: value is None)
 
 
+class ReportRating(Model):
+    """A reader's rating of a report. `at` is ISO 8601 in UTC."""
+
+    good: bool
+    note: str
+    by: str
+    at: str
+
+
 class Ending(StrEnum):
     """How a run ended; the exit code of the shell follows from it."""
 

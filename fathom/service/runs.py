@@ -19,7 +19,6 @@ from fathom.client.shapes import (
     FollowUpRequest,
     Form,
     RatingRequest,
-    ReaderRating,
     Run,
     RunEvent,
     RunList,
@@ -45,7 +44,7 @@ from fathom.flows.runs.finding import Finder, KnownRun, find_run, no_run
 from fathom.flows.runs.resuming import reschedule
 from fathom.flows.runs.steering import check_author, check_remark, steer
 from fathom.flows.runs.stored import find, no_report
-from fathom.models import Matter, Reply, Report, RunState
+from fathom.models import Matter, Reply, Report, ReportRating, RunState
 from fathom.report.exporting import export, files_for
 from fathom.service.activity import Action, ActivityLog
 from fathom.service.caller import Caller, Role
@@ -328,7 +327,7 @@ class RunHandle:
         """
         await self._steer(Steer.stop, "")
 
-    async def rate(self, request: RatingRequest) -> list[ReaderRating]:
+    async def rate(self, request: RatingRequest) -> list[ReportRating]:
         """Rate the report of the run, in place of an earlier rating, and return all ratings.
 
         Raises:
@@ -343,9 +342,9 @@ class RunHandle:
         await self._note(Action.rated, "up" if request.good else "down")
         return await self.ratings()
 
-    async def ratings(self) -> list[ReaderRating]:
+    async def ratings(self) -> list[ReportRating]:
         """Return the ratings of the report of the run, the oldest first."""
-        return [ReaderRating(**one.model_dump()) for one in await self._service.ratings.of(self.run_id)]
+        return await self._service.ratings.of(self.run_id)
 
     async def log(self) -> list[RunEvent]:
         """Return the events of the run so far."""

@@ -13,19 +13,10 @@ from datetime import UTC, datetime
 from pydantic import ValidationError
 
 from fathom.errors import StoreError
-from fathom.models import Model
+from fathom.models import Model, ReportRating
 from fathom.storage.store import ArtifactStore, json_bytes
 
 FOLDER = ".ratings"
-
-
-class ReportRating(Model):
-    """A reader's rating of a report. `at` is an ISO 8601 time in UTC."""
-
-    good: bool
-    note: str = ""
-    by: str
-    at: str
 
 
 class Rated(Model):

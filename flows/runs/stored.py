@@ -17,10 +17,10 @@ from fathom.flows.preflight import artifact_root
 from fathom.flows.runs.index import RunIndex
 from fathom.flows.runs.states import place, recent
 from fathom.flows.server import find_api
-from fathom.models import AuditHead, Model, ParentRun, Plan, Report, RunResult
+from fathom.models import AuditHead, Model, ParentRun, Plan, Report, ReportRating, RunResult
 from fathom.storage.atomic import READERS
 from fathom.storage.pruning import PRUNED, PrunedEvidence
-from fathom.storage.ratings import Ratings, ReportRating
+from fathom.storage.ratings import Ratings
 from fathom.storage.runs import StoredRun
 from fathom.storage.store import RUNS, ArtifactStore, RunFolder
 from fathom.storage.used import used_stores

@@ -12,7 +12,6 @@ from fathom.client.shapes import (
     AnswerRequest,
     FollowUpRequest,
     RatingRequest,
-    ReaderRating,
     RemarkRequest,
     Run,
     RunList,
@@ -31,7 +30,7 @@ from fathom.interfaces.api.common import (
     frames,
 )
 from fathom.interfaces.dependencies import RunId, TheCaller, TheRun, TheService
-from fathom.models import RunState
+from fathom.models import ReportRating, RunState
 from fathom.service.run_list import RunFilter, time_of
 
 router = APIRouter(prefix="/api/v1/runs", tags=["runs"])
@@ -122,13 +121,13 @@ async def stop_run(run: TheRun) -> None:
 
 
 @router.put("/{run_id}/rating", summary="Rate a report", dependencies=JSON_ONLY)
-async def rate_run(run: TheRun, request: RatingRequest) -> list[ReaderRating]:
+async def rate_run(run: TheRun, request: RatingRequest) -> list[ReportRating]:
     """Say whether a report was of use. Your rating replaces your earlier one; the answer has those of all readers."""
     return await run.rate(request)
 
 
 @router.get("/{run_id}/ratings", summary="List ratings")
-async def list_ratings(run: TheRun) -> list[ReaderRating]:
+async def list_ratings(run: TheRun) -> list[ReportRating]:
     """Return how readers rated a report, the oldest rating first."""
     return await run.ratings()
 

@@ -11,7 +11,7 @@ from fathom.interfaces.cli.options import Json, Root, Run
 from fathom.interfaces.cli.printing import line, one_line, output
 
 if TYPE_CHECKING:
-    from fathom.storage.ratings import ReportRating
+    from fathom.models import ReportRating
     from fathom.storage.runs import StoredRun
 
 
