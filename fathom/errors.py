@@ -2,7 +2,7 @@
 
     FathomError
     ├── UserError             the user corrects something; exit code 2, nothing was written
-    │   └── InvalidInput MissingCredential ServerUnreachable RunNotFound RunBusy OtherLayout
+    │   └── InvalidInput MissingCredential ServerUnreachable RunNotFound InvalidState (RunBusy) OtherLayout
     ├── ModelError            a model call: the role's fallback, or the end of research or of the run
     │   ├── ModelUnavailable  tried again where `retryable`, then the role's next model
     │   │   └── ModelTimeout RateLimited ProviderFailed AnswerTooLarge CircuitOpen ModelUnreachable
@@ -109,16 +109,22 @@ class ServerUnreachable(UserError):
 
 
 class RunNotFound(UserError):
-    """No run with that id is known."""
+    """No run or session with that id is known."""
 
     code = "E5001"
     remedy = "`fathom runs` lists the runs"
 
 
-class RunBusy(UserError):
-    """Another process works on the run, or on one with the same run key."""
+class InvalidState(UserError):
+    """The run or session is in a state in which this cannot be done."""
 
     code = "E5002"
+    remedy = "do what the message says; `fathom show RUN` says what the run does"
+
+
+class RunBusy(InvalidState):
+    """Another process works on the run, or on one with the same run key."""
+
     remedy = "wait for it, cancel it, or end the process that the message names; then `fathom resume RUN`"
 
 

@@ -13,6 +13,7 @@ from uuid import UUID
 from fathom.errors import ServerUnreachable
 from fathom.flows.server import ask_api, find_api
 from fathom.run.usage import ModelUse, RunUse, UsageReader, unsettled_usd
+from fathom.storage.ratings import Rated, Ratings
 from fathom.storage.store import ArtifactStore
 
 AD_HOC = "ad hoc"
@@ -54,6 +55,7 @@ class Costs:
     Attributes:
         unsettled_usd: maximum cost of requests that failed or are not answered yet, in addition to the total.
         unreadable: folders of runs that could not be read.
+        rated: how readers rated the reports.
     """
 
     since: datetime
@@ -62,6 +64,7 @@ class Costs:
     total: CostRow
     unsettled_usd: float
     unreadable: list[str]
+    rated: Rated
 
 
 async def costs_of(store: ArtifactStore, since: datetime, by: By) -> Costs:
@@ -84,7 +87,8 @@ async def costs_of(store: ArtifactStore, since: datetime, by: By) -> Costs:
         for name, uses in groups(run):
             rows.setdefault(name, CostRow(name)).add(uses)
     ordered = sorted(rows.values(), key=lambda row: row.name if by is By.day else (-row.used.usd, -row.used.sent))
-    return Costs(since, by, ordered, total, unsettled, sorted(reader.unreadable))
+    rated = await Ratings(store).total(run.run_id for run in runs)
+    return Costs(since, by, ordered, total, unsettled, sorted(reader.unreadable), rated)
 
 
 def _groups(by: By, runs: Sequence[RunUse]) -> Callable[[RunUse], Iterator[tuple[str, list[ModelUse]]]]:

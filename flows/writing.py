@@ -15,7 +15,16 @@ from fathom.evidence.provenance import PROVENANCE, build, to_bytes
 from fathom.evidence.stored import StoredText
 from fathom.models import Answered, Report, ReportSection, RunManifest, Stage, StepCoverage, Unanswered, Usage
 from fathom.report.answer import confidence_within
-from fathom.report.assembly import assemble, clarified, coverage, limitations, making, next_steps, open_questions
+from fathom.report.assembly import (
+    assemble,
+    clarified,
+    coverage,
+    limitations,
+    making,
+    marked_alone,
+    next_steps,
+    open_questions,
+)
 from fathom.report.chapters import unread_warnings
 from fathom.report.html import render_html
 from fathom.report.markdown import render_markdown
@@ -24,10 +33,10 @@ from fathom.roles import ANSWER, JUDGE, OUTLINE, SECTION
 from fathom.run.engine import Engine
 from fathom.run.state import ResearchState, phases_of
 from fathom.sources.domains import usable
-from fathom.sources.scoring import trust
+from fathom.sources.scoring import confidence, trust
 from fathom.sources.warnings import report_warnings
-from fathom.storage.store import EXCHANGES, MANIFEST, REPORT, REPORT_PAGE, REPORT_TEXT
-from fathom.tasks.checking import Reviewer, read_texts, score_retrieved
+from fathom.storage.store import EXCHANGES, MANIFEST, NOTES, REPORT, REPORT_PAGE, REPORT_TEXT
+from fathom.tasks.checking import Reviewer, read_texts, score_retrieved, with_links
 from fathom.tasks.planning import look_for_words
 from fathom.tasks.reporting import make_outline, write_answer, write_section
 from fathom.tasks.results import Outlined, Scored, Written
@@ -48,13 +57,21 @@ async def write_report(engine: Engine, run: ResearchState) -> Report | None:
     texts = await read_texts(engine, (call.result for call in run.all_calls))
     found = run.reflection.contradictions if run.reflection else []
     scored = await score_retrieved(run.plan, run.notes, found, texts, _engine=engine)
+    rated = {quality.source_id: quality for quality in scored.qualities}
+    sure = [confidence(note.origins, run.sources, rated) for note in run.notes]
+    notes = [note.model_copy(update={"confidence": one}) for note, one in zip(run.notes, sure, strict=True)]
+    await engine.run_folder.save_json(NOTES, notes)
     run.remember(usable(run.notes, scored.qualities, engine.settings.sources))
     if not run.notes:
         return None
     reviewer = Reviewer(run.notes, texts, engine)
     report = await _draft(engine, run, scored, texts, reviewer)
     phase(f"checking {counted(len(claims_of(report.sections)), 'claim')} against the sources")
-    claims = await reviewer.verify(report)
+    claims, report = await asyncio.gather(reviewer.verify(report), with_links(report, engine))
+    alone = 0
+    if engine.settings.sources.require_corroboration:
+        sections, alone = marked_alone(report.sections, claims)
+        report = report.model_copy(update={"sections": sections})
     for role, usage in reviewer.usage.items():
         if usage.llm_calls or usage.fallbacks:
             run.spend(role, usage)
@@ -74,6 +91,11 @@ async def write_report(engine: Engine, run: ResearchState) -> Report | None:
     warnings = [
         *engine.start.warnings,
         *unread_warnings(run.unread),
+        *(
+            [f"For {counted(alone, 'claim')}, marked in the text, no second, independent source was found."]
+            if alone
+            else []
+        ),
         *report_warnings(claims, report.qualities, report.sources, today),
     ]
     seconds = await seconds_worked(engine.start.run_id, _engine=engine)
@@ -163,7 +185,7 @@ async def _draft(
         answered, confidence = written.answered, written.confidence
     else:
         phase("choosing the sections of the report")
-        questions, steps = open_questions(run), coverage(run)
+        questions, steps = open_questions(run), coverage(run, scored.qualities)
         outlined = await make_outline(
             run.plan, run.memory, questions, scored.contradictions, authority, texts, _engine=engine
         )

@@ -8,6 +8,7 @@ judge are marked.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import date
 
@@ -21,14 +22,29 @@ from fathom.evidence.stored import StoredText, stored_texts
 from fathom.evidence.verify import check_claims
 from fathom.extractive.statements import on_question
 from fathom.llm.windows import fitting
-from fathom.models import Claim, Contradiction, Note, Plan, Report, ReportSection, ToolResult, Usage, noted
+from fathom.models import (
+    Bibliographic,
+    CheckedLink,
+    Claim,
+    Contradiction,
+    Note,
+    Plan,
+    Report,
+    ReportSection,
+    Source,
+    ToolResult,
+    Usage,
+    noted,
+)
+from fathom.models.run import LinkCount
+from fathom.report.chapters import cited_sources
 from fathom.roles import CORRECTION, JUDGE, CorrectionRequest
 from fathom.roles.correction import Objection
 from fathom.roles.judge import JudgeAnswer, JudgeRequest, ShownPassage
 from fathom.run.engine import Engine
 from fathom.sources.corroboration import standing_of
 from fathom.sources.scoring import score_sources
-from fathom.tasks.durable import run_logger
+from fathom.tasks.durable import recorded_task, run_logger
 from fathom.tasks.model_calls import ask, find_window
 from fathom.tasks.results import Scored
 from fathom.telemetry.progress import phase
@@ -268,6 +284,42 @@ async def score_retrieved(
         rules=_engine.settings.sources,
     )
     return Scored(qualities=qualities, contradictions=contradictions)
+
+
+@recorded_task(name="links", run_name="check the links of the report", shown=False, absent={})
+async def check_links(urls: list[str], _engine: Engine) -> dict[str, CheckedLink]:
+    """Return whether the addresses of the cited pages lead to pages."""
+    phase(f"checking {counted(len(urls), 'link')}")
+    return await _engine.tools.links(urls)
+
+
+async def with_links(report: Report, engine: Engine) -> Report:
+    """Return a report that says which of the web pages that it cites are gone, with their archived copies."""
+    cited = cited_sources(report)
+    urls = [s.url for s in cited if s.kind == "web" and not (s.reference and s.reference.archived)]
+    if not engine.settings.report.check_links or not any(source.kind == "web" for source in cited):
+        return report
+    links = await check_links(urls, _engine=engine)
+    if urls and not links:  # in the replay of a run of a version that did not check them
+        return report
+    states = Counter(links[url].state for url in urls if url in links)
+    archived = sum(source.kind == "web" for source in cited) - len(urls)
+    found = LinkCount(working=states["works"], gone=states["gone"] + archived, unknown=states["unknown"])
+    sources = [
+        _after(source, links[source.url], engine) if source.url in links else source for source in report.sources
+    ]
+    return report.model_copy(update={"links": found, "sources": sources})
+
+
+def _after(source: Source, link: CheckedLink, engine: Engine) -> Source:
+    """Return a source after its link was checked."""
+    if link.state != "gone":
+        return source
+    known = source.reference or Bibliographic()
+    copy = known.model_copy(update={"full_text": link.copy_url, "archived": link.copied}) if link.copied else known
+    return source.model_copy(
+        update={"gone": engine.start.today, "reference": copy if copy != Bibliographic() else None}
+    )
 
 
 def _is_change(found: Contradiction, texts: Sequence[StoredText]) -> bool:

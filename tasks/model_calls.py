@@ -12,7 +12,7 @@ from fathom.llm.dialects import Dialect
 from fathom.llm.parsing import accept
 from fathom.llm.prompts import prompt_hashes, sent_messages
 from fathom.models import Usage, told_by
-from fathom.roles import SPECS, Request, RoleSpec
+from fathom.roles import ANSWER, CRITIC, OUTLINE, SECTION, SPECS, Request, RoleSpec
 from fathom.roles.base import AnswerT, OverviewAnswer, Remembering, RequestT
 from fathom.run.engine import Engine
 from fathom.tasks.durable import recorded_task, run_logger
@@ -20,6 +20,8 @@ from fathom.telemetry.audit_events import AuditType
 from fathom.telemetry.progress import Event, doing, publish
 from fathom.telemetry.tracing import role_span
 
+MILESTONES = frozenset({CRITIC.name, OUTLINE.name, SECTION.name, ANSWER.name})
+"""The roles by whose answers a reader of a run's time line follows it."""
 RememberingT = TypeVar("RememberingT", bound=Remembering)
 OverviewT = TypeVar("OverviewT", bound=OverviewAnswer)
 
@@ -66,19 +68,21 @@ async def complete(
 
 @recorded_task(name="window", run_name="window of {model.model}", shown=False, absent=None)
 async def _window(role: str, model: RoleModel, _engine: Engine) -> int | None:
-    return await _engine.window(SPECS[role])
+    return await _engine.window(model)
 
 
-async def find_window(spec: RoleSpec[RequestT, AnswerT], engine: Engine) -> int | None:
+async def find_window(spec: RoleSpec[RequestT, AnswerT], engine: Engine, *, saving: bool = False) -> int | None:
     """Return how many tokens prompt and answer of a role may have together; None: not known, or without a model.
 
     The result is recorded when the run first asks, so a resumed run and a replay make the same requests.
     """
-    return await _window(spec.name, engine.model_for(spec), _engine=engine)
+    return await _window(spec.name, engine.model_for(spec, saving=saving), _engine=engine)
 
 
-async def ask(spec: RoleSpec[RequestT, AnswerT], request: RequestT, engine: Engine) -> tuple[AnswerT, Usage]:
-    """Ask a role and return its answer and its usage.
+async def ask(
+    spec: RoleSpec[RequestT, AnswerT], request: RequestT, engine: Engine, *, saving: bool = False
+) -> tuple[AnswerT, Usage]:
+    """Ask a role, or the cheaper model if money must be saved, and return its answer and its usage.
 
     If an answer breaks the role's rules, the model is asked once more and told why. If that fails too, or none of the
     role's models is available, the extractive backend answers, and the usage says so. A model that never gave the role
@@ -88,7 +92,7 @@ async def ask(spec: RoleSpec[RequestT, AnswerT], request: RequestT, engine: Engi
         ModelRejected: the provider will never accept the request; the user must correct a name, a key or a quota.
         ModelUnreachable: the model has no server, and no fallback; `extractive` is one.
     """
-    model = engine.model_for(spec)
+    model = engine.model_for(spec, saving=saving)
     if engine.reliability.able(spec.name, model.model):
         answer, usage = await _answer(spec, request, model, engine)
     else:
@@ -101,18 +105,18 @@ async def ask(spec: RoleSpec[RequestT, AnswerT], request: RequestT, engine: Engi
 
 
 async def ask_overview(
-    spec: RoleSpec[RememberingT, OverviewT], request: RememberingT, engine: Engine
+    spec: RoleSpec[RememberingT, OverviewT], request: RememberingT, engine: Engine, *, saving: bool = False
 ) -> tuple[OverviewT, Usage]:
     """Ask a role about the research as a whole; it may first request some notes whole, and is then asked once more.
 
     Raises:
         ModelRejected, ModelUnreachable: as in `ask`.
     """
-    answer, usage = await ask(spec, request, engine)
+    answer, usage = await ask(spec, request, engine, saving=saving)
     told = told_by(request.briefs)
     if not (wanted := [file for file in dict.fromkeys(answer.read_whole) if file in told]):
         return answer, usage
-    answer, more = await ask(spec, request.model_copy(update={"whole": wanted}), engine)
+    answer, more = await ask(spec, request.model_copy(update={"whole": wanted}), engine, saving=saving)
     return answer, usage + more
 
 
@@ -140,8 +144,8 @@ async def _answer(
     invalid: InvalidAnswer | None = None
     usage = Usage()
     while True:
-        # A call without a model is not a request: its task run would only cost time.
-        call = complete.quietly if model.model == EXTRACTIVE else complete
+        # A call without a model is not a request: its task run would only cost time, but for the few milestones.
+        call = complete.quietly if model.model == EXTRACTIVE and spec.name not in MILESTONES else complete
         completion = await call(spec.name, request, model, prompt, invalid, _engine=engine)
         if isinstance(completion, Failure):
             return completion, usage

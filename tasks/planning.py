@@ -92,9 +92,19 @@ def _earlier(start: RunStart) -> EarlierReport | None:
 
 
 async def reflect(
-    plan: Plan, memory: Memory, remarks: list[Remark], round_number: int, max_follow_ups: int, _engine: Engine
+    plan: Plan,
+    memory: Memory,
+    remarks: list[Remark],
+    round_number: int,
+    max_follow_ups: int,
+    *,
+    saving: bool,
+    _engine: Engine,
 ) -> Reflected:
-    """Score the evidence, update the checklist and propose steps for the next round, which also take up `remarks`."""
+    """Score the evidence, update the checklist and propose steps for the next round, which also take up `remarks`.
+
+    When `saving`, the cheaper model is asked.
+    """
     known = memory.within(_engine.settings.max_context_tokens, _engine.start.question)
     request = ReflectRequest(
         query=_engine.question_for(CRITIC),
@@ -106,9 +116,11 @@ async def reflect(
         notes=known.notes,
         briefs=known.briefs,
     )
-    answer, usage = await ask_overview(CRITIC, request, _engine)
+    answer, usage = await ask_overview(CRITIC, request, _engine, saving=saving)
     reflection = answer.reflection(round_number)
-    message = f"the evidence gets {reflection.sufficiency_score} of 10, {counted(len(reflection.gaps), 'gap')} left"
+    advice = reflection.recommendation(_engine.settings.sufficiency)
+    gaps = counted(len(reflection.gaps), "gap")
+    message = f"the evidence gets {reflection.sufficiency_score} of 10, {gaps} left: {advice}"
     run_logger().info("The critic after round %d: %s. %s", round_number, message, reflection.reasoning)
     publish(Event("reflection", message))
     await _engine.audit.record(
@@ -117,6 +129,8 @@ async def reflect(
         message,
         round=round_number,
         score=reflection.sufficiency_score,
+        recommendation=advice,
+        coverage=reflection.coverage.model_dump(exclude_defaults=True),
         gaps=[gap.description for gap in reflection.gaps],
         follow_ups=[step.title for step in reflection.follow_up_steps],
     )

@@ -101,7 +101,7 @@ class _StepResearch:
     async def outcome(self, reading: Reading) -> StepOutcome:
         """Decide, call tools and compress until no call is left."""
         engine, step = self._engine, self._step
-        cut, stopped, brief = False, None, None
+        cut, saving, stopped, brief = False, False, None, None
         if engine.earlier and not self._reads_for_nothing:
             self._before = await noted_before(_engine=engine)
         before = 1 if engine.start.parent else 0  # turns of a follow-up that only search the earlier run's texts
@@ -114,14 +114,17 @@ class _StepResearch:
             if cut := allowance is Allowance.none or (allowance is Allowance.narrow and least):
                 break
             down = resting([call.result for call in (*self._made, *self._calls)])
-            breadth = engine.settings.breadth if allowance is Allowance.full else 1
+            saving = saving or checked.narrow
+            breadth = _searches(engine.settings.breadth, checked)
             if turn < before:
                 decided = Decided(calls=_look_back(step)[:breadth], usage=Usage())
             else:
                 notes = [*self._memory.notes, *self._shared.values(), *self._notes]
                 known = Memory(notes=notes, briefs=self._memory.briefs)
                 last = turn + 1 == turns
-                decided = await decide_calls(step, known, self._calls, breadth, down=down, last=last, _engine=engine)
+                decided = await decide_calls(
+                    step, known, self._calls, breadth, down=down, last=last, saving=checked.narrow, _engine=engine
+                )
             self._deciding += decided.usage
             brief = decided.brief
             if not decided.calls:
@@ -136,6 +139,7 @@ class _StepResearch:
             brief=brief,
             reused=list(dict.fromkeys(self._reused)),
             cut=cut,
+            saving=saving,
             stopped=stopped,
         )
 
@@ -211,6 +215,13 @@ class _StepResearch:
                 )
             )
         self._notes += [each.note for each in compressed if each.note]
+
+
+def _searches(breadth: int, checked: Checked) -> int:
+    """Return how many calls a decision may make: fewer sources are read before steps are given up."""
+    if checked.allowance is not Allowance.full:
+        return 1
+    return (breadth + 1) // 2 if checked.narrow else breadth
 
 
 def _fresh(results: Sequence[ToolResult], calls: Sequence[Call]) -> list[list[str]]:
@@ -318,13 +329,21 @@ async def _with_stand_ins(
 
 
 async def decide_calls(
-    step: PlanStep, memory: Memory, calls: list[Call], breadth: int, *, down: set[str], last: bool, _engine: Engine
+    step: PlanStep,
+    memory: Memory,
+    calls: list[Call],
+    breadth: int,
+    *,
+    down: set[str],
+    last: bool,
+    saving: bool,
+    _engine: Engine,
 ) -> Decided:
     """Decide which calls come next; no calls means that the step is done.
 
     The first calls are the planner's queries, for which no model is asked. Then the researcher decides, if one of them
     found nothing useful or the notes are long enough for a brief. `down` holds resting tools; after the `last` decision
-    the researcher is not asked again.
+    the researcher is not asked again; when `saving`, the cheaper model is.
     """
     offered = _engine.tools.for_step(step, _engine.start.question, down)
     known = memory.within(_engine.settings.max_context_tokens, f"{step.title} {step.description}")
@@ -349,7 +368,7 @@ async def decide_calls(
     if _is_planned(request):
         answer, usage = RESEARCHER.normalize(request, decide(request)), Usage()
     else:
-        answer, usage = await ask(RESEARCHER, request, _engine)
+        answer, usage = await ask(RESEARCHER, request, _engine, saving=saving)
     chosen = [ToolCall(tool=call.tool, input=call.input) for call in answer.calls]
     return Decided(calls=chosen, usage=usage, brief=_brief(step, own, answer))
 

@@ -30,7 +30,10 @@ class Planned(Model):
 
 
 class Checked(Model):
-    """The ledger's allowance, and who stopped the research, if anybody did. `narrow`: little of an output is read."""
+    """The ledger's allowance, and who stopped the research, if anybody did.
+
+    `narrow`: less is read, and by the cheaper model.
+    """
 
     allowance: Allowance
     narrow: bool = False

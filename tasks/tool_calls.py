@@ -150,7 +150,8 @@ async def compress(
         before: the notes of the earlier run of a follow-up; the note of this call takes over relevant parts.
         useless: texts that had nothing for earlier steps; texts that surely have nothing for this one either are not
             read.
-        narrow: one request reads the best passages of a long output, because little of the budget is left.
+        narrow: the cheaper model reads the best passages of a long output in one request, because little of the
+            budget is left.
     """
     if not fresh:
         return Compressed(note=None, usage=Usage())
@@ -174,7 +175,7 @@ async def compress(
         page_tokens=_page_tokens(texts, _engine),
     )
     spread = await _spread(request, narrow=narrow, engine=_engine) if texts else Shown([], 0)
-    said_now, usage = await _asked(request, spread, _engine)
+    said_now, usage = await _asked(request, spread, _engine, saving=narrow)
     said_before = _answers(taken, new)
     answer = merged([*said_before, *said_now])
     if spread.left_out_tokens and answer.is_useful:
@@ -196,14 +197,16 @@ async def compress(
     return compressed.model_copy(update={"note": await _told(grounded, _engine)}) if answer.is_useful else compressed
 
 
-async def _asked(request: CompressRequest, spread: Shown, engine: Engine) -> tuple[list[CompressAnswer], Usage]:
+async def _asked(
+    request: CompressRequest, spread: Shown, engine: Engine, *, saving: bool
+) -> tuple[list[CompressAnswer], Usage]:
     """Return the compressor's answers to the requests over which the texts are spread."""
     requests = [
         request.model_copy(update={"texts": some, "page_tokens": _page_tokens(some, engine)})
         for some in spread.requests
     ]
     # While the model is waited for, the texts are parsed: the check of the note, the scores and the report need it.
-    asking = asyncio.gather(*(ask(COMPRESSOR, one, engine) for one in requests))
+    asking = asyncio.gather(*(ask(COMPRESSOR, one, engine, saving=saving) for one in requests))
     answers, _ = await asyncio.gather(asking, asyncio.to_thread(_parse, request.texts))
     return [answer for answer, _ in answers], sum((used for _, used in answers), Usage())
 
@@ -304,10 +307,10 @@ async def _spread(request: CompressRequest, *, narrow: bool, engine: Engine) -> 
 
     The extractive backend reads everything, which is free, and selects passages itself.
     """
-    model, limits = engine.model_for(COMPRESSOR), engine.settings.compression
+    model, limits = engine.model_for(COMPRESSOR, saving=narrow), engine.settings.compression
     if model.model == EXTRACTIVE:
         return Shown([request.texts], 0)
-    window = await find_window(COMPRESSOR, engine)
+    window = await find_window(COMPRESSOR, engine, saving=narrow)
     spare = spare_tokens(COMPRESSOR, request.model_copy(update={"texts": []}), model, window)
     room = int(max(LEAST_INPUT_TOKENS, min(limits.max_input_tokens, spare)))
     return await asyncio.to_thread(

@@ -12,7 +12,7 @@ from pydantic.fields import FieldInfo
 from fathom.config.form import SetBy, Setting, bounds_of, default_of, setting_of
 from fathom.config.groups import PROFILES, Profile, RoleModel
 from fathom.config.settings import SETTINGS
-from fathom.errors import FathomError, ModelRejected
+from fathom.errors import FathomError, InvalidState, ModelRejected
 from fathom.llm import responses, services
 from fathom.llm.dialects import CONCESSIONS, TABLE, Line
 from fathom.tools import http
@@ -31,14 +31,34 @@ ERRORS = """\
 # Errors
 
 Every failure that Fathom names has a code. You find it on the last line that the command prints, in the reason why a
-run is degraded, and in the report's coverage table. The codes E1001 to E5002 come from the engine design. Two of
-its codes are not errors here: the last round (E1002) is how a run normally ends, and an invalid plan (E4002) is
-requested again like any invalid answer (E4004).
+run is degraded, and in the report's coverage table. A program that knows the codes of the engine design finds them
+in the [last table](#the-codes-of-the-engine-design).
 
 {table}
 
 Exit codes: 0 done (including degraded), 1 failed, 2 bad input, 3 no evidence, 130 interrupted or cancelled, 143
 terminated (SIGTERM).
+
+## The codes of the engine design
+
+Appendix C of the engine design (001) names 14 codes. Each means the same here, but for two that are no errors:
+
+| code | name | here |
+|---|---|---|
+| E1001 | BUDGET_EXCEEDED | E1001 |
+| E1002 | MAX_ITERATIONS | no error: a run normally ends with its last round (`stop`: "the last round is done") |
+| E1003 | TIMEOUT | E1003 for a model, E3002 for a tool, E7014 for a request here; the cap `max_seconds` is E1001 |
+| E2001 | LLM_RATE_LIMIT | E2001; E2006 while no request is made because of it |
+| E2002 | LLM_CONTEXT_OVERFLOW | E2002 |
+| E2003 | LLM_SAFETY_FILTER | E2003 |
+| E2004 | LLM_API_ERROR | E2004; E2005, E2008 if the provider will never accept the request; E2007, E2009 |
+| E3001 | TOOL_NOT_FOUND | E3001 |
+| E3002 | TOOL_TIMEOUT | E3002 |
+| E3003 | TOOL_RATE_LIMIT | E3003; other failures of tools are E3004 and E3005 |
+| E4001 | VALIDATION_FAILED | E4001, for what a person gives; E4004 for what a model answers |
+| E4002 | PLAN_INVALID | E4004: a plan is requested again like any invalid answer. A plan that a person edits is E4001 |
+| E5001 | SESSION_NOT_FOUND | E5001, for runs and sessions |
+| E5002 | INVALID_STATE | E5002 |
 """
 
 FAULTS = """\
@@ -169,7 +189,7 @@ _GIVEN = {"title": "title", "published": "date", "score": "score", "excerpt": "e
 def _errors(kind: type[FathomError] = FathomError) -> Iterator[type[FathomError]]:
     """Yield the errors that are raised: the leaves of the tree, and a branch that is raised itself."""
     children = [child for child in kind.__subclasses__() if child.__module__.startswith("fathom.errors")]
-    if not children or kind is ModelRejected:
+    if not children or kind in (InvalidState, ModelRejected):
         yield kind
     for child in children:
         yield from _errors(child)

@@ -34,6 +34,9 @@ __all__ = ["QUERY", "investigated", "research"]
 QUERY = "How do tides form on moons with liquid methane seas?"
 
 
+_OFFLINE: dict[str, Any] = {"report": {"check_links": False}}  # most sites of the stubs are on no network
+
+
 async def research(root: Path | str, query: str = QUERY, run_key: str | None = None, **settings: Any) -> RunResult:
     """Research with the scripted model unless another is chosen, and little patience."""
     return await result_in(await deep_research(query, _settings(root, settings), run_key, return_state=True))
@@ -74,7 +77,7 @@ async def investigated(root: Path | str, query: str = QUERY, _before: Any = None
 def _settings(root: Path | str, chosen: Mapping[str, Any]) -> ResearchSettings:
     patience = {"seconds": 5, "backoff_seconds": 0.01}
     return ResearchSettings.model_validate(
-        {"artifacts": str(root), "model": "openai/stub", "model_calls": patience, **chosen}
+        {"artifacts": str(root), "model": "openai/stub", "model_calls": patience, **_OFFLINE, **chosen}
     )
 
 

@@ -6,6 +6,7 @@ import json
 import pickle
 import shutil
 import time
+import uuid
 from collections.abc import Iterator
 from typing import Any
 
@@ -174,7 +175,7 @@ def test_a_run_is_followed_up_and_a_finished_one_not_resumed(client: httpx.Clien
     assert follow.status_code == 202 and follow.headers["Location"]
     assert client.delete(follow.headers["Location"]).status_code == 204
     assert [one["id"] for one in client.get(f"{base}/follow-ups").json()["runs"]] == [follow.json()["id"]]
-    assert client.post(f"{base}/resume").json()["code"] == "E7004"
+    assert client.post(f"{base}/resume").json()["code"] == "E5002"
     assert client.get(f"{base}/changes").status_code == 404
 
 
@@ -227,7 +228,7 @@ def test_a_session_is_created_and_executed_once(client: httpx.Client, server: Se
     made = client.post("/research/sessions", json={"config": config})
     assert made.status_code == 201 and made.json()["state"] == "created"
     path = f"/research/sessions/{made.json()['id']}"
-    assert client.get(f"{path}/stream").status_code == 409
+    assert client.get(f"{path}/stream").json()["code"] == "E5002"
     with served_with(Options(str(server.root), port=quiet_port()), limit=0) as another:  # it needs no server's memory
         started = httpx.post(f"{another.url}{path}/execute", json={"query": QUESTION}, timeout=60)
     assert started.status_code == 202, started.text
@@ -244,7 +245,26 @@ def test_a_session_is_created_and_executed_once(client: httpx.Client, server: Se
     other = client.post("/research/sessions", json={"config": {}}).json()["id"]
     assert client.delete(f"/research/sessions/{other}").status_code == 204
     assert client.get(f"/research/sessions/{other}").json()["state"] == "cancelled"
-    assert client.post(f"/research/sessions/{other}/execute", json={"query": "x"}).status_code == 409
+    refused = client.post(f"/research/sessions/{other}/execute", json={"query": "x"})
+    assert (refused.status_code, refused.json()["code"]) == (409, "E5002")
+    missing = client.get(f"/research/sessions/{uuid.uuid4()}")
+    assert (missing.status_code, missing.json()["code"]) == (404, "E5001")
+
+
+def test_a_report_is_rated_through_the_api_and_on_its_page(client: httpx.Client, run: dict[str, Any]) -> None:
+    base, page = f"/api/v1/runs/{run['id']}", f"/runs/{run['id']}"
+    assert "Was this report of use?" in client.get(page).text
+    before = client.get("/api/v1/costs").json()["rated_down"]
+    (said,) = client.put(f"{base}/rating", json={"good": True, "note": "Short."}).json()
+    assert (said["good"], said["note"]) == (True, "Short.") and said["by"]
+    answer = client.post(f"{page}/rate", data={"good": "0", "note": "The <b>second</b> part is missing."})
+    assert answer.status_code in (200, 303), answer.text
+    assert [one["good"] for one in client.get(f"{base}/ratings").json()] == [False], "the second thought counts"
+    assert "The &lt;b&gt;second&lt;/b&gt; part is missing." in client.get(page).text
+    assert client.get("/api/v1/costs").json()["rated_down"] == before + 1
+    assert "rated" in [one["deed"] for one in client.get(f"{base}/activity").json()]
+    assert client.put(f"{base}/rating", json={"good": "yes"}).status_code == 422
+    assert client.put(f"/api/v1/runs/{uuid.uuid4()}/rating", json={"good": True}).json()["code"] == "E5001"
 
 
 def test_the_server_says_what_it_can_do(client: httpx.Client, server: Served) -> None:

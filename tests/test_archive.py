@@ -5,21 +5,26 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 import pytest
 from aiohttp import web
 
 from fathom.errors import ToolError, ToolRejected, ToolUnavailable
-from fathom.models import Bibliographic
+from fathom.models import Bibliographic, CheckedLink, Report
 from fathom.report.chapters import credit_of
 from fathom.storage.cache import TimedCache
 from fathom.tools.fetch import archive
 from fathom.tools.fetch.allow import AllowList
 from fathom.tools.fetch.client import GuardedBackend
 from fathom.tools.fetch.tool import as_found
-from fathom.tools.fetch.web import WebReader
+from fathom.tools.fetch.web import WebReader, check_links
 from fathom.tools.pages import WebPage, output
 from fathom.tools.search.web_extract import WebExtractTool
+from tests.inprocess import investigated
+from tests.stubs import Stubs
+from tests.stubs.pages import page as stub_page
 from tests.test_fetch import HTML, Site, answering, site
 
 __all__ = ["site"]
@@ -188,3 +193,59 @@ async def test_an_archive_that_fails_or_is_silent_is_as_good_as_none(
     archived.addresses["web.archive.org"] = [["127.0.0.1"]]  # a redirect or a name must not lead inside
     with pytest.raises((ToolRejected, ToolUnavailable), match=r"moons\.org answered 404"):
         await reader(archived).page(GONE)
+
+
+async def test_a_link_works_is_gone_or_cannot_be_checked(archived: Site) -> None:
+    archived.pages |= {"/here": HTML, "/gone": answering(b"", 410), "/shut": answering(b"", 403)}
+    pages = ["http://moons.org/here", GONE, "http://moons.org/shut", "http://10.0.0.1/x"]
+    copied = CheckedLink(state="gone", copy_url=COPY, copied="2019-03-04")
+    unknown = CheckedLink(state="unknown")
+    assert await check_links(reader(archived), pages) == dict(
+        zip(pages, [CheckedLink(state="works"), copied, unknown, unknown], strict=True)
+    )
+    assert ("moons.org", "/here") in archived.requests and "10.0.0.1" not in hosts(archived)
+
+
+async def test_a_page_that_was_just_read_is_not_requested_again(archived: Site, tmp_path: Path) -> None:
+    archived.pages["/here"] = HTML
+    reading = archived.reader(AllowList.parse(()), tmp_path)
+    await reading.page("http://moons.org/here")
+    assert (await reading.link("http://moons.org/here")) == CheckedLink(state="works")
+    assert archived.requests == [("moons.org", "/here")]
+
+
+@pytest.mark.parametrize(("other", "state"), [("http://moons.org/here", "gone"), ("http://moons.org/shut", "unknown")])
+async def test_a_host_is_gone_only_if_the_network_is_there(
+    archived: Site, monkeypatch: pytest.MonkeyPatch, other: str, state: str
+) -> None:
+    archived.pages |= {"/here": HTML, "/shut": answering(b"", 403)}
+    resolve = archived.resolve
+
+    async def unknown(host: str, port: int) -> list[str]:
+        if host == "lost.org":
+            raise OSError("no such name")
+        return await resolve(host, port)
+
+    monkeypatch.setattr(archived, "resolve", unknown)
+    assert (await check_links(reader(archived), ["http://lost.org/a", other]))["http://lost.org/a"].state == state
+
+
+@pytest.mark.usefixtures("home")
+async def test_a_report_says_how_many_of_its_links_work(providers: Stubs, tmp_path: Path) -> None:
+    providers.settings.page_bytes = 2_000
+    here = f"{providers.url}/planted/here"
+    providers.settings.planted = {here: f"<html><body><p>{stub_page(here, 2_000).text}</p></body></html>"}
+    settings: dict[str, Any] = {"depth": 1, "fetch_allow_hosts": [here.split("/")[2]]}
+    result = await investigated(tmp_path / "checked", report={"check_links": True}, **settings)
+    report = Report.model_validate_json(Path(result.artifacts, "report.json").read_bytes())
+    assert report.links and report.links.working == 1 and report.links.gone == len(report.sources) - 1 > 0
+    assert [source.url for source in report.sources if not source.gone] == [here]
+    share = 1 / len(report.sources)
+    for form in ("report.md", "report.html"):
+        said = Path(result.artifacts, form).read_text(encoding="utf-8")
+        assert f"1 of {len(report.sources)} links of cited pages work ({share:.0%})." in said
+        assert said.count("no archived copy found") == len(report.sources) - 1
+    fetched = len(providers.fetched)
+    result = await investigated(tmp_path / "not", **settings)
+    report = Report.model_validate_json(Path(result.artifacts, "report.json").read_bytes())
+    assert (report.links, len(providers.fetched)) == (None, fetched)

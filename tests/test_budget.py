@@ -164,6 +164,25 @@ async def test_a_run_with_a_cap_of_five_cents_reports_and_stays_below(
 
 
 @pytest.mark.usefixtures("home")
+async def test_a_cheaper_model_and_fewer_sources_come_before_less_scope(providers: Stubs, tmp_path: Path) -> None:
+    providers.settings.steps, providers.settings.follow_ups = 4, 0
+    # Research may make 11 requests. The plan and the notes of three steps make 9, 82 % of them.
+    budget = Budget(max_calls=22, research_share=0.5)
+    chosen: dict[str, Any] = {"breadth": 2, "turns": 1, "depth": 2, "execution": "sequential"}
+    result = await investigated(tmp_path / "cheaper", budget=budget, cheaper_model="openai/cheap", **chosen)
+    asked = [(record.role, str(record.body["model"])) for record in providers.calls("llm")]
+    research = [("planner", "stub"), *[("compressor", "stub")] * 8, ("compressor", "cheap"), ("critic", "cheap")]
+    assert asked[:11] == research, "the last step makes one call, and is not left out"
+    assert {model for role, model in asked[11:] if role in ("outline", "section", "judge")} == {"stub"}
+    plan = json.loads(Path(result.artifacts, "plan.json").read_bytes())
+    assert [step["status"] for step in plan["steps"]] == ["done"] * 4
+    providers.requests.clear()
+    await investigated(tmp_path / "same", budget=budget, **chosen)
+    assert [record.role for record in providers.calls("llm")][:11] == [role for role, _ in research]
+    assert {record.body["model"] for record in providers.calls("llm")} == {"stub"}
+
+
+@pytest.mark.usefixtures("home")
 async def test_what_a_run_takes_is_told_by_role_and_step(providers: Stubs, tmp_path: Path) -> None:
     metrics = (await priced(tmp_path, Budget())).metrics
     roles = ("planner", "researcher", "compressor", "critic", "outline", "section")

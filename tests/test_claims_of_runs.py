@@ -5,16 +5,17 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from fathom.config.groups import Judging, ReportSettings, SourceRules, Unsupported
 from fathom.errors import StoreError
-from fathom.evidence.claims import MARKS
+from fathom.evidence.claims import MARKS, claims_of
 from fathom.evidence.words import CITES_NOTHING
 from fathom.flows.runs.comparing import verified
 from fathom.flows.runs.stored import find
-from fathom.models import Ending, Report, RunResult, Verdict
+from fathom.models import Corroboration, Ending, Report, RunResult, Verdict
 from fathom.storage.store import ArtifactStore
 from tests.conftest import FathomCLI
 from tests.inprocess import investigated, research
@@ -109,7 +110,7 @@ async def test_what_the_writer_takes_out_is_named_in_the_report(providers: Stubs
     assert [line for line in report.limitations if "Taken out" in line] == [taken_out]
 
 
-@pytest.mark.parametrize("verdict", MARKS)
+@pytest.mark.parametrize("verdict", [verdict for verdict in Verdict if verdict.objects])
 @pytest.mark.parametrize("unsupported", Unsupported)
 async def test_a_sentence_that_stays_objected_is_marked_or_removed(
     providers: Stubs, tmp_path: Path, unsupported: Unsupported, verdict: Verdict
@@ -266,3 +267,40 @@ async def test_rows_and_code_of_a_document_are_quoted_checked_and_shown(
     assert "<td>404</td>" in page
     done = fathom_cli(["verify", result.artifacts])
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+ALONE = MARKS[Corroboration.single_source]
+
+
+@pytest.mark.parametrize("model", ["openai/stub", "extractive"])
+async def test_a_claim_without_a_second_source_is_marked_where_one_is_required(
+    providers: Stubs, tmp_path: Path, model: str
+) -> None:
+    rows = "| tank | litres |\n|---|---|\n| Orrin | 412 {0}|\n"
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    said = ["The tank of Pell holds 90 litres of methane", "The tank of Orrin was painted green by its owner"]
+    (docs / "one.md").write_text(f"# Tanks\n\n{said[0]}. {said[1]}.\n\n{rows.format('')}")
+    seen = (
+        "The harbour was empty that day.",
+        "A guide showed us the pumps.",
+        "Nobody was allowed to climb the ladder.",
+    )
+    (docs / "two.md").write_text(f"# Visit\n\n{' '.join(seen)} {said[0]}. We left by the last ferry of the evening.")
+    providers.settings.section = f"{said[0]} [ID]. {said[1]} [ID].\n\n{rows.format('[ID] ')}"
+    query = "How many litres of methane do the tanks of Pell and Orrin hold, and who painted one?"
+    settings: dict[str, Any] = {"model": model, "docs": [str(docs)], "tools": ["documents"], "depth": 1}
+    rules = SourceRules(require_corroboration=True)
+    report = report_of(await investigated(tmp_path / "strict", query, sources=rules, **settings))
+    plain = report_of(await investigated(tmp_path / "plain", query, **settings))
+    folder = next(tmp_path.glob("strict/research_artifacts/*"))
+    alone = {claim.sentence for claim in report.claims if claim.corroboration is not Corroboration.verified}
+    for sentence, lone in zip(said, (False, True), strict=True):
+        assert (f"{sentence}." in alone) is lone
+        for form in ("report.md", "report.html"):
+            text = re.sub(r"\s*\[?1\]?(?=\.| \()", "", re.sub(r"<[^>]+>", "", folder.joinpath(form).read_text()))
+            assert (f"{sentence}. {ALONE}" in text) is lone, (form, sentence)
+    kept = [section.markdown.replace(f" {ALONE}", "") for section in report.sections]
+    assert kept == [section.markdown for section in plain.sections], "nothing is removed"
+    assert any("marked in the text, no second, independent source was found" in line for line in report.warnings)
+    assert [one.sentence for one in claims_of(report.sections)] == [claim.sentence for claim in report.claims]

@@ -80,7 +80,7 @@ def test_a_word_document_has_the_report_s_structure() -> None:
     assert {"Title", "Quote", "Heading 2", "List Bullet", "List Number"} <= styles
     assert any(run.bold for p in document.paragraphs for run in p.runs)
     assert any(run.italic for p in document.paragraphs for run in p.runs)
-    assert [len(table.columns) for table in document.tables] == [3, 4, 6, 4]  # sides, years, steps, evidence
+    assert [len(table.columns) for table in document.tables] == [3, 4, 7, 4]  # sides, years, steps, evidence
     assert [len(table.rows) - 1 for table in document.tables[2:]] == [len(report.coverage), len(report.claims)]
 
     sources = cited_sources(report)

@@ -173,3 +173,19 @@ def test_citations_link_to_pages_and_to_nothing_else() -> None:
     assert "<img" not in html
     assert "a[1]" in html
     assert "](http" not in render_markdown(report).partition("## Sources")[0]
+
+
+@pytest.mark.usefixtures("home")
+async def test_the_time_line_of_a_run_without_a_model_shows_its_reflection_outline_and_sections(
+    prefect_server: PrefectServer, tmp_path: Path
+) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs/ferry.md").write_text("# Ferry\n\nThe ferry of Norrholm carries 40 cars. It sails at nine.\n")
+    settings = ResearchSettings(artifacts=str(tmp_path / "store"), docs=[str(tmp_path / "docs")], depth=2, max_steps=2)
+    result = await local.run("How many cars does the ferry of Norrholm carry, and when does it sail?", settings)
+    report = Report.model_validate_json(Path(result.artifacts, "report.json").read_bytes())
+    with asking(prefect_server.api_url) as client:
+        wanted = {"flow_runs": {"id": {"any_": [result.run_id]}}, "sort": "EXPECTED_START_TIME_ASC"}
+        runs = [one["name"] for one in client.post("/task_runs/filter", json=wanted).json()]
+    shown = [name.removesuffix(" · extractive") for name in runs if name.endswith(" · extractive")]
+    assert shown == ["critic", "outline", *["section"] * len(report.sections)], runs

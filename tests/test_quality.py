@@ -277,6 +277,9 @@ def test_what_a_text_shows_of_itself() -> None:
     ("text", "flag"),
     [
         ("The ferry was sold. Subscribe to continue reading this story.", "paywalled"),
+        ("Some links are ours: we may earn a small commission.", "potential_bias"),
+        ("Advertorial\n\nThe ferry of Norrholm is the best in the north.", "potential_bias"),
+        ("NORRHOLM, May 3 /PRNewswire/ -- The ferry was sold.", "potential_bias"),
         ("As an AI language model, I have no opinion on ferries.", "possibly_machine_made"),
         (
             "".join(f"The ferry of line {i % 5} sails to the northern harbour every day. " for i in range(30)),
@@ -288,6 +291,20 @@ def test_flags_of_a_page(text: str, flag: str) -> None:
     (quality,) = score(web("https://nasa.gov/x", text))
     assert quality.flags == [flag]
     assert score(document(text))[0].flags == []
+
+
+@pytest.mark.parametrize(
+    ("url", "query", "biased"),
+    [
+        ("https://norrline.com/why-us", "Is Norrline cheaper than Sundferry?", True),
+        ("https://norrline.com/why-us", "When was Norrline founded?", False),  # it knows, and nothing is weighed
+        ("https://docs.norrline.com/api", "Is Norrline cheaper than Sundferry?", False),
+        ("https://ferries.example/norrline", "Is Norrline cheaper than Sundferry?", False),
+    ],
+)
+def test_who_sells_a_thing_may_be_biased_about_it_where_it_is_weighed(url: str, query: str, biased: bool) -> None:
+    (quality,) = score(web(url, "Norrline is cheaper than Sundferry on every day of the week."), query=query)
+    assert ("potential_bias" in quality.flags) is biased
 
 
 def test_an_article_on_chatbots_that_quotes_one_is_not_made_by_one() -> None:

@@ -56,6 +56,7 @@ BODIES: Mapping[str, Mapping[str, Any]] = {
     f"POST {RUNS}/{{run_id}}/answer": {},
     f"POST {RUNS}/{{run_id}}/ask": {"question": "And on a class?"},
     f"POST {RUNS}/{{run_id}}/remarks": {"text": "Look at slots."},
+    f"PUT {RUNS}/{{run_id}}/rating": {"good": True},
 }
 """What routes want that change something; others get an empty object."""
 OPEN_ROUTES = ("/api/v1/health", "/api/v1/ready", "/sign-in")

@@ -31,7 +31,7 @@ from fathom.report.html import render_html
 from fathom.report.markdown import render_markdown
 
 IDS = ("S00000a", "S00000b")
-MARK, OTHER_MARK = MARKS.values()
+MARK, OTHER_MARK, ALONE = MARKS.values()
 SENTENCES = st.lists(
     st.sampled_from(["The gate is old.", "It was built in 1998!", "Dr. Holm paid 4.2 million."]), max_size=6
 )
@@ -73,6 +73,7 @@ PIECES = st.lists(
 @given(PIECES.filter(str.strip))
 @example("A 1998. [S00000a] B. [S00000a] It costs 5 million. [S00000a] " + MARK + " The town paid half. [S00000a]")
 @example("A 1998. [S00000a] B. [S00000a] It costs 5 million. [S00000a] " + OTHER_MARK + " It is old. [S00000a]")
+@example("A 1998. [S00000a] B. [S00000a] It costs 5 million. [S00000a] " + ALONE + " It is old. [S00000a]")
 @example("The supported formats are:\n\n- PDF files of any size [S00000a].\n- Word files too [S00000a].")
 @example("One. Two is old [S00000a]. Install it with: [S00000a]\n\n```sh\npip install x\n```\n\nThen run it [S00000b].")
 def test_the_answer_takes_nothing_apart_and_nothing_is_lost(markdown: str) -> None:
@@ -81,7 +82,7 @@ def test_the_answer_takes_nothing_apart_and_nothing_is_lost(markdown: str) -> No
     assert found
     rest = found.rest.markdown if found.rest else ""
     assert "".join(f"{found.section.markdown}{rest}".split()) == "".join(markdown.split())
-    assert not rest.startswith((MARK, OTHER_MARK))
+    assert not rest.startswith((MARK, OTHER_MARK, ALONE))
     cited = [claim.source_ids for claim in claims_of([found.section])]
     assert cited == [claim.source_ids for claim in claims_of(report.sections)][: len(cited)]
     if rest:
@@ -359,7 +360,7 @@ def test_a_comparison_puts_what_is_said_of_each_side_beside_the_other() -> None:
     (figure,) = figures_of(report_of(sentences, query=query))
     assert figure.columns == ("Ferries", "Trains")
     assert [tuple(cell.text for cell in row) for row in figure.rows] == [(texts[0], texts[1]), (texts[2], texts[3])]
-    for verdict in MARKS:
+    for verdict in (Verdict.contradicted, Verdict.not_stated):
         assert figures_of(report_of(sentences, query=query, standing={"verdict": verdict})) == []
     assert len(figures_of(report_of(sentences, query=query, standing={"verdict": Verdict.not_checked}))) == 1
 

@@ -75,3 +75,21 @@ async def test_a_run_without_a_folder_is_recognised_too(root: Path) -> None:
     shutil.rmtree(root / "research_artifacts")
     with pytest.raises(OtherLayout, match="layout 1;"):
         await LeaseFile.take(ArtifactStore(str(root)), "another-run", "water", {})
+
+
+def test_it_is_rated_and_the_last_word_of_each_reader_counts(root: Path, fathom_cli: FathomCLI) -> None:
+    files = {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
+    store = ["--artifacts", str(root)]
+    for said in (["up", "--as", "ann"], ["up", "--as", "bob"], ["down", "--as", "ann", "--note", "Which tanks?"]):
+        assert fathom_cli(["rate", "water", *said, *store]).returncode == 0
+    shown = json.loads(fathom_cli(["show", "water", *store, "--json"]).stdout)
+    assert [(one["by"], one["good"], one["note"]) for one in shown["ratings"]] in (
+        [("bob", True, ""), ("ann", False, "Which tanks?")],
+        [("ann", False, "Which tanks?"), ("bob", True, "")],  # in the same second
+    )
+    done = fathom_cli(["costs", "--since", "2020-01-01", *store])
+    assert "Reports rated by their readers: 1 up, 1 down (50% up)." in done.stdout, done.stderr
+    assert files.items() <= {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}.items()
+    assert fathom_cli(["rate", "water", "sideways", *store]).returncode == 2
+    (root / "research_artifacts/water_tanks_hold/report.md").unlink()
+    assert "E6001" in fathom_cli(["rate", "water", "up", *store]).stderr

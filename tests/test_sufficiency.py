@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -106,3 +107,60 @@ def test_a_critic_s_reason_is_kept_short_and_on_one_line() -> None:
     assert said.endswith("…")
     assert insufficiency(7, 8, "") == "the evidence was judged 7 of 10, where 8 suffices"
     assert insufficiency(8, 8, "All is there.") == insufficiency(0, 8, "") == ""
+
+
+async def test_what_the_evidence_covers_stands_in_the_report(providers: Stubs, tmp_path: Path) -> None:
+    providers.settings.page_bytes, providers.settings.score, providers.settings.follow_ups = 2_000, 9, 0
+    gap = {
+        "description": "The height at night.",
+        "severity": "minor",
+        "suggested_query": "tides at night",
+        "step_id": 2,
+    }
+    providers.settings.critique = {
+        "coverage": {
+            "perspectives": ["probe builders", "astronomers [S0a0a0a]"],
+            "perspectives_missing": ["sailors"],
+            "period": "2004-2017",
+            "regions": ["Titan"],
+        },
+        "gaps": [gap, {**gap, "description": "The name of the largest sea.", "step_id": 77}],
+        "contradictions": [
+            {"claim_a": "It is 4 m.", "claim_b": "It is 5 m.", "resolution": "one is from 2004, the other from 2017"}
+        ],
+    }
+    result = await investigated(tmp_path)
+    report = report_in(result.artifacts)
+    assert [step.missing for step in report.coverage] == [[], ["The height at night"], []], "no step has the id 77"
+    assert {step.confidence for step in report.coverage} == {"low"}, "its pages are on unknown sites, without authors"
+    notes = json.loads(Path(result.artifacts, "notes.json").read_bytes())
+    assert {note["confidence"] for note in notes} == {"low"}
+    covers = "The evidence covers the view of probe builders and astronomers; the time 2004-2017; the"
+    for name in ("report.md", "report.html"):
+        said = Path(result.artifacts, name).read_text(encoding="utf-8")
+        for part in (
+            f"{covers} places Titan.",
+            "done: The height at night",
+            "No source was found for the view of: sailors.",
+            "Both may hold: one is from 2004, the other from 2017",
+        ):
+            assert part in said, (name, part)
+    (event,) = (
+        json.loads(line)
+        for line in Path(result.artifacts, "audit.jsonl").read_text(encoding="utf-8").splitlines()
+        if '"reflection_completed"' in line
+    )
+    assert (event["details"]["recommendation"], event["details"]["coverage"]["regions"]) == ("proceed", ["Titan"])
+    (outline,) = providers.calls("outline")
+    assert (
+        "- It is 4 m. / It is 5 m. (one is from 2004, the other from 2017)" in outline.body["messages"][-1]["content"]
+    )
+
+
+def test_a_reflection_recommends_to_write_to_look_again_or_to_stop() -> None:
+    step = PlanStep(step_id="R2_1", title="Tides", description="Look.")
+    advice = [
+        Reflection(sufficiency_score=score, follow_up_steps=steps).recommendation(8)
+        for score, steps in ((8, [step]), (7, [step]), (7, []))
+    ]
+    assert advice == ["proceed", "iterate", "stop"]

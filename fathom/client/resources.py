@@ -180,6 +180,8 @@ class CostTable(Model):
     lines: list[CostLine]
     total: CostLine
     unsettled_usd: float
+    rated_up: int = 0  # ratings of the reports by their readers
+    rated_down: int = 0
 
 
 class Condition(Model):

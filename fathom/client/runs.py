@@ -19,6 +19,7 @@ from fathom.client.shapes import (
     ClaimList,
     FollowUpRequest,
     Form,
+    RatingRequest,
     RemarkRequest,
     Run,
     RunList,
@@ -144,6 +145,12 @@ class Runs(Resource[D]):
     def stop(self, run_id: str) -> Program[None]:
         """End the research of a run, and let it write its report from what it has found."""
         yield from self._core.send(self._core.request("POST", path("runs", run_id, "stop")))
+
+    @endpoint
+    def rate(self, run_id: str, *, good: bool, note: str = "") -> Program[None]:
+        """Say whether a report was of use, and why. It replaces your earlier rating."""
+        request = made(RatingRequest, good=good, note=note)
+        yield from self._core.send(self._core.request("PUT", path("runs", run_id, "rating"), json=request))
 
     @endpoint
     def resume(self, run_id: str) -> Program[Run]:

@@ -72,6 +72,13 @@ class RemarkRequest(Model):
     text: Annotated[str, Field(min_length=1, max_length=1_000)] = Field(examples=["Look at the 2025 figures too."])
 
 
+class RatingRequest(Model):
+    """A reader's rating of a report; it replaces their earlier one."""
+
+    good: bool = Field(description="Whether the report was of use.", strict=True)
+    note: str = Field("", max_length=1_000, description="Why.", examples=["The 2025 figures are missing."])
+
+
 class SharingRequest(Model):
     """Whether every signed-in user may read a run, and everyone who may ask questions may answer and steer it."""
 

@@ -144,6 +144,9 @@ class ReportSettings(FormModel):
         "is not quick, in which only the compressor reads sources. always: a run without a model is refused. never: "
         "claims are checked only by comparing words.",
     )
+    check_links: Annotated[bool, Setting(page="fetching")] = Field(
+        True, description="Whether the addresses of cited web pages are requested once more, to say which still work."
+    )
     unsupported: Annotated[Unsupported, Setting(page="evidence")] = Field(
         Unsupported.mark,
         description="What happens to a sentence that the judge still objects to after the writer has corrected "
@@ -187,6 +190,9 @@ class SourceRules(FormModel):
         le=1,
         description="Minimum overall score of a source; sources below it are not used. Your own documents always are.",
         examples=[0.4],
+    )
+    require_corroboration: Annotated[bool, Setting(page="sources")] = Field(
+        False, description="Mark each claim for which no second, independent and credible source was found."
     )
 
 

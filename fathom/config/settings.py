@@ -172,6 +172,14 @@ class ResearchSettings(TemplatedSettings):
         description="litellm names of models that every role tries in turn while `model` is unavailable.",
         examples=[["anthropic/claude-haiku-4-5"]],
     )
+    cheaper_model: Annotated[str | None, Setting("--cheaper-model", "MODEL", empty="none", page="budget")] = Field(
+        None,
+        title="Model: when money gets short",
+        description="litellm name of the model that researches once 80 % of the budget for research are spent; the "
+        "report keeps its own.",
+        examples=["openai/gpt-5-nano"],
+        exclude_if=lambda model: model is None,  # it came later: runs without it keep their calls
+    )
     role_models: Annotated[dict[Role, RoleModel], Setting("--role-model", "ROLE=MODEL", page="models")] = Field(
         default_factory=dict,
         title="Model: by role",

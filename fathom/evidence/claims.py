@@ -17,7 +17,7 @@ from textwrap import shorten
 from typing import NamedTuple
 
 from fathom.facts.extraction import facts_of, plain
-from fathom.models import ReportSection, Verdict
+from fathom.models import Corroboration, ReportSection, Verdict
 from fathom.text.blocks import Kind
 from fathom.text.citations import cited_ids, in_last_cell, without_citations
 from fathom.text.sentences import Sentence, fenced_code, fences, split_markdown
@@ -26,11 +26,15 @@ from fathom.text.terms import query_terms
 CONTEXT_CHARS = 160  # characters of each part of a claim's context
 BESIDE = 12  # sources that a sentence without a citation may rest on
 FEW_TERMS = 2  # a sentence with no more words of topic, without a number, name or citation, only connects others
-MARKS = {
+MARKS: dict[Verdict | Corroboration, str] = {
     Verdict.contradicted: "*(the source cited says otherwise)*",
     Verdict.not_stated: "*(not found in the sources cited)*",
+    Corroboration.single_source: "(no second source says so)",
 }
-"""The mark behind a sentence that was objected to and not corrected."""
+"""The mark behind a sentence that was objected to and not corrected, or that lacks the second source it must have.
+
+The last one has no emphasis, because it also stands behind quotations, which are plain text.
+"""
 _OF_THE_REPORT = re.compile(
     r"(?:this|the (?:following|next|previous)|these|below|above|in (?:this|the following))\b"
     r"(?:\W+\w+){0,3}?\W+(?:section|report|chapter|table|list|overview|summary|answer|points?|findings)\b",
@@ -117,7 +121,7 @@ def without(markdown: str, claims: Collection[str]) -> str:
     return _joined(markdown, parts, [number for number in range(len(parts)) if number not in gone])
 
 
-def marked(markdown: str, claims: Mapping[str, Verdict]) -> str:
+def marked(markdown: str, claims: Mapping[str, Verdict | Corroboration]) -> str:
     """Return a section with `MARKS` behind the sentences of some claims; for code, behind the line before it."""
     parts = split_markdown(markdown)
     leads = lead_ins(parts)

@@ -33,7 +33,7 @@ class Link(Model):
     source: SourceRecord | None
     call: CallRecord | None
     step: str  # title
-    notes: list[str]  # titles of the notes that were made from the artifact
+    notes: list[str]  # titles of the notes that were made from the artifact, and their confidence
 
 
 class Trace(Model):
@@ -70,7 +70,7 @@ def trace(record: Provenance, files: Mapping[str, bytes], number: int) -> Trace:
             source=sources.get(quote.source_id),
             call=call,
             step=steps.get(call.step_id, call.step_id) if call else "",
-            notes=[note.summary_title for note in notes if note.artifact_file == quote.artifact_file],
+            notes=[_told(note) for note in notes if note.artifact_file == quote.artifact_file],
         )
 
     links = [
@@ -99,6 +99,10 @@ def _around(quote: Quote, data: bytes, texts: Sequence[StoredText]) -> tuple[int
     before = text.text[max(0, first - CONTEXT) : first].rpartition("\n")[2]
     after = text.text[last : last + CONTEXT].partition("\n")[0]
     return text.text.count("\n", 0, first) + 1, before, after
+
+
+def _told(note: Note) -> str:
+    return note.summary_title + (f" ({note.confidence} confidence)" if note.confidence else "")
 
 
 def _notes(files: Mapping[str, bytes]) -> list[Note]:

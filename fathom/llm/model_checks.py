@@ -88,6 +88,8 @@ def settled_budget(settings: ResolvedSettings) -> Budget:
 def models_of(settings: ResolvedSettings) -> list[str]:
     """Return the models that a run may ask, without the extractive backend."""
     names = {name for chosen in settings.role_models.values() for name in (chosen.model, *chosen.fallbacks)}
+    if names != {EXTRACTIVE} and settings.cheaper_model:
+        names.add(settings.cheaper_model)
     return sorted(names - {EXTRACTIVE})
 
 

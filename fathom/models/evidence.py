@@ -58,6 +58,7 @@ class Source(Referenced):
     digest: str = ""  # first digits of the SHA-256 of its text
     fields: dict[str, str] = Field({}, exclude_if=not_)  # fields of its header, in order: Status, Author
     file_sha256: str = Field("", exclude_if=not_)  # of the user's file, which is not copied
+    gone: str = Field("", exclude_if=not_)  # the day on which its address led to no page any more, in ISO 8601
 
     @property
     def key(self) -> str:
@@ -85,6 +86,18 @@ class SourceText(Source):
         """Return the source with the digest of its text instead of the text."""
         digest = hashlib.sha256(self.text.encode()).hexdigest()[:12]
         return Source(**{**self.model_dump(include=set(Source.model_fields)), "digest": digest})
+
+
+class CheckedLink(Model):
+    """Whether the address of a source still leads to a page.
+
+    It is `unknown` if its host refuses or cannot be reached: that says nothing about readers. Of a page that is gone,
+    `copy_url` is the archived copy and `copied` its day, if there is one.
+    """
+
+    state: Literal["works", "gone", "unknown"]
+    copy_url: str = ""
+    copied: str = ""  # ISO 8601
 
 
 class Document(Model):
@@ -187,6 +200,10 @@ class NoteMessage(Model):
     artifact_file: str
 
 
+Confidence = Literal["high", "medium", "low"]
+"""How sure the findings of notes are, by their sources: see `fathom.sources.scoring.confidence`."""
+
+
 class Note(Model):
     """One compressed tool result."""
 
@@ -201,6 +218,7 @@ class Note(Model):
     dates: dict[str, str] = {}  # of the local documents that state one, by id: YYYY-MM-DD or YYYY-MM
     tokens: int = 0  # tokens of the injected message
     also: list[str] = Field([], exclude_if=not_)  # ids of other steps that it serves
+    confidence: Confidence | None = Field(None, exclude_if=not_)  # once the sources are rated
 
     @property
     def steps(self) -> set[str]:
@@ -211,6 +229,11 @@ class Note(Model):
     def cited(self) -> set[str]:
         """The ids of the sources that its summary and its bullets name."""
         return {source_id for text in (self.summary, *self.extraction) for source_id in _ID.findall(text)}
+
+    @property
+    def origins(self) -> set[str]:
+        """The ids of the sources on which it rests: those that it names, or all that it was made from."""
+        return self.cited or set(self.source_ids)
 
     def quotations(self) -> Iterator[tuple[str, tuple[str, ...]]]:
         """Yield the quotations of the note, each with the ids of its sources: first from its summary, then its bullets.
@@ -293,7 +316,10 @@ class Call(Model):
 
 
 class StepOutcome(Model):
-    """The outcome of researching one step. `cut`: the budget ended it early; `stopped`: who did, if a person did."""
+    """The outcome of researching one step.
+
+    `cut`: the budget ended it early; `saving`: the budget ran short; `stopped`: who ended it, if a person did.
+    """
 
     step_id: str | int
     notes: list[Note]  # the useful ones
@@ -302,6 +328,7 @@ class StepOutcome(Model):
     brief: Brief | None = None  # of its notes
     reused: list[str] = []  # files of notes of other steps that serve it too
     cut: bool = False
+    saving: bool = Field(False, exclude_if=not_)
     stopped: Remark | None = None
 
     @property
@@ -433,7 +460,9 @@ SourceType = Literal[
     "document",
     "unknown",
 ]
-SourceFlag = Literal["outdated", "single_source", "low_authority", "paywalled", "possibly_machine_made", "gives_orders"]
+SourceFlag = Literal[
+    "outdated", "single_source", "low_authority", "paywalled", "possibly_machine_made", "potential_bias", "gives_orders"
+]
 
 
 class SourceQuality(Model):

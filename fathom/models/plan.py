@@ -133,6 +133,7 @@ class Gap(Model):
     description: str = Field(description="What is missing.")
     severity: Literal["critical", "important", "minor"] = "important"
     suggested_query: str = Field("", description="A specific search query that could fill it.")
+    step_id: str | int = Field("", description="Id of the step that lacks it; empty if none does.", exclude_if=_absent)
 
 
 class Contradiction(Model):
@@ -142,6 +143,21 @@ class Contradiction(Model):
     claim_b: str = Field(description="The other.")
     source_ids: list[str] = Field([], description="Ids of the sources of both, without brackets.")
     other_source_ids: list[str] = Field([], description="Those of these ids that say the other statement.")
+    resolution: str = Field(
+        "", description="Why both may hold, such as another year or method, if the notes tell.", exclude_if=_absent
+    )
+
+
+class Coverage(Model):
+    """What the evidence speaks of, besides the topics: the statuses of the steps say which of those it covers."""
+
+    perspectives: list[str] = Field([], description="Whose view or interest they give; none if there are no sides.")
+    perspectives_missing: list[str] = Field([], description="Those that an expert would also hear.")
+    period: str = Field("", description="The years they are about, such as 2019-2024; empty if that does not matter.")
+    regions: list[str] = Field([], description="The places they are about; none if that does not matter.")
+
+
+Recommendation = Literal["proceed", "iterate", "stop"]
 
 
 class Reflection(Model):
@@ -150,9 +166,16 @@ class Reflection(Model):
     sufficiency_score: int = Field(ge=1, le=10)
     reasoning: str = ""
     statuses: dict[str, StepStatus] = {}
+    coverage: Coverage = Coverage()
     gaps: list[Gap] = []
     contradictions: list[Contradiction] = []
     follow_up_steps: list[PlanStep] = []
+
+    def recommendation(self, sufficiency: int) -> Recommendation:
+        """Return what follows from it, where a score of `sufficiency` is enough: write, look again, or give up."""
+        if self.sufficiency_score >= sufficiency:
+            return "proceed"
+        return "iterate" if self.follow_up_steps else "stop"
 
 
 def insufficiency(score: int, wanted: int, reason: str) -> str:

@@ -10,8 +10,8 @@ from typing import Literal
 
 from pydantic import Field, JsonValue
 
-from fathom.models.evidence import Claim, Source, SourceQuality, ToolFailure, UnreadFile
-from fathom.models.plan import Clarification, Contradiction, Model, Remark, StepStatus
+from fathom.models.evidence import Claim, Confidence, Source, SourceQuality, ToolFailure, UnreadFile
+from fathom.models.plan import Clarification, Contradiction, Coverage, Model, Remark, StepStatus
 
 
 class AbsentWord(Model):
@@ -103,11 +103,13 @@ class StepCoverage(Model):
     useful_notes: int
     sources: int
     failures: list[ToolFailure] = []
+    missing: list[str] = Field([], exclude_if=not_)  # what the critic says that it lacks
+    confidence: Confidence | None = Field(None, exclude_if=not_)  # of its notes; None if it has none
 
     @property
     def state(self) -> str:
         """What became of the step, for a person."""
-        return self.status.words
+        return ": ".join(filter(None, [self.status.words, "; ".join(self.missing)]))
 
 
 class Answered(StrEnum):
@@ -136,6 +138,24 @@ class Making(Model):
     searched: str = Field("", exclude_if=not_)  # for want of documents and a web search; empty if there were any
 
 
+class LinkCount(Model):
+    """The number of cited web pages whose addresses lead to a page, no longer do, or could not be checked."""
+
+    working: int
+    gone: int
+    unknown: int
+
+    @property
+    def said(self) -> str:
+        """The counts as a sentence, with the share of working links of all that could be checked."""
+        checked = self.working + self.gone
+        share = (
+            f"{self.working} of {checked} links of cited pages work ({self.working / checked:.0%})" if checked else ""
+        )
+        rest = f"{self.unknown} could not be checked" if checked else "No link of a cited page could be checked"
+        return "; ".join(filter(None, [share, rest if self.unknown else ""])) + "."
+
+
 class Report(Model):
     """The report as data. The first section is the answer, the rest what supports it.
 
@@ -150,6 +170,8 @@ class Report(Model):
     open_questions: list[str] = []
     contradictions: list[Contradiction] = []
     coverage: list[StepCoverage] = []
+    links: LinkCount | None = Field(None, exclude_if=not_)  # None if they were not checked
+    covered: Coverage | None = Field(None, exclude_if=not_)  # by the evidence, as a model judged it
     unread: list[UnreadFile] = []
     claims: list[Claim] = []  # the sentences of the sections, checked
     qualities: list[SourceQuality] = []
@@ -168,6 +190,15 @@ class Report(Model):
     parent: ParentRun | None = None  # of a follow-up
     # For a short answer: probability that it is right, 0 to 1.
     confidence: float | None = Field(None, exclude_if=lambda value: value is None)
+
+
+class ReportRating(Model):
+    """A reader's rating of a report. `at` is ISO 8601 in UTC."""
+
+    good: bool
+    note: str
+    by: str
+    at: str
 
 
 class Ending(StrEnum):

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from fathom.evidence.claims import marked
 from fathom.models import (
     Answered,
     Claim,
     Contradiction,
+    Corroboration,
+    Coverage,
     Making,
     ParentRun,
     Plan,
@@ -18,28 +21,37 @@ from fathom.models import (
     Source,
     SourceQuality,
     StepCoverage,
+    StepStatus,
     UnreadFile,
     Verdict,
 )
 from fathom.report.chapters import cited_sources
 from fathom.run.state import ResearchState
+from fathom.sources.scoring import confidence
 from fathom.text.citations import cited_ids
 from fathom.text.terms import query_terms
 
 
-def coverage(run: ResearchState) -> list[StepCoverage]:
+def coverage(run: ResearchState, qualities: Sequence[SourceQuality]) -> list[StepCoverage]:
     """Return the outcome of each step of the plan."""
+    rated, sources = {quality.source_id: quality for quality in qualities}, run.sources
+    gaps = run.reflection.gaps if run.reflection else []
     return [
         StepCoverage(
             step_id=step.step_id,
             title=step.title,
             status=step.status,
             calls=len(calls),
-            useful_notes=sum(str(step.step_id) in note.steps for note in run.notes),
+            useful_notes=len(notes),
             sources=len({source.source_id for call in calls for source in call.result.sources}),
             failures=[failure for call in calls for failure in call.result.failures if not failure.source],
+            missing=[gap.description.rstrip(".") for gap in gaps if str(gap.step_id) == str(step.step_id)],
+            confidence=confidence({i for note in notes for i in note.origins}, sources, rated)
+            if notes and step.status is not StepStatus.blocked
+            else None,
         )
         for step in run.plan.steps
+        for notes in [[note for note in run.notes if str(step.step_id) in note.steps]]
         for calls in [run.calls.get(str(step.step_id), [])]
     ]
 
@@ -101,9 +113,24 @@ def assemble(
         sufficiency=judged.sufficiency_score if judged else 0,
         wanted_sufficiency=sufficiency if judged else 0,
         sufficiency_reason=judged.reasoning if judged else "",
+        covered=judged.coverage if judged and judged.coverage != Coverage() else None,
         stop=stop,
     )
     return report.model_copy(update={"sources": cited_sources(report)})
+
+
+def marked_alone(sections: Sequence[ReportSection], claims: Sequence[Claim]) -> tuple[list[ReportSection], int]:
+    """Return sections with a mark behind each claim that no two independent sources support, and their number.
+
+    Claims that the judge objects to, or that a source contradicts, are marked as such already.
+    """
+    lone = (Corroboration.single_source, Corroboration.unverified)
+    alone = [claim for claim in claims if claim.corroboration in lone and not claim.verdict.objects]
+    marks = [dict.fromkeys((c.sentence for c in alone if c.section == n), lone[0]) for n in range(len(sections))]
+    return [
+        section.model_copy(update={"markdown": marked(section.markdown, own)})
+        for section, own in zip(sections, marks, strict=True)
+    ], len(alone)
 
 
 def making(run: ResearchState, *, as_of: str, model: str, seconds: float, template: str) -> Making:
@@ -139,6 +166,8 @@ def limitations(run: ResearchState, claims: Sequence[Claim], removed: Sequence[s
     if reason:
         found.append(f"The run is {ending.value}: {reason.rstrip('.')}.")
     found += [f"{line}." for line in run.unreadable if line not in reason]
+    if missing := run.reflection.coverage.perspectives_missing if run.reflection else []:
+        found.append(f"No source was found for the view of: {', '.join(missing)}.")
     found += [f"Taken out, because its sources do not say it: “{sentence}”" for sentence in removed]
     if claims:
         verdicts = Counter(claim.verdict for claim in claims)

@@ -10,6 +10,7 @@ from fathom.models import (
     Answered,
     Bibliographic,
     Contradiction,
+    Coverage,
     Remark,
     Report,
     ReportSection,
@@ -33,7 +34,7 @@ from fathom.report.quotations import escaped, quoted_markdown, with_names
 from fathom.sources.corroboration import site
 from fathom.text.citations import number_citations, without_citations
 from fathom.text.languages import language_tag
-from fathom.text.plain import clean_line, counted
+from fathom.text.plain import clean_line, counted, joined
 
 NAMED_AUTHORS = 3
 MOST_REASONS = 2  # why an answer is sure or not
@@ -71,7 +72,12 @@ def chapters(report: Report, *, making: bool = True, appendix: bool = True) -> l
         Added.limitations: _list(report.limitations),
         Added.next_steps: _list(report.next_steps),
         Added.method: "\n\n".join(
-            [*_coverage_table(report.coverage), *_stop(report), *_remarks(report.remarks), *_unread(report.unread)]
+            [
+                *_coverage_table(report.coverage),
+                *map(prose, method_lines(report)),
+                *_remarks(report.remarks),
+                *_unread(report.unread),
+            ]
         ),
     }
     sections = [*([found.rest] if found and found.rest else []), *report.sections[1:]]
@@ -106,6 +112,7 @@ def credit_of(source: Source) -> list[str]:
     names = [" ".join(clean_line(author).split(", ", 1)[::-1]) for author in known.authors]
     written = ", ".join(names if len(names) <= NAMED_AUTHORS else [f"{names[0]} et al."])
     archived = f"archived at {clean_line(known.full_text)}" if known.archived else ""
+    archived = archived or (f"gone on {source.gone}, no archived copy found" if source.gone else "")
     return [part.replace("`", "") for part in (written, clean_line(known.venue), archived) if part]
 
 
@@ -134,7 +141,12 @@ def _parted(found: Contradiction, sources: Mapping[str, Source]) -> tuple[list[s
 
 
 def better_side(found: Contradiction, sources: Mapping[str, Source], qualities: Mapping[str, SourceQuality]) -> str:
-    """Return a clause that says which side of a contradiction is better supported, if any, and why."""
+    """Return which side of a contradiction is better supported, if any, and why both may hold, if that is known."""
+    resolved = f"Both may hold: {found.resolution}" if found.resolution else ""
+    return ". ".join(filter(None, [_weightier(found, sources, qualities), resolved]))
+
+
+def _weightier(found: Contradiction, sources: Mapping[str, Source], qualities: Mapping[str, SourceQuality]) -> str:
     own, other = _parted(found, sources)
     if not own or not other:
         return "not known: which source says what was not told apart"
@@ -262,8 +274,18 @@ def _unread(files: Sequence[UnreadFile]) -> list[str]:
     return ["Files that were not read, or only in part:", _list(unread_lines(files))] if files else []
 
 
-def _stop(report: Report) -> list[str]:
-    return [f"Research ended because {prose(report.stop)}."] if report.coverage and report.stop else []
+def method_lines(report: Report) -> list[str]:
+    """Return in plain text what the evidence covers, beside the steps, and why the research ended."""
+    found = report.covered or Coverage()
+    parts = {
+        "the view of": found.perspectives,
+        "the time": [found.period] if found.period else [],
+        "the places": found.regions,
+    }
+    told = "; ".join(f"{name} {joined(values, 'and')}" for name, values in parts.items() if values)
+    stop = f"Research ended because {report.stop}." if report.coverage and report.stop else ""
+    links = report.links.said if report.links else ""
+    return list(filter(None, [f"The evidence covers {told}." if told else "", links, stop]))
 
 
 def _remarks(remarks: Sequence[Remark]) -> list[str]:
@@ -276,14 +298,14 @@ def _coverage_table(rows: Sequence[StepCoverage]) -> list[str]:
         return []
     failing = any(row.failures for row in rows)
     lines = [
-        "| Step | Status | Calls | Useful notes | Sources |" + " Failed |" * failing,
-        "|---|---|--:|--:|--:|" + "---|" * failing,
+        "| Step | Status | Evidence | Calls | Useful notes | Sources |" + " Failed |" * failing,
+        "|---|---|---|--:|--:|--:|" + "---|" * failing,
     ]
     for row in rows:
         failed = "; ".join(dict.fromkeys(failure.line for failure in row.failures))
         counts = [str(row.calls), str(row.useful_notes), str(row.sources)]
         step = f"{_cell(str(row.step_id))}. {_cell(row.title)}"
-        cells = [step, row.state, *counts, *[_cell(failed) or "-"] * failing]
+        cells = [step, _cell(row.state), row.confidence or "-", *counts, *[_cell(failed) or "-"] * failing]
         lines.append(f"| {' | '.join(cells)} |")
     return ["\n".join(lines)]
 

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from pydantic import Field
 
 from fathom.config.groups import Role
-from fathom.models import Contradiction, Gap, Model, Plan, Reflection, Remark, StepStatus
+from fathom.models import Contradiction, Coverage, Gap, Model, Plan, Reflection, Remark, StepStatus
 from fathom.roles.base import Answer, Complaint, OverviewAnswer, Remembering, RoleSpec, bounds
 from fathom.roles.planner import PlannedStep, StepId, plan_complaints
 from fathom.text.citations import without_citations
@@ -50,6 +50,7 @@ class ReflectAnswer(OverviewAnswer):
     step_statuses: list[StepVerdict] = Field(
         [], description="The status of each step of the plan.", json_schema_extra=bounds(items=30)
     )
+    coverage: Coverage = Field(default_factory=Coverage, description="What the notes speak of.")
     gaps: list[Gap] = Field([], description="What is missing, the worst first.", json_schema_extra=bounds(items=5))
     contradictions: list[Contradiction] = Field(
         [], description="Statements that exclude each other.", json_schema_extra=bounds(items=5)
@@ -66,6 +67,7 @@ class ReflectAnswer(OverviewAnswer):
             sufficiency_score=self.sufficiency_score,
             reasoning=self.reasoning,
             statuses={str(verdict.step_id): verdict.status for verdict in self.step_statuses},
+            coverage=self.coverage,
             gaps=self.gaps,
             contradictions=self.contradictions,
             follow_up_steps=[
@@ -77,7 +79,7 @@ class ReflectAnswer(OverviewAnswer):
 
 def _normalize(request: ReflectRequest, answer: ReflectAnswer) -> ReflectAnswer:
     """Drop steps and sources that were never given, and citations where no source is quoted."""
-    steps = {str(step.step_id) for step in request.plan.steps}
+    step_ids = {str(step.step_id) for step in request.plan.steps}
     known = request.known
     contradictions = [
         found.model_copy(
@@ -91,13 +93,29 @@ def _normalize(request: ReflectRequest, answer: ReflectAnswer) -> ReflectAnswer:
     follow_ups = answer.follow_up_steps[: request.max_follow_ups]
     return answer.model_copy(
         update={
-            "reasoning": " ".join(without_citations(answer.reasoning).split()),
-            "step_statuses": [v for v in answer.step_statuses if str(v.step_id) in steps],
-            "gaps": [_uncited(gap, "description", "suggested_query") for gap in answer.gaps],
-            "contradictions": [_uncited(found, "claim_a", "claim_b") for found in contradictions],
+            "reasoning": _plain(answer.reasoning),
+            "coverage": Coverage(
+                perspectives=[*map(_plain, answer.coverage.perspectives)],
+                perspectives_missing=[*map(_plain, answer.coverage.perspectives_missing)],
+                period=_plain(answer.coverage.period),
+                regions=[*map(_plain, answer.coverage.regions)],
+            ),
+            "step_statuses": [v for v in answer.step_statuses if str(v.step_id) in step_ids],
+            "gaps": [
+                _uncited(
+                    gap if str(gap.step_id) in step_ids else gap.model_copy(update={"step_id": ""}),
+                    *("description", "suggested_query"),
+                )
+                for gap in answer.gaps
+            ],
+            "contradictions": [_uncited(found, "claim_a", "claim_b", "resolution") for found in contradictions],
             "follow_up_steps": [_uncited(step, "title", "description") for step in follow_ups],
         }
     )
+
+
+def _plain(text: str) -> str:
+    return " ".join(without_citations(text).split())
 
 
 def _uncited(answer: _ModelT, *fields: str) -> _ModelT:

@@ -158,21 +158,23 @@ class Engine:
         asked = (f"The reader of a draft asks for this change: {remark}" for remark in self.remarks)
         return "\n\n".join([self.question_for(spec), *asked])
 
-    def model_for(self, spec: RoleSpec[RequestT, AnswerT]) -> RoleModel:
-        """Return the model that answers for a role."""
-        return self.settings.role_models[spec.role]
+    def model_for(self, spec: RoleSpec[RequestT, AnswerT], *, saving: bool = False) -> RoleModel:
+        """Return the model that answers for a role: the cheaper one, if there is one and money must be saved."""
+        model, cheaper = self.settings.role_models[spec.role], self.settings.cheaper_model
+        if not saving or cheaper is None or model.model == EXTRACTIVE:
+            return model
+        return model.model_copy(update={"model": cheaper, "window": None, "structured_output": None})
 
     def backend(self, model: RoleModel) -> Backend:
         """Return the backend that serves a model."""
         return self.extractive if model.model == EXTRACTIVE else self._models
 
-    async def window(self, spec: RoleSpec[Any, Any]) -> int | None:
-        """Return how many tokens prompt and answer of a role may have together; None: not known, or without a model.
+    async def window(self, model: RoleModel) -> int | None:
+        """Return how many tokens prompt and answer may have together; None: not known, or without a model.
 
         It asks the model's server, once. Code that builds requests uses `fathom.tasks.model_calls.find_window`, whose
         answer is stored.
         """
-        model = self.model_for(spec)
         return None if model.model == EXTRACTIVE else await self._models.window(model)
 
     async def aclose(self) -> None:

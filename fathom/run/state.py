@@ -67,6 +67,7 @@ class ResearchState:
         self.rounds: list[RoundRecord] = []  # the finished ones
         self.stop: Reason | None = None  # why the research ended; None while it goes on
         self.cut = False  # whether the budget ended the research
+        self.saving = False  # whether it ran short
         self.stopped: Remark | None = None  # who ended it, if a person did
         self.spent: list[Spent] = []
         self.spend("planner", usage)
@@ -144,7 +145,7 @@ class ResearchState:
     def _rests_on_read_sources(self) -> bool:
         """Whether a note quotes a source that could be read."""
         unread, sources = self._unread(), self.sources
-        cited = {source_id for note in self.notes for source_id in note.cited or note.source_ids}
+        cited = {source_id for note in self.notes for source_id in note.origins}
         return any(canonical_url(sources[i].url) not in unread for i in cited if i in sources)
 
     def spend(self, role: str, usage: Usage, step_id: str = "") -> None:
@@ -169,6 +170,7 @@ class ResearchState:
         self.judged = None if outcome.notes else self.judged
         self.calls[str(outcome.step_id)] = outcome.calls
         self.cut |= outcome.cut
+        self.saving |= outcome.saving
         for role, usage in outcome.usage.items():
             self.spend(role, usage, str(outcome.step_id))
         self.stopped = self.stopped or outcome.stopped

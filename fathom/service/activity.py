@@ -37,6 +37,7 @@ class Action(StrEnum):
     linked = "linked"  # made a link
     unlinked = "unlinked"
     joined = "joined"  # came by a link
+    rated = "rated"
 
 
 class Activity(Model):

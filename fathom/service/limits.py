@@ -261,6 +261,8 @@ def _models(settings: ResearchSettings) -> Iterator[str]:
     if settings.model:
         yield settings.model
     yield from settings.fallback_models
+    if settings.cheaper_model:
+        yield settings.cheaper_model
     for chosen in settings.role_models.values():
         yield from (chosen.model, *chosen.fallbacks)
 

@@ -18,6 +18,7 @@ from fathom.client.shapes import (
     DeedEntry,
     FollowUpRequest,
     Form,
+    RatingRequest,
     Run,
     RunEvent,
     RunList,
@@ -27,14 +28,23 @@ from fathom.client.shapes import (
 from fathom.config.form import SetBy, setting_of
 from fathom.config.given import settings_from
 from fathom.config.settings import SETTINGS, ResearchSettings
-from fathom.errors import Conflict, FathomError, InvalidInput, NoReport, NotInstalled, RunNotFound, UserError
+from fathom.errors import (
+    Conflict,
+    FathomError,
+    InvalidInput,
+    InvalidState,
+    NoReport,
+    NotInstalled,
+    RunNotFound,
+    UserError,
+)
 from fathom.flows.preflight import CheckedRequest, check_request
 from fathom.flows.runs import answering, following
 from fathom.flows.runs.finding import Finder, KnownRun, find_run, no_run
 from fathom.flows.runs.resuming import reschedule
 from fathom.flows.runs.steering import check_author, check_remark, steer
 from fathom.flows.runs.stored import find, no_report
-from fathom.models import Matter, Reply, Report, RunState
+from fathom.models import Matter, Reply, Report, ReportRating, RunState
 from fathom.report.exporting import export, files_for
 from fathom.service.activity import Action, ActivityLog
 from fathom.service.caller import Caller, Role
@@ -49,6 +59,7 @@ from fathom.service.run_view import read_run
 from fathom.service.submissions import Submissions, cancel_flow_run
 from fathom.service.workers import Readiness
 from fathom.storage.corpora import CorpusStore
+from fathom.storage.ratings import Ratings
 from fathom.storage.steering import Steer
 from fathom.storage.store import ArtifactStore, RunFolder
 
@@ -71,6 +82,7 @@ class RunService:
         self.owners = Owners(self.store)
         self.links = ShareLinks(self.store)
         self.activity = ActivityLog(self.store)
+        self.ratings = Ratings(self.store)
         self.spending = Spending(self.store)
         self.corpora = CorpusService(CorpusStore(self.store, options.uploads))
         self.feeds = Feeds(self.store)
@@ -249,7 +261,8 @@ class RunHandle:
         Raises:
             NotAllowed: it is somebody else's.
             TooManyRequests: the caller has used up what a day allows.
-            Conflict: there is nothing to continue, or no worker can do it.
+            InvalidState: there is nothing to continue.
+            Conflict: no worker can do it.
             RunBusy: a process works on it.
         """
         self._check_owner()  # it spends what is theirs
@@ -260,7 +273,7 @@ class RunHandle:
         state, flow_run, spending = (await self.read()).state, self.found.flow_run, self._service.spending
         if state not in _STOPPED:
             how = "read its result" if state.ended else "wait for it"
-            raise Conflict(f"The run is {state.value}: there is nothing to resume.", next_step=how)
+            raise InvalidState(f"The run is {state.value}: there is nothing to resume.", next_step=how)
         if flow_run is None or flow_run.deployment_id is None:
             how = f"fathom resume {self.run_id[:8]}, on the machine of the server"
             raise Conflict("No worker can take this run: the server did not start it.", next_step=how)
@@ -313,6 +326,25 @@ class RunHandle:
             InvalidInput: it is too late.
         """
         await self._steer(Steer.stop, "")
+
+    async def rate(self, request: RatingRequest) -> list[ReportRating]:
+        """Rate the report of the run, in place of an earlier rating, and return all ratings.
+
+        Raises:
+            NotAllowed: the caller may not ask.
+            NoReport: there is no report to rate.
+            InvalidInput: the note cannot be used.
+        """
+        self.caller.check(Role.asker)
+        await self.report_data()
+        note = check_remark(request.note) if request.note else ""
+        await self._service.ratings.give(self.run_id, good=request.good, note=note, by=self.caller.name)
+        await self._note(Action.rated, "up" if request.good else "down")
+        return await self.ratings()
+
+    async def ratings(self) -> list[ReportRating]:
+        """Return the ratings of the report of the run, the oldest first."""
+        return await self._service.ratings.of(self.run_id)
 
     async def log(self) -> list[RunEvent]:
         """Return the events of the run so far."""

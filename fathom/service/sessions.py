@@ -15,7 +15,7 @@ from uuid import UUID, uuid4
 from pydantic import ValidationError
 
 from fathom.client.shapes import Run, RunRequest
-from fathom.errors import Conflict, NotThere
+from fathom.errors import InvalidState, RunNotFound
 from fathom.models import Model
 from fathom.service.caller import Caller, Role
 from fathom.service.ownership import Ownership
@@ -47,14 +47,17 @@ class SessionHandle:
         Raises:
             NotAllowed: the caller may not ask.
             InvalidInput: the question cannot be researched.
-            Conflict: it was executed with another question, or was cancelled.
+            Conflict: it was executed with another question.
+            InvalidState: it was cancelled, or somebody else executes it.
         """
         if self.run_id == "":
-            raise Conflict("The session was cancelled.", next_step="create another")
+            raise InvalidState("The session was cancelled.", next_step="create another")
         run = await self.service.start(self.caller, request, f"session/{self.session_id}")
         if not await self._name_run(run.id):
             await (await self.service.open(self.caller, run.id)).cancel()
-            raise Conflict("The session was cancelled, or somebody else is executing it.", next_step="create another")
+            raise InvalidState(
+                "The session was cancelled, or somebody else is executing it.", next_step="create another"
+            )
         return run
 
     async def cancel(self) -> None:
@@ -68,11 +71,11 @@ class SessionHandle:
         """Return its run.
 
         Raises:
-            Conflict: it was not executed.
+            InvalidState: it was not executed.
         """
         if not self.run_id:
             how = f"POST /research/sessions/{self.session_id}/execute"
-            raise Conflict("The session was not executed.", next_step=how)
+            raise InvalidState("The session was not executed.", next_step=how)
         return await self.service.open(self.caller, self.run_id, to_follow=to_follow)
 
     async def _name_run(self, run_id: str) -> bool:
@@ -100,9 +103,9 @@ async def find(service: RunService, caller: Caller, session_id: str) -> SessionH
     """Return a session for whoever asks.
 
     Raises:
-        NotThere: there is no such session, or the caller may not see it.
+        RunNotFound: there is no such session, or the caller may not see it.
     """
-    missing = NotThere(f"There is no session {session_id[:60]!r}.", next_step="POST /research/sessions creates one")
+    missing = RunNotFound(f"There is no session {session_id[:60]!r}.", next_step="POST /research/sessions creates one")
     try:
         if str(UUID(session_id)) != session_id:
             raise missing

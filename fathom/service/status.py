@@ -104,6 +104,8 @@ async def costs(
         lines=[_line(row) for row in found.rows],
         total=_line(found.total),
         unsettled_usd=found.unsettled_usd,
+        rated_up=found.rated.up,
+        rated_down=found.rated.down,
     )
 
 

@@ -19,8 +19,8 @@ from fathom.config.groups import SourceRules
 from fathom.contradictions.finding import Said
 from fathom.facts.dates import Date, find_dates
 from fathom.models import Contradiction, PlanStep, Source, SourceText, described
-from fathom.models.evidence import SourceFlag, SourceQuality
-from fathom.retrieval.asked import asks_for_newest
+from fathom.models.evidence import Confidence, SourceFlag, SourceQuality
+from fathom.retrieval.asked import asks_for_newest, compares
 from fathom.retrieval.identifiers import identifiers_of
 from fathom.retrieval.ranking import Passage
 from fathom.retrieval.selection import Reader
@@ -205,6 +205,7 @@ SAME_SUBJECT, LEAST_SUBJECT = 0.6, 2  # share and number of a title's words that
 STEP = 0.5  # weight of the words of a step's title beside the question's
 _OF_SERIES = frozenset({"status", "replaces", "obsoletes", "supersedes", "updates", "amends"})
 """Header fields, in lower case, of a document that holds until another one takes its place."""
+FIRST_HAND = frozenset({"academic", "government", "standards", "documentation"})  # of what they say of themselves
 INSTITUTIONS = frozenset({"academic", "government", "standards"})
 # Neither brackets nor other than ASCII: a page could else write an address that `urlsplit` refuses to read.
 _LINK = re.compile(r"https?://[^\s<>\"'`()\[\]\x80-\U0010ffff]+")
@@ -250,6 +251,7 @@ def score_sources(
             "low_authority": rating.authority <= UNKNOWN_AUTHORITY,
             "paywalled": signals.paywalled and text.kind == "web",
             "possibly_machine_made": signals.machine_made and text.kind == "web",
+            "potential_bias": signals.interested or _is_on_itself(text, rating, query),
             "gives_orders": text.kind == "web" and not about_orders and bool(orders(parse(text.text))),
         }
         overall = sum(OVERALL[name] * score for name, score in scores.items())
@@ -277,6 +279,21 @@ def trust(quality: SourceQuality) -> float:
     return share * (ORDERING if "gives_orders" in quality.flags else 1)
 
 
+def confidence(
+    source_ids: Iterable[str], sources: Mapping[str, Source], qualities: Mapping[str, SourceQuality]
+) -> Confidence:
+    """Return how sure is what rests on some sources.
+
+    It is high if credible sources of two parties say it, or one whose credibility is `AUTHORITATIVE`; low if none is
+    credible.
+    """
+    credible = [i for i in source_ids if i in qualities and qualities[i].credibility >= CREDIBLE]
+    parties = {site(sources[i]) for i in credible}
+    if len(parties) > 1 or any(qualities[i].credibility >= AUTHORITATIVE for i in credible):
+        return "high"
+    return "medium" if parties else "low"
+
+
 def _is_standard(text: SourceText, rating: Rating) -> bool:
     """Whether a source is a standard or another numbered document of a series, such as RFC 9110 or PEP 572.
 
@@ -287,6 +304,14 @@ def _is_standard(text: SourceText, rating: Rating) -> bool:
         return True
     numbered = any(one.sure for one in identifiers_of(text.title))
     return numbered and (rating.type == "documentation" or not _OF_SERIES.isdisjoint(map(str.casefold, text.fields)))
+
+
+def _is_on_itself(text: SourceText, rating: Rating, query: str) -> bool:
+    """Whether a question weighs something against others, and this is a page of who makes or sells it."""
+    if text.kind != "web" or rating.type in FIRST_HAND or not compares(query):
+        return False
+    name = terms(site(text).split(".")[0])
+    return bool(name) and set(name) <= set(terms(query))
 
 
 def _is_changed(text: SourceText, texts: Sequence[SourceText]) -> bool:

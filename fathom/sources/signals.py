@@ -34,7 +34,7 @@ class _Sign(NamedTuple):
 
 
 def _sign(words: str, pattern: str) -> _Sign:
-    return _Sign(frozenset(terms(words)), re.compile(pattern, re.IGNORECASE))
+    return _Sign(frozenset(terms(words)), re.compile(pattern, re.IGNORECASE | re.MULTILINE))
 
 
 _NAME = r"[A-Z][\w'’.-]+(?: [A-Z][\w'’.-]*){1,3}"
@@ -82,6 +82,17 @@ _PAYWALL = _sign(
     r"buy (?:this )?article|purchase access|access through your institution|"
     r"jetzt abonnieren|mit .{0,12}abo (?:weiter)?lesen)\b",
 )
+# A page says of itself that somebody pays for it; also in German, where it must.
+_INTEREST = _sign(
+    "sponsored sponsoring advertorial affiliate commission partnership paid newswire prnewswire businesswire wire "
+    "release anzeige werbung provision",
+    r"^\W{0,4}(?:(?:paid|sponsored) (?:content|post|partnership)|advertorial|anzeige|werbung)\W{0,4}$"
+    r"|\b(?:this|our) (?:\w+ )?(?:article|content|guide|page|post|review|site|story|website) (?:is|was) sponsored\b"
+    r"|\b(?:contains?|includes?|uses?|has|enth(?:ä|ae)lt) affiliate[ -]links?\b"
+    r"|\b(?:we|I) (?:may |might |can )?(?:earn|get|receive) an? (?:\w+ )?commission\b"
+    r"|\b(?:wir|ich) (?:erhalten|erhalte|bekommen|bekomme) eine (?:\w+ )?Provision\b"
+    r"|\bfor immediate release\b|/PRNewswire/|\((?:business wire|globe ?newswire)\)",
+)
 _MACHINE = _sign(
     "AI language knowledge training update fulfill regenerate ChatGPT artificial GPT certainly insert",
     r"(?<![\"'“‘„«])\b(?:as an AI (?:language )?model|as a large language model|(?:as of|since) my last (?:knowledge )?"
@@ -103,6 +114,7 @@ class Signals(NamedTuple):
     sensational: bool
     unsourced: bool  # neither a reference nor an attribution anywhere
     paywalled: bool
+    interested: bool  # it says that somebody pays for it, or is a press release
     machine_made: bool
 
 
@@ -126,6 +138,7 @@ def read_signals(source: SourceText) -> Signals:
         sensational=_is_sensational(source.title, text, len(_found(text, parsed, _SENSATION)), words),
         unsourced=source.full and not (cites or attributions),
         paywalled=words < SHORT_WORDS and bool(_found(text, parsed, _PAYWALL)),
+        interested=source.kind == "web" and bool(_found(text, parsed, _INTEREST)),
         machine_made=bool(_found(text, parsed, _MACHINE)) or _repeats(parsed),
     )
 

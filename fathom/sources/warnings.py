@@ -21,6 +21,7 @@ MOST_ALONE = 0.5  # share of the claims that rest on a single source, above whic
 _REASONS: Mapping[SourceFlag, str] = {
     "gives_orders": "gives orders to language models: somebody wants what is written from it to say something else",
     "possibly_machine_made": "may have been written by a machine",
+    "potential_bias": "may be biased: somebody pays for it, or it is about what its own makers sell",
     "paywalled": "is behind a paywall: only a part of it was read",
 }
 _KINDS: Mapping[SourceType, str] = {

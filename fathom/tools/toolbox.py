@@ -21,7 +21,7 @@ from fathom.config.environment import Environment
 from fathom.config.secrets import Scrubber, each_text
 from fathom.config.settings import ResearchSettings, ResolvedSettings
 from fathom.errors import ToolNotFound, ToolRejected
-from fathom.models import Catalogue, PlanStep, Survey, ToolCall, ToolOutput, ToolResult
+from fathom.models import Catalogue, CheckedLink, PlanStep, Survey, ToolCall, ToolOutput, ToolResult
 from fathom.text.plain import without_controls
 from fathom.text.terms import Language, language_of, terms
 from fathom.tools.base import ArtifactReader, RunContext, Tool, read_by_tools
@@ -144,6 +144,12 @@ class Toolbox:
         """Return the calls that the results of one decision require."""
         calls = (tool.follow_up(results) for tool in self._tools.values())
         return [call for call in calls if call and call.tool in self._tools]
+
+    async def links(self, urls: Sequence[str]) -> dict[str, CheckedLink]:
+        """Return whether the addresses of web pages lead to pages."""
+        from fathom.tools.fetch.web import check_links
+
+        return await check_links(self._run.reader, urls) if self._run else {}
 
     async def survey(self, query: str, limit: int = 8) -> Survey:
         """Return the local documents closest to a query, by name, and the files that are not read."""

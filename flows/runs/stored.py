@@ -17,9 +17,10 @@ from fathom.flows.preflight import artifact_root
 from fathom.flows.runs.index import RunIndex
 from fathom.flows.runs.states import place, recent
 from fathom.flows.server import find_api
-from fathom.models import AuditHead, Model, ParentRun, Plan, Report, RunResult
+from fathom.models import AuditHead, Model, ParentRun, Plan, Report, ReportRating, RunResult
 from fathom.storage.atomic import READERS
 from fathom.storage.pruning import PRUNED, PrunedEvidence
+from fathom.storage.ratings import Ratings
 from fathom.storage.runs import StoredRun
 from fathom.storage.store import RUNS, ArtifactStore, RunFolder
 from fathom.storage.used import used_stores
@@ -45,6 +46,7 @@ class RunDetails(Model):
     result: RunResult | None
     report: str | None  # its Markdown
     parent: ParentRun | None = None  # of a follow-up
+    ratings: list[ReportRating] = []  # of its readers, the oldest first
 
 
 class Audit(Model):
@@ -227,6 +229,7 @@ async def load(run: StoredRun) -> RunDetails:
         result=await files.result(),
         report=await files.report_text(),
         parent=manifest.parent if manifest else None,
+        ratings=await Ratings(run.store).of(run.run_id),
     )
 
 

@@ -116,6 +116,7 @@ def _criticise(prompt: Prompt, settings: Settings) -> dict[str, Any]:
             _step(n, f"{aspect.capitalize()} of {prompt.topic}", f"{prompt.topic} {aspect}", settings)
             for n, aspect in enumerate(aspects, 1)
         ],
+        **settings.critique,
     }
 
 

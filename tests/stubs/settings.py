@@ -29,6 +29,7 @@ class Settings:
         judged: what the planner says of the question, `kind` and `width`; empty: nothing, as older models do.
         score, follow_ups: the critic's verdict of round 1; later rounds score 9 and want nothing more. A score of 0 is
             what fits: 5 where it wants more, else 9.
+        critique: fields of the critic's answer, instead of those that fit.
         partly: ids of the steps that the critic calls answered in part; the others are done.
         reads_whole: the critic and the outline want the first note whole for which a brief stands.
         planted: HTML by URL: pages that every search finds first; those on the stub's own address can be fetched.
@@ -73,6 +74,7 @@ class Settings:
     judged: dict[str, str] = field(default_factory=dict)
     score: int = 0
     follow_ups: int = 2
+    critique: dict[str, Any] = field(default_factory=dict)
     partly: tuple[str, ...] = ()
     reads_whole: bool = False
     planted: dict[str, str] = field(default_factory=dict)

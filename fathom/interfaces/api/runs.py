@@ -8,7 +8,15 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 from fastapi.responses import StreamingResponse
 
-from fathom.client.shapes import AnswerRequest, FollowUpRequest, RemarkRequest, Run, RunList, RunRequest
+from fathom.client.shapes import (
+    AnswerRequest,
+    FollowUpRequest,
+    RatingRequest,
+    RemarkRequest,
+    Run,
+    RunList,
+    RunRequest,
+)
 from fathom.interfaces.api.common import (
     JSON_ONLY,
     PULSE_SECONDS,
@@ -22,7 +30,7 @@ from fathom.interfaces.api.common import (
     frames,
 )
 from fathom.interfaces.dependencies import RunId, TheCaller, TheRun, TheService
-from fathom.models import RunState
+from fathom.models import ReportRating, RunState
 from fathom.service.run_list import RunFilter, time_of
 
 router = APIRouter(prefix="/api/v1/runs", tags=["runs"])
@@ -110,6 +118,18 @@ async def tell_run(run: TheRun, request: RemarkRequest) -> None:
 async def stop_run(run: TheRun) -> None:
     """End the research of a run and let it write with what there is."""
     await run.stop()
+
+
+@router.put("/{run_id}/rating", summary="Rate a report", dependencies=JSON_ONLY)
+async def rate_run(run: TheRun, request: RatingRequest) -> list[ReportRating]:
+    """Say whether a report was of use. Your rating replaces your earlier one; the answer has those of all readers."""
+    return await run.rate(request)
+
+
+@router.get("/{run_id}/ratings", summary="List ratings")
+async def list_ratings(run: TheRun) -> list[ReportRating]:
+    """Return how readers rated a report, the oldest rating first."""
+    return await run.ratings()
 
 
 @router.post("/{run_id}/resume", status_code=HTTPStatus.ACCEPTED, summary="Resume a run")

@@ -51,6 +51,8 @@ def _show(found: Costs) -> None:
     else:
         _table(found)
         line((f"\nRuns that began since {since} UTC.", "dim"))
+    if found.rated.said:
+        line(f"Reports rated by their readers: {found.rated.said}.")
     if found.total.unpriced_runs:
         runs = counted(found.total.unpriced_runs, "run")
         line(

@@ -113,6 +113,8 @@ def _show_run(run: RunDetails) -> None:
         row(("  ended    ", "dim"), "not finished")
         row(("  files    ", "dim"), printable(run.artifacts))
         row(("  finish   ", "dim"), f"fathom resume {run.run_id[:8]}")
+    for rating in run.ratings:
+        row(("  rated    ", "dim"), "up" if rating.good else "down", one_line(f" by {rating.by} {rating.note}"))
     if run.plan:
         _show_plan(run.plan)
     if run.report:

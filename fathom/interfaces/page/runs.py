@@ -14,7 +14,17 @@ from fastapi import APIRouter, Request
 from pydantic import ValidationError
 from starlette.responses import RedirectResponse, Response
 
-from fathom.client.shapes import Checkup, EventType, FollowUpRequest, RemarkRequest, Run, RunEvent, RunList, ShareLink
+from fathom.client.shapes import (
+    Checkup,
+    EventType,
+    FollowUpRequest,
+    RatingRequest,
+    RemarkRequest,
+    Run,
+    RunEvent,
+    RunList,
+    ShareLink,
+)
 from fathom.errors import UserError
 from fathom.interfaces.dependencies import TheCaller, TheRun, TheService
 from fathom.interfaces.page.forms import FormValues, Wrong, answer_request, text
@@ -89,6 +99,18 @@ async def tell(run: TheRun, request: Request, service: TheService) -> Response:
     return _back(run.run_id, "?told=1")
 
 
+@router.post("/{run_id}/rate")
+async def rate(run: TheRun, request: Request, service: TheService) -> Response:
+    """Rate the report: whether it was of use, and why."""
+    async with request.form() as form:
+        good, note = text(form, "good") == "1", text(form, "note")
+    try:
+        await run.rate(RatingRequest(good=good, note=note))
+    except (UserError, ValidationError) as error:
+        return await _show(request, service, run, wrong=_wrong(error, "note"), given=FormValues(note=note))
+    return _back(run.run_id)
+
+
 @router.post("/{run_id}/stop")
 async def stop(run: TheRun, request: Request, service: TheService) -> Response:
     """End the research of the run and let it write with what there is."""
@@ -148,7 +170,9 @@ async def _show(
     link: ShareLink | None = None,
 ) -> Response:
     caller, run = handle.caller, await handle.read()
-    report, log, around = await asyncio.gather(_report(handle, run), handle.log(), _around(service, run, caller))
+    report, log, around, ratings = await asyncio.gather(
+        _report(handle, run), handle.log(), _around(service, run, caller), handle.ratings()
+    )
     timeline = timeline_of(log)
     return page(
         request,
@@ -162,6 +186,7 @@ async def _show(
         wrong=wrong or Wrong(),
         given=given or FormValues(),
         checked=checked,
+        ratings=ratings,
         told="told" in request.query_params,
         may_answer=caller.may_ask,
         own=caller.may_change(run.owner),

@@ -13,6 +13,7 @@ import asyncio
 import codecs
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import httpcore
@@ -20,7 +21,7 @@ import httpx
 from pydantic import BaseModel, ConfigDict
 
 from fathom.errors import FathomError, ToolError, ToolRejected
-from fathom.models import Bibliographic
+from fathom.models import Bibliographic, CheckedLink
 from fathom.storage.cache import TimedCache
 from fathom.text.plain import clean_title
 from fathom.tools.documents.header import published
@@ -45,6 +46,7 @@ from fathom.tools.pages import WebPage, read_each
 from fathom.tools.warc import keep_cached, kept_with
 
 AT_ONCE = 4  # pages of one call; a large one takes a process and its memory
+LINKS_SECONDS = 15.0  # in which the links of a report are checked; the others stay unknown
 
 
 class WebReader:
@@ -77,8 +79,7 @@ class WebReader:
             ToolRejected: it can never be read.
             ToolError: reading it failed this time.
         """
-        # Runs differ in the pages that they may read, and a run with a browser reads more.
-        key = f"page {url} {self._allowed}" + " rendered" * isinstance(self._renderer, Renderer)
+        key = self._key(url)
         page = self._cache.load(key, Page)
         since = self._cache.since(key) if page else ""
         if page:
@@ -96,6 +97,40 @@ class WebReader:
             fields=page.fields,
             reference=copy,
             kept_since=since,
+        )
+
+    def _key(self, url: str) -> str:
+        """Return the key of a page: runs differ in the pages that they may read, and one with a browser reads more."""
+        return f"page {url} {self._allowed}" + " rendered" * isinstance(self._renderer, Renderer)
+
+    async def link(self, url: str) -> CheckedLink | None:
+        """Return whether an address leads to a page; None if its host has no address, or the network does not know it.
+
+        A page that was read within the hour is not requested again; of others, only the beginning is read.
+        """
+        if self._cache.load(self._key(url), Page):
+            return CheckedLink(state="works")
+
+        async def ask(url: httpx.URL) -> FetchedAnswer:
+            await self._robots.check(url)
+            async with self._turns.turn(url.host):
+                return await self._client.get(url, cut_at=1)
+
+        try:
+            answer = await follow(url, self._allowed, ask)
+        except UnknownHost:
+            return None
+        except ToolError:
+            return CheckedLink(state="unknown")
+        if answer and answer.status in (404, 410):
+            return await self.gone(url)
+        return CheckedLink(state="works" if answer and answer.status < 400 else "unknown")
+
+    async def gone(self, url: str) -> CheckedLink:
+        """Return that a page is gone, with its archived copy, if there is one."""
+        copy = await self._archive.copy_of(check_url(url, self._allowed)) if self._archive else ""
+        return CheckedLink(
+            state="gone", copy_url=copy, copied=self._archive.day_of(copy) if self._archive and copy else ""
         )
 
     async def read(self, urls: Sequence[str]) -> tuple[list[WebPage], Mapping[str, FathomError]]:
@@ -182,6 +217,25 @@ class WebReader:
             raise PageGone(f"{answer.url.host[:100]} answered {answer.status}.")
         raise_status(answer.url.host[:100], answer.status, answer.headers)
         return answer
+
+
+async def check_links(reader: WebReader, urls: Sequence[str]) -> dict[str, CheckedLink]:
+    """Return whether some addresses lead to pages.
+
+    A host without an address is gone if any other link works; else the network may be missing.
+    """
+    found: dict[str, CheckedLink | None] = {}
+
+    async def check(url: str) -> None:
+        found[url] = await reader.link(url)
+
+    with suppress(TimeoutError):
+        async with asyncio.timeout(LINKS_SECONDS), asyncio.TaskGroup() as group:
+            for url in urls:
+                group.create_task(check(url))
+    if any(link and link.state == "works" for link in found.values()):
+        found |= {url: await reader.gone(url) for url, link in found.items() if link is None}
+    return {url: found.get(url) or CheckedLink(state="unknown") for url in urls}
 
 
 def _page(read: Page | ToolRejected) -> Page:
