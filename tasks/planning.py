@@ -18,6 +18,7 @@ from fathom.tasks.model_calls import ask, ask_overview
 from fathom.tasks.results import Planned, Reflected
 from fathom.telemetry.audit_events import AuditType
 from fathom.telemetry.progress import Event, phase, publish
+from fathom.text.markers import markers
 from fathom.text.plain import counted
 
 
@@ -58,6 +59,7 @@ async def make_plan(
         remark=remark,
         earlier=_earlier(_engine.start),
         questions=_engine.start.template.questions if _engine.start.template else [],
+        marked=markers(query),
     )
     answer, usage = await ask(PLANNER, request, _engine)
     plan = answer.plan().model_copy(update={"clarifications": list(clarifications)})

@@ -289,7 +289,7 @@ class ResearchSettings(TemplatedSettings):
         description="auto: a page that has no text without its scripts is opened in a browser, if the extra "
         "`browser` and Chromium are installed. never: no browser is started.",
     )
-    redact: Annotated[bool, Setting(tools=ReadByTools.always)] = Field(
+    redact: Annotated[bool, Setting("--redact", page="fetching", tools=ReadByTools.always)] = Field(
         False,
         title="Advanced: redaction",
         description="Remove e-mail addresses, phone numbers, card numbers and IBANs from what tools read, before it is "

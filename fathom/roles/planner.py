@@ -51,6 +51,7 @@ class PlanRequest(Request):
     remark: str = Field("", exclude_if=not_)  # how
     earlier: EarlierReport | None = Field(None, exclude_if=not_)  # of a follow-up
     questions: list[str] = Field([], exclude_if=not_)  # of the template: each must be answered
+    marked: list[str] = Field([], exclude_if=not_)  # parts of the query that look like orders to a model or like code
 
 
 StepId = str | int

@@ -22,6 +22,7 @@ from fathom.config.secrets import Scrubber, each_text
 from fathom.config.settings import ResearchSettings, ResolvedSettings
 from fathom.errors import ToolNotFound, ToolRejected
 from fathom.models import Catalogue, PlanStep, Survey, ToolCall, ToolOutput, ToolResult
+from fathom.text.markers import as_words
 from fathom.text.plain import without_controls
 from fathom.text.terms import Language, language_of, terms
 from fathom.tools.base import ArtifactReader, RunContext, Tool, read_by_tools
@@ -118,7 +119,8 @@ class Toolbox:
         if variables := self._missing.get(call.tool):
             raise ToolRejected(f"The tool {call.tool} is not configured.", next_step=f"set {variables}")
         with self._scrubber.errors(), receipt() as charges:
-            output = await self._tools[call.tool].run(call.input)
+            tool = self._tools[call.tool]
+            output = await tool.run(as_words(call.input) if tool.searches else call.input)
         output = output.model_copy(update={"charges": charges})
         output = ToolOutput.model_validate(each_text(output.model_dump(), without_controls))
         output = self._scrubber.model(output)
