@@ -18,6 +18,7 @@ from fathom.config.groups import BatchBudget
 from fathom.config.inputs import check_query
 from fathom.config.secrets import HIDDEN, Scrubber
 from fathom.config.settings import ResearchSettings, resolve
+from fathom.config.templates import template_of
 from fathom.errors import InvalidInput
 from fathom.extractive.planner import judge
 from fathom.flows.server import find_api
@@ -30,6 +31,7 @@ from fathom.tools.documents.corpus import check_documents
 from fathom.tools.documents.tool import DocumentsTool
 from fathom.tools.mcp.configuration import read_servers
 from fathom.tools.registry import REGISTRY, configured_tools
+from fathom.tools.search.choice import without_limits
 from fathom.tools.toolbox import searched_by_default
 
 
@@ -98,7 +100,8 @@ def check_settings(settings: ResearchSettings, *, follow_up: bool = False) -> tu
     if settings.corpora:
         asyncio.run(CorpusStore(ArtifactStore(settings.artifacts or "")).fixed(settings.corpora))
     check_models(resolve(settings, environment, tools), environment)
-    return settings, [*_notices(settings, tools), *_unused_servers(environment)]
+    unlimited = without_limits(settings, environment, REGISTRY.vendors) if "web_search" in tools else []
+    return settings, [*_notices(settings, tools), *unlimited, *_unused_servers(environment)]
 
 
 def searched_in(settings: ResearchSettings, *, follow_up: bool = False) -> str:
@@ -146,7 +149,8 @@ def estimated(query: str, settings: ResearchSettings) -> list[PhaseEstimate]:
     check_query(query)
     resolved = resolve(settings, environment, configured_tools(settings, environment, query))
     resolved = resolved.model_copy(update={"budget": settled_budget(resolved)})
-    scope = Scope(resolved) if settings.template else scope_of(resolved, *judge(query))  # as it is planned
+    asks = settings.template and template_of(settings.template).questions
+    scope = Scope(resolved) if asks else scope_of(resolved, *judge(query))  # as it is planned
     return estimate(resolved, Pricing(settings.prices).highest, price_of_search(resolved, environment), scope)
 
 

@@ -12,7 +12,7 @@ from fathom.llm.parsing import accept
 from fathom.llm.prompts import prompt_hashes
 from fathom.models import Usage, told_by
 from fathom.roles import SPECS, Request, RoleSpec
-from fathom.roles.base import AnswerT, OverviewAnswer, Remembering, RequestT
+from fathom.roles.base import AnswerT, Guided, OverviewAnswer, Remembering, RequestT
 from fathom.run.engine import Engine
 from fathom.tasks.durable import recorded_task, run_logger
 from fathom.telemetry.audit_events import AuditType
@@ -88,6 +88,8 @@ async def ask(spec: RoleSpec[RequestT, AnswerT], request: RequestT, engine: Engi
         ModelUnreachable: the model has no server, and no fallback; `extractive` is one.
     """
     model = engine.model_for(spec)
+    if isinstance(request, Guided) and (used := engine.start.template):
+        request = request.model_copy(update={"guidance": used.guidance, "terminology": used.terminology})
     if engine.reliability.able(spec.name, model.model):
         answer, usage = await _answer(spec, request, model, engine)
     else:

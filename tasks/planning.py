@@ -46,6 +46,7 @@ async def make_plan(
     The steps of a follow-up look for parts that the earlier report lacks.
     """
     found = await survey(query, _engine.tools.settings, _engine=_engine)
+    template = _engine.start.template
     phase("planning")  # after the documents, since reading them may have had its own phase
     request = PlanRequest(
         query=query,
@@ -58,13 +59,13 @@ async def make_plan(
         draft=draft,
         remark=remark,
         earlier=_earlier(_engine.start),
-        questions=_engine.start.template.questions if _engine.start.template else [],
+        questions=template.questions if template else [],
         marked=markers(query),
     )
     answer, usage = await ask(PLANNER, request, _engine)
     plan = answer.plan().model_copy(update={"clarifications": list(clarifications)})
-    # A template, or a person who wants another plan, wants more than the question seems to need.
-    whole = remark or _engine.start.template or plan.preferences.depth is Depth.thorough
+    # A template's questions, or a person who wants another plan, wants more than the question seems to need.
+    whole = remark or (template and template.questions) or plan.preferences.depth is Depth.thorough
     scope = Scope(_engine.start.settings) if whole else scope_of(_engine.start.settings, plan.kind, plan.width)
     _engine.adopt(scope)
     plan = within(plan, _engine.settings.max_steps)

@@ -32,6 +32,7 @@ from fathom.config.groups import (
     Role,
     RoleModel,
     SourceRules,
+    WebSettings,
 )
 from fathom.config.templates import TemplatedSettings
 from fathom.errors import InvalidInput
@@ -150,6 +151,7 @@ class ResearchSettings(TemplatedSettings):
         description="Maximum number of pages or documents read per tool call.",
         examples=[10],
     )
+    web: WebSettings = Field(WebSettings(), title="What to read: web searches")
     sources: SourceRules = Field(SourceRules(), title="What to read: web sources")
     fresh: Annotated[bool, Setting("--fresh", tools=ReadByTools.always)] = Field(
         False,

@@ -22,7 +22,7 @@ from fathom.models import (
     ReportPreferences,
     Width,
 )
-from fathom.roles.base import Answer, Complaint, Request, RoleSpec, bounds
+from fathom.roles.base import Answer, Complaint, Guided, RoleSpec, bounds
 from fathom.storage.names import slug
 from fathom.text.terms import any_holds, query_terms
 
@@ -36,7 +36,7 @@ class EarlierReport(Model):
     gaps: list[str]
 
 
-class PlanRequest(Request):
+class PlanRequest(Guided):
     """A query, and the tools and documents for its research."""
 
     query: str
