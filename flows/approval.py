@@ -16,10 +16,11 @@ from fathom.models import Asked, Clarification, Matter, Report, Usage
 from fathom.report.markdown import render_markdown
 from fathom.roles import CLARIFIER, PLANNER
 from fathom.run.engine import Engine
-from fathom.run.estimate import Scope
+from fathom.run.estimate import Scope, beyond
 from fathom.run.state import ResearchState
+from fathom.tasks.durable import run_logger
 from fathom.tasks.people import open_questions, reply_to
-from fathom.tasks.planning import make_plan
+from fathom.tasks.planning import make_plan, with_cost
 
 
 async def agree(engine: Engine) -> ResearchState:
@@ -36,11 +37,31 @@ async def agree(engine: Engine) -> ResearchState:
     )
     if usage.llm_calls or usage.fallbacks:
         run.spend(CLARIFIER.name, usage)
-    if engine.settings.people.approve is not Approve.plan:
-        return run
+    await _approve(engine, run)
+    engine.plan = run.plan
+    return run
+
+
+async def _approve(engine: Engine, run: ResearchState) -> None:
+    """Have the plan accepted, if the settings require that or it takes most of the budget."""
+    query, clarifications = engine.start.question, run.plan.clarifications
     rewords = engine.model_for(PLANNER).model != EXTRACTIVE
+    optional = engine.settings.people.approve is not Approve.plan
     for number in count(1):
-        asked = Asked(matter=Matter.plan, query=query, number=number, plan=run.plan, rewords=rewords)
+        run.plan = await with_cost(run.plan, _engine=engine)
+        if why := beyond(run.plan.cost, engine.settings.budget):
+            engine.warnings.warn(run_logger(), why, why)
+        elif optional:
+            break
+        asked = Asked(
+            matter=Matter.plan,
+            query=query,
+            number=number,
+            plan=run.plan,
+            rewords=rewords,
+            why=why,
+            optional=optional,
+        )
         reply = await reply_to(asked, _ask=partial(ask, engine=engine))
         run.plan = reply.plan or run.plan
         if len(run.plan.steps) > engine.settings.max_steps:  # of a person who wants more
@@ -52,7 +73,6 @@ async def agree(engine: Engine) -> ResearchState:
         )
         run.plan = planned.plan
         run.spend(PLANNER.name, planned.usage)
-    return run
 
 
 async def write_accepted(engine: Engine, run: ResearchState) -> Report | None:

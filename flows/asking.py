@@ -28,6 +28,7 @@ from prefect.states import Paused, Running, Suspended
 from prefect.utilities.engine import propose_state
 
 from fathom.config.environment import Environment
+from fathom.config.groups import Clarify
 from fathom.config.secrets import Scrubber
 from fathom.errors import InvalidInput, RunCancelled
 from fathom.evidence.provenance import digest_of
@@ -73,8 +74,9 @@ async def ask(asked: Asked, engine: Engine) -> Reply:
         RunCancelled: nobody could be asked whether to go on. A run that a person stops is cancelled.
     """
     context = FlowRunContext.get()
-    if context is None or context.flow_run is None:  # the pipeline without Prefect
-        return _assumed(asked)
+    unattended = _terminal.get() is None and engine.settings.people.clarify is Clarify.never
+    if context is None or context.flow_run is None or (asked.optional and unattended):
+        return _assumed(asked)  # the pipeline without Prefect, or nobody sits at the run
     async with get_client() as client:
         asking = _Asking(client, context.flow_run, asked, engine)
         with engine.ledger.resting():
@@ -97,7 +99,7 @@ class _Asking:
         self._engine = engine
         self._how = f"fathom answer {str(flow_run.id)[:8]}"
         self._told = False
-        self._complaint = self._typed = ""  # complaint about an answer that cannot be used
+        self._complaint, self._typed = asked.why, ""  # later the complaint about an answer that cannot be used
         # The key is the same for the same question, whichever process asks.
         self._name = f"{asked.matter.value}-{digest_of(json_bytes(asked))[:12]}"
 
@@ -229,7 +231,7 @@ class _Asking:
             await self._enter(suspended=True)
             await asyncio.sleep(POLL_SECONDS)  # not suspended: it is about to be cancelled
             return None
-        if self._asked.matter is not Matter.question:
+        if self._asked.matter is not Matter.question and not self._asked.optional:
             minutes = self._engine.settings.people.wait_minutes
             await self._stop(f"Within {minutes:g} minutes nobody said {WHAT[self._asked.matter]}.")
         if not key:
@@ -247,7 +249,7 @@ class _Asking:
 
 def _assumed(asked: Asked) -> Reply:
     """Return the default reply if nobody replies."""
-    if asked.matter is not Matter.question:
+    if asked.matter is not Matter.question and not asked.optional:
         raise RunCancelled(f"Nobody can be asked {WHAT[asked.matter]}.", next_step="fathom resume RUN asks again")
     return Reply(answers=[question.default for question in asked.questions], assumed=True)
 

@@ -17,20 +17,21 @@ from fathom.config.given import wrong_in
 from fathom.config.groups import BatchBudget
 from fathom.config.inputs import check_query
 from fathom.config.secrets import HIDDEN, Scrubber
-from fathom.config.settings import ResearchSettings, ResolvedSettings, SearchMode, resolve
+from fathom.config.settings import ResearchSettings, resolve
+from fathom.config.templates import template_of
 from fathom.errors import InvalidInput
 from fathom.extractive.planner import judge
 from fathom.flows.server import find_api
 from fathom.llm.model_checks import check_models, settled_budget
 from fathom.models.run import BatchQuestion
-from fathom.run.estimate import Bounds, PhaseEstimate, Scope, added_up, estimate, scope_of
+from fathom.run.estimate import PhaseEstimate, Scope, added_up, estimate, price_of_search, scope_of
 from fathom.storage.corpora import CorpusStore
 from fathom.storage.store import ArtifactStore
 from fathom.tools.documents.corpus import check_documents
 from fathom.tools.documents.tool import DocumentsTool
 from fathom.tools.mcp.configuration import read_servers
 from fathom.tools.registry import REGISTRY, configured_tools
-from fathom.tools.search.choice import prices_of
+from fathom.tools.search.choice import without_limits
 from fathom.tools.toolbox import searched_by_default
 
 
@@ -99,7 +100,8 @@ def check_settings(settings: ResearchSettings, *, follow_up: bool = False) -> tu
     if settings.corpora:
         asyncio.run(CorpusStore(ArtifactStore(settings.artifacts or "")).fixed(settings.corpora))
     check_models(resolve(settings, environment, tools), environment)
-    return settings, [*_notices(settings, tools), *_unused_servers(environment)]
+    unlimited = without_limits(settings, environment, REGISTRY.vendors) if "web_search" in tools else []
+    return settings, [*_notices(settings, tools), *unlimited, *_unused_servers(environment)]
 
 
 def searched_in(settings: ResearchSettings, *, follow_up: bool = False) -> str:
@@ -147,8 +149,9 @@ def estimated(query: str, settings: ResearchSettings) -> list[PhaseEstimate]:
     check_query(query)
     resolved = resolve(settings, environment, configured_tools(settings, environment, query))
     resolved = resolved.model_copy(update={"budget": settled_budget(resolved)})
-    scope = Scope(resolved) if settings.template else scope_of(resolved, *judge(query))  # as it is planned
-    return estimate(resolved, Pricing(settings.prices).highest, _search_usd(resolved, environment), scope)
+    asks = settings.template and template_of(settings.template).questions
+    scope = Scope(resolved) if asks else scope_of(resolved, *judge(query))  # as it is planned
+    return estimate(resolved, Pricing(settings.prices).highest, price_of_search(resolved, environment), scope)
 
 
 def estimated_batch(questions: Sequence[BatchQuestion], settings: ResearchSettings) -> list[PhaseEstimate]:
@@ -159,15 +162,6 @@ def estimated_batch(questions: Sequence[BatchQuestion], settings: ResearchSettin
     """
     phases = [phase for q in questions for phase in estimated(q.question, settings_of(q, settings))]
     return added_up(phases)
-
-
-def _search_usd(settings: ResolvedSettings, environment: Environment) -> Bounds | None:
-    """Return the cost of a search call; None when a price is not known."""
-    prices = [*prices_of(settings, environment, REGISTRY.vendors).values()] if "web_search" in settings.tools else []
-    if None in prices:
-        return None
-    usd = [float(price or 0) for price in prices]
-    return Bounds(sum(usd if settings.search_mode is SearchMode.all else usd[:1]), sum(usd))
 
 
 def artifact_root(root: str | None = None) -> str:

@@ -13,7 +13,7 @@ from fathom.evidence.claims import claims_of
 from fathom.evidence.judging import JUDGEMENTS
 from fathom.evidence.provenance import PROVENANCE, build, to_bytes
 from fathom.evidence.stored import StoredText
-from fathom.models import Answered, Report, ReportSection, RunManifest, Stage, StepCoverage, Unanswered, Usage
+from fathom.models import Answered, Report, ReportSection, RunManifest, Stage, StepCoverage, Unanswered, Usage, noted
 from fathom.report.answer import confidence_within
 from fathom.report.assembly import (
     assemble,
@@ -43,7 +43,7 @@ from fathom.tasks.results import Outlined, Scored, Written
 from fathom.tasks.start import seconds_worked
 from fathom.telemetry.audit_events import AuditType
 from fathom.telemetry.progress import phase
-from fathom.text.plain import counted
+from fathom.text.plain import clean_line, counted
 
 MOST_TEXT = 8_000  # characters of a section in the audit log
 
@@ -61,6 +61,7 @@ async def write_report(engine: Engine, run: ResearchState) -> Report | None:
     sure = [confidence(note.origins, run.sources, rated) for note in run.notes]
     notes = [note.model_copy(update={"confidence": one}) for note, one in zip(run.notes, sure, strict=True)]
     await engine.run_folder.save_json(NOTES, notes)
+    noted_before = noted(run.notes)
     run.remember(usable(run.notes, scored.qualities, engine.settings.sources))
     if not run.notes:
         return None
@@ -96,6 +97,7 @@ async def write_report(engine: Engine, run: ResearchState) -> Report | None:
             if alone
             else []
         ),
+        *_not_reviewed(run, scored, noted_before, engine),
         *report_warnings(claims, report.qualities, report.sources, today),
     ]
     seconds = await seconds_worked(engine.start.run_id, _engine=engine)
@@ -118,6 +120,15 @@ async def write_report(engine: Engine, run: ResearchState) -> Report | None:
         )
         checked["next_steps"] = next_steps(run)
     return report.model_copy(update=checked)
+
+
+def _not_reviewed(run: ResearchState, scored: Scored, read: set[str], engine: Engine) -> list[str]:
+    """Return a sentence on the sources that were left out because they are not known to be peer-reviewed."""
+    if not engine.settings.sources.peer_reviewed:
+        return []
+    other = [q.source_id for q in scored.qualities if not (q.peer_reviewed or q.type == "document")]
+    titles = [clean_line(run.sources[i].title or run.sources[i].url) for i in other if i in read]
+    return [f"Left out, because they are not known to be peer-reviewed: {'; '.join(titles)}."] if titles else []
 
 
 async def save_explanation(engine: Engine, run: ResearchState) -> Unanswered:

@@ -13,7 +13,7 @@ from fathom.llm.parsing import accept
 from fathom.llm.prompts import prompt_hashes, sent_messages
 from fathom.models import Usage, told_by
 from fathom.roles import ANSWER, CRITIC, OUTLINE, SECTION, SPECS, Request, RoleSpec
-from fathom.roles.base import AnswerT, OverviewAnswer, Remembering, RequestT
+from fathom.roles.base import AnswerT, Guided, OverviewAnswer, Remembering, RequestT
 from fathom.run.engine import Engine
 from fathom.tasks.durable import recorded_task, run_logger
 from fathom.telemetry.audit_events import AuditType
@@ -93,6 +93,8 @@ async def ask(
         ModelUnreachable: the model has no server, and no fallback; `extractive` is one.
     """
     model = engine.model_for(spec, saving=saving)
+    if isinstance(request, Guided) and (used := engine.start.template):
+        request = request.model_copy(update={"guidance": used.guidance, "terminology": used.terminology})
     if engine.reliability.able(spec.name, model.model):
         answer, usage = await _answer(spec, request, model, engine)
     else:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pydantic import JsonValue
 
 from fathom.config.groups import Role
-from fathom.models import Catalogue, Clarification, Plan, Remark, Survey
+from fathom.models import Catalogue, Clarification, Depth, Plan, PlanCost, Remark, Survey
 from fathom.retrieval.narrowing import Memory
 from fathom.roles import CRITIC, PLANNER, EarlierReport, PlanRequest, ReflectRequest
 from fathom.run.checklist import within
@@ -18,6 +18,7 @@ from fathom.tasks.model_calls import ask, ask_overview
 from fathom.tasks.results import Planned, Reflected
 from fathom.telemetry.audit_events import AuditType
 from fathom.telemetry.progress import Event, phase, publish
+from fathom.text.markers import markers
 from fathom.text.plain import counted
 
 
@@ -45,6 +46,7 @@ async def make_plan(
     The steps of a follow-up look for parts that the earlier report lacks.
     """
     found = await survey(query, _engine.tools.settings, _engine=_engine)
+    template = _engine.start.template
     phase("planning")  # after the documents, since reading them may have had its own phase
     request = PlanRequest(
         query=query,
@@ -57,15 +59,19 @@ async def make_plan(
         draft=draft,
         remark=remark,
         earlier=_earlier(_engine.start),
-        questions=_engine.start.template.questions if _engine.start.template else [],
+        questions=template.questions if template else [],
+        marked=markers(query),
     )
     answer, usage = await ask(PLANNER, request, _engine)
     plan = answer.plan().model_copy(update={"clarifications": list(clarifications)})
-    # A template, or a person who wants another plan, wants more than the question seems to need.
-    whole = remark or _engine.start.template
+    # A template's questions, or a person who wants another plan, wants more than the question seems to need.
+    whole = remark or (template and template.questions) or plan.preferences.depth is Depth.thorough
     scope = Scope(_engine.start.settings) if whole else scope_of(_engine.start.settings, plan.kind, plan.width)
     _engine.adopt(scope)
     plan = within(plan, _engine.settings.max_steps)
+    if plan.left_out:
+        most = counted(_engine.settings.max_steps, "step")
+        run_logger().warning("The plan keeps %s; left out: %s", most, "; ".join(plan.left_out))
     steps = [step.title for step in plan.steps]
     await _engine.audit.record(
         AuditType.plan_generated,
@@ -74,15 +80,31 @@ async def make_plan(
         steps=steps,
         step_ids=[step.step_id for step in plan.steps],
         without_model=bool(usage.fallbacks),
+        left_out=plan.left_out,
         **_scope(plan, _engine),
     )
     return Planned(plan=plan, usage=usage, unread=found.unread)
 
 
+@recorded_task(name="cost", run_name="estimate the cost of the plan", shown=False, absent=None)
+async def estimate_cost(steps: int, bounds: dict[str, JsonValue], _engine: Engine) -> PlanCost | None:
+    """Return what a run with a plan of some steps usually takes, once, since prices change."""
+    return _engine.cost_of(steps)
+
+
+async def with_cost(plan: Plan, _engine: Engine) -> Plan:
+    """Return a plan with its estimated cost."""
+    cost = await estimate_cost.quietly(len(plan.steps), _bounds(_engine), _engine=_engine)
+    return plan.model_copy(update={"cost": cost})
+
+
 def _scope(plan: Plan, engine: Engine) -> dict[str, JsonValue]:
     """Return the judgement of the question, and the scope of the run for it."""
-    bounds = engine.settings.model_dump(mode="json", include={"max_steps", "depth", "breadth", "turns", "max_results"})
-    return {"kind": plan.kind, "width": plan.width, "bounds": bounds}
+    return {"kind": plan.kind, "width": plan.width, "bounds": _bounds(engine)}
+
+
+def _bounds(engine: Engine) -> dict[str, JsonValue]:
+    return engine.settings.model_dump(mode="json", include={"max_steps", "depth", "breadth", "turns", "max_results"})
 
 
 def _earlier(start: RunStart) -> EarlierReport | None:

@@ -56,6 +56,7 @@ async def make_outline(
         else [],
         words=_engine.words,
         sections=_sections(_engine),
+        wanted=_engine.wanted,
     )
     answer, usage = await ask_overview(OUTLINE, request, _engine)
     return Outlined(outline=answer, usage=usage)
@@ -93,6 +94,7 @@ async def write_section(
         passages=await asyncio.to_thread(_passages, known.notes, focus, _texts, SECTION, _engine),
         words=_engine.words and max(40, _engine.words // len(outline.sections)),
         sections=_sections(_engine),
+        wanted=_engine.wanted,
     )
     answer, usage = await ask(SECTION, request, _engine)
     markdown = with_known_ids(answer.text.strip(), noted(memory.notes))
@@ -156,6 +158,7 @@ async def write_answer(
         notes=known.notes,
         briefs=known.briefs,
         passages=_passages(known.notes, "", _texts, ANSWER, _engine) if _writes_without_model(ANSWER, _engine) else [],
+        wanted=_engine.wanted,
     )
     answer, usage = await ask(ANSWER, request, _engine)
     written = _written("Answer", answer.answer, usage, _engine)

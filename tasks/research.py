@@ -46,8 +46,15 @@ async def research_step(
     Pages that steps of the same `_reading` find at first are read once.
     """
     _show(step, StepStatus.in_progress)
+    routed = _engine.tools.route(step, _engine.start.question, resting([call.result for call in made]))
     started = await _engine.audit.record(
-        AuditType.step_started, "system", step.title, step_id=step.step_id, priority=step.priority.value
+        AuditType.step_started,
+        "system",
+        step.title,
+        step_id=step.step_id,
+        priority=step.priority.value,
+        tools=routed.tools,
+        routing=routed.why,
     )
     with _engine.audit.under(started), step_span(started, str(step.step_id)):
         try:

@@ -72,7 +72,8 @@ class Display:
         if finished < len(table) and monotonic() - self._plan_drawn < PLAN_SECONDS:
             return
         self._plan_drawn = monotonic()
-        title = f"### {escaped(plan.plan_title)}\n\n{finished} of {counted(len(table), 'step')} finished"
+        terms = "".join(f"\n- {escaped(said)}" for said in plan.told)
+        title = f"### {escaped(plan.plan_title)}\n{terms}\n\n{finished} of {counted(len(table), 'step')} finished"
         self._later(lambda: self._put("research-plan", "table", json.dumps(table), title))
 
     def table(self, key: str, rows: Sequence[Mapping[str, Any]], title: str) -> None:

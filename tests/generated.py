@@ -262,15 +262,16 @@ def tools_page() -> str:
 def _vendors(vendors: Iterable[type[SearchVendor]]) -> str:
     """Return a table of vendors; what each gives of a page is what the test of its wire finds."""
     lines = [
-        "| vendor | variables | another address | of a page | dollars | how to set them |",
-        "|---|---|---|---|--:|---|",
+        "| vendor | variables | another address | of a page | limits of a search | dollars | how to set them |",
+        "|---|---|---|---|---|--:|---|",
     ]
     given = {case.name: asdict(case.pages[0]) for case in CASES}
     for vendor in vendors:
         kept = [name for field, name in _GIVEN.items() if given[vendor.key()][field]]
         price = vendor.price(5)
         dollars = "unknown" if price is None else f"{float(price):g}"
-        cells = [_code([vendor.key()]), _code(vendor.variables), _code(vendor.optional), ", ".join(kept), dollars]
+        named = [_code([vendor.key()]), _code(vendor.variables), _code(vendor.optional)]
+        cells = [*named, ", ".join(kept), ", ".join(vendor.limits), dollars]
         lines.append(f"| {' | '.join([*cells, vendor.setup])} |")
     return "\n".join(lines)
 

@@ -365,7 +365,10 @@ def test_a_question_without_any_key(fathom_cli: FathomCLI, prefect_server: Prefe
             "--by colour: 'colour' is not one of 'model', 'day', 'deployment'. (fathom costs --help)",
         ),
         ("batch q.md --format xml", "--format xml: 'xml' is not one of 'txt', 'csv', 'jsonl'. (fathom batch --help)"),
-        ("research why --doc x", "There is no option --doc; did you mean --docs or --mcp? (fathom research --help)"),
+        (
+            "research why --doc x",
+            "There is no option --doc; did you mean --docs, --mcp or --redact? (fathom research --help)",
+        ),
         ("research why --depth", "--depth needs a value. (--help behind the command lists its options)"),
         ("research why so", "There is no place for 'so': put the question in quotes. (fathom research --help)"),
         ("show RUN so", "There is no place for 'so'. (fathom show --help)"),

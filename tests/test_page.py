@@ -122,6 +122,8 @@ def approve(page: Page) -> None:
     page.get_by_role("heading", name="Is this the right plan?").wait_for()
     page.locator(".edit summary").first.click()
     page.get_by_label("Title", exact=True).first.fill("The order of the lookup")
+    page.get_by_text("What the report is to be like").click()
+    page.get_by_label("Reader").fill("beginners")
     page.locator("h1").click()  # what is half edited stays, also when the page is brought up to date meanwhile
     page.evaluate("load(location.pathname).then((fresh) => take(fresh))")
     page.get_by_role("button", name="Accept and start").click()
@@ -136,6 +138,7 @@ def read(page: Page) -> None:
     page.locator("iframe.report.whole").wait_for()
     page.get_by_text("The plan", exact=True).click()
     expect(page.locator(".steps")).to_contain_text("The order of the lookup")
+    expect(page.locator("details", has=page.locator(".steps"))).to_contain_text("reader: beginners")
     # By a key: Chromium sends a click right after a scroll into the frame, which is in another process.
     page.get_by_role("button", name="Check it again").press("Enter")
     expect(page.locator("#checked")).to_contain_text(re.compile(r"Checked just now: (\d+) of \1 claim"))

@@ -35,8 +35,21 @@ from fathom.flows.runs.replay import replay
 from fathom.flows.runs.resuming import recover
 from fathom.flows.worker import Worker, serving
 from fathom.interfaces.cli.dialogue import Dialogue
-from fathom.models import Asked, Clarification, Document, Matter, OpenQuestion, Plan, PlanStep, Reply, RunResult
-from fathom.roles import ClarifyRequest, PlanRequest
+from fathom.models import (
+    Asked,
+    Clarification,
+    Depth,
+    Document,
+    Matter,
+    OpenQuestion,
+    Plan,
+    PlanStep,
+    Reply,
+    ReportPreferences,
+    RunResult,
+)
+from fathom.roles import OUTLINE, ClarifyRequest, OutlineAnswer, OutlineRequest, PlanRequest
+from fathom.roles.reporter import OutlinedSection
 from fathom.run.checklist import as_yaml, from_yaml
 from fathom.storage.pruning import survey
 from fathom.storage.runs import runs
@@ -144,6 +157,9 @@ def test_an_edited_plan_keeps_what_was_not_edited() -> None:
     changed = from_yaml(text, PLAN)
     assert [step.title for step in changed.steps] == ["Causes", "Sizes"]
     assert (changed.steps[0].step_id, changed.steps[0].tools, changed.steps[1].depends_on) == (1, ["fetch"], [1])
+    wanted = PLAN.model_copy(update={"preferences": ReportPreferences(reader="sailors", depth=Depth.brief)})
+    other = from_yaml(as_yaml(wanted).replace("language: ''", "language: German").replace("sailors", "''"), wanted)
+    assert other == PLAN.model_copy(update={"preferences": ReportPreferences(language="German", depth=Depth.brief)})
 
 
 @pytest.mark.parametrize(
@@ -157,6 +173,8 @@ def test_an_edited_plan_keeps_what_was_not_edited() -> None:
             "step 1: colour is no field of a step",
         ),
         ("plan_title: x\nsteps: [{step_id: 1, title: a, description: b, queries: [one]}]", "one-word query"),
+        ("preferences: {depth: deep}", "preferences, depth: .*'brief' or 'thorough'"),
+        ("preferences: {tone: dry}", "preferences: tone is no field of a plan; its fields are reader, words"),
         ("plan_title: x\nsteps: [{step_id: 1, title: a, description: b, depends_on: [7]}]", "step 7, which the plan"),
         ("plan_title: x\nsteps: [{step_id: 1, title: a, description: b, depends_on: [1]}]", "in a circle"),
         ("plan_title: x\nsteps: [" + "{step_id: 1, title: a, description: b}, " * 2 + "]", "used twice"),
@@ -250,6 +268,60 @@ async def test_the_first_answer_counts_and_a_replay_takes_it(
     store = ArtifactStore(str(tmp_path))
     assert {file.state for file in await replay((await runs(store))[0])} == {"same"}
     assert len(providers.requests) == asked
+
+
+SAID: dict[str, Any] = {
+    "goals": ["How high the tides are"],
+    "constraints": {"timeframe": "since 1900", "scope": None, "excludes": []},
+    "preferences": {"reader": "sailors", "words": 300, "language": None, "depth": "shallow"},
+}
+
+
+@on_server
+async def test_a_plan_that_takes_most_of_the_budget_is_shown_with_what_the_report_is_to_be_like(
+    providers: Stubs, tmp_path: Path
+) -> None:
+    query = "How large are the tides of the twelfth moon?"
+    providers.settings.ask_back, providers.settings.judged = {}, SAID
+    running = asyncio.create_task(
+        research(tmp_path, query, people={"clarify": "auto"}, budget={"max_calls": 16}, **QUICK)
+    )
+    waiting = await waits(query, Matter.plan)
+    plan = waiting.asked.plan
+    assert plan and waiting.asked.optional and "of at most 16 model calls" in waiting.complaint
+    told = answering.described(waiting.asked, waiting.complaint)
+    assert all(said in told for said in ("high the tides", "since 1900", "reader: sailors", "about 300 words", "usual"))
+    german = plan.preferences.model_copy(update={"language": "German"})
+    await answering.answer(waiting, Reply(plan=plan.model_copy(update={"preferences": german}), by="Ada"))
+    result = await running
+    kept = Plan.model_validate_json(Path(result.artifacts, "plan.json").read_bytes())
+    assert (kept.preferences, kept.goals, kept.constraints.timeframe) == (german, SAID["goals"], "since 1900")
+    written = [str(call.body) for role in ("outline", "section") for call in providers.calls(role)]
+    assert all("- reader: sailors" in said and "- language: German" in said for said in written)
+    assert "of about 300 words" in written[0]
+    store = ArtifactStore(str(tmp_path))
+    assert {file.state for file in await replay((await runs(store))[0])} == {"same"}
+
+
+async def test_a_plan_of_too_many_steps_is_sent_back_and_what_is_left_out_is_said(
+    providers: Stubs, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    providers.settings.steps = 5  # of at most three
+    result = await investigated(tmp_path, budget={"max_calls": 16}, **QUICK)
+    first, again = (str(call.body) for call in providers.calls("planner"))
+    assert "The plan has 5 steps; at most 3 are allowed" in again and "5 steps" not in first
+    kept = Plan.model_validate_json(Path(result.artifacts, "plan.json").read_bytes())
+    assert (len(kept.steps), len(kept.left_out)) == (3, 2)
+    assert kept.left_out[0] in Path(result.artifacts, "report.md").read_text()
+    assert "of at most 16 model calls" in caplog.text  # and nobody is asked
+
+
+def test_a_title_in_the_wanted_language_needs_no_word_of_the_question() -> None:
+    wanted = PLAN.model_copy(update={"preferences": ReportPreferences(language="German")})
+    answer = OutlineAnswer(title="Gezeiten", sections=[OutlinedSection(heading="Ursachen", focus="")])
+    request = OutlineRequest(query="What are tides, in German?", today="2026-11-23", plan=wanted, notes=[])
+    assert OUTLINE.normalize(request, answer).title == "Gezeiten"
+    assert OUTLINE.normalize(request.model_copy(update={"plan": PLAN}), answer).title == request.query
 
 
 @on_server

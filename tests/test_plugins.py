@@ -42,7 +42,7 @@ class Nameless(Tool):
 
 class Twin(SearchVendor):
     name = "Tavily"
-    async def search(self, query, limit): return []
+    async def search(self, query, limit, within): return []
 """
 ENTRIES = {
     "documents": ("unfit:Documents", "there is another documents"),

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from fathom.config.groups import SourceRules
 from fathom.contradictions.finding import Said
-from fathom.models import Contradiction, PlanStep, Source, SourceText
+from fathom.models import Bibliographic, Contradiction, PlanStep, Source, SourceText
 from fathom.models.evidence import Claim, Corroboration, Quote, SourceQuality, SourceType, Verdict
 from fathom.sources.domains import admitted, good_enough, rate, reading_bonus, site_of
 from fathom.sources.scoring import (
@@ -105,6 +105,21 @@ def test_a_document_is_the_users_own_and_knows_no_domain_rule() -> None:
     assert (quality.type, quality.credibility, quality.flags) == ("document", 0.75, [])
     assert admitted(own, rules)
     assert good_enough(quality, rules)
+
+
+def test_only_what_publishers_of_reviewed_research_have_may_be_required() -> None:
+    rules = SourceRules(peer_reviewed=True)
+    preprint = web("https://europepmc.org/x").model_copy(update={"reference": Bibliographic(doi="10.1101/2024.05.01")})
+    found = {
+        "https://nature.com/articles/x": True,
+        "https://doi.org/10.1038/x": True,
+        "https://doi.org/10.48550/arxiv.1706.03762": False,
+        "https://arxiv.org/abs/1706.03762": False,
+        "https://who.int/x": False,
+    }
+    assert {url: good_enough(score(web(url))[0], rules) for url in found} == found
+    assert not good_enough(score(preprint)[0], rules), "a preprint in a catalogue"
+    assert good_enough(score(document())[0], rules), "the user's own"
 
 
 def test_rules_are_by_domain_with_subdomains_in_any_spelling() -> None:

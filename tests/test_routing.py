@@ -144,6 +144,9 @@ def test_a_step_is_offered_what_the_plan_names_else_what_fits_else_everything() 
     everything = ["documents", "web_search", "papers", "code"]
     assert offered(step("Find studies.", ["code"]), resting=["code"]) == ["documents", "web_search", "papers", "grep"]
     assert offered(step("Find studies.", ["code"]), resting=everything) == [*everything, "grep"]
+    assert BOX.route(step("Find studies.", ["code"]), "Why?") == (["code"], "the plan names them")
+    assert BOX.route(step("Find studies."), "Why?").why == "they fit the words of the step and the question"
+    assert BOX.route(step("Find studies."), "Why?", everything).why == "every tool has failed"
 
 
 @pytest.mark.parametrize("step_id", range(1, 6))

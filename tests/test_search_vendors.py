@@ -15,11 +15,13 @@ import pytest
 from aiohttp import web
 
 from fathom.config.environment import Environment
+from fathom.config.groups import WebSettings
 from fathom.config.settings import ResearchSettings, resolve
 from fathom.errors import FathomError, ToolRateLimited, ToolRejected, ToolTimeout, ToolUnavailable
 from fathom.tools import http
 from fathom.tools.base import RunContext, SearchVendor
 from fathom.tools.http import retrying
+from fathom.tools.limits import ANYWHERE, limited
 from fathom.tools.registry import REGISTRY
 from fathom.tools.search.keyed import KeyedVendor
 from fathom.tools.search.over_litellm import PROVIDERS
@@ -112,6 +114,42 @@ async def test_a_vendor_is_asked_and_understood(case: Case, server: Server, tmp_
     assert (None if price is None else float(price)) == case.usd
     server.says = case.empty
     assert await opened(case, server, tmp_path).search(QUERY, LIMIT) == []
+
+
+LIMITED: dict[str, dict[str, Any]] = {  # by their documentation
+    "tavily": {"start_date": "2024-01-31", "end_date": "2025-12-31"},
+    "brave": {"freshness": "2024-01-31to2025-12-31", "country": "DE", "safesearch": "strict"},
+    "you": {"freshness": "2024-01-31to2025-12-31", "country": "DE", "safesearch": "strict"},
+    "serper": {"tbs": "cdr:1,cd_min:01/31/2024,cd_max:12/31/2025", "gl": "de"},
+    "searxng": {"safesearch": "2"},
+    "exa": {
+        "startPublishedDate": "2024-01-31",
+        "endPublishedDate": "2025-12-31",
+        "userLocation": "DE",
+        "moderation": True,
+    },
+    "linkup": {"fromDate": "2024-01-31", "toDate": "2025-12-31"},
+    "perplexity": {
+        "search_after_date_filter": "01/31/2024",
+        "search_before_date_filter": "12/31/2025",
+        "country": "DE",
+    },
+    "firecrawl": {"tbs": "cdr:1,cd_min:01/31/2024,cd_max:12/31/2025", "country": "DE"},
+}
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+async def test_a_query_limits_the_search_as_the_vendor_can(case: Case, server: Server, tmp_path: Path) -> None:
+    server.says = case.answer
+    wanted = WebSettings(suffixes=["in Europe"], since="2024-01-31", region="fr", safe=True)
+    query, within = limited(f"{QUERY} region:de before:2025-12-31 after:x", wanted)
+    assert query == f"{QUERY} after:x in Europe"
+    for limits in (ANYWHERE, within):
+        await opened(case, server, tmp_path).search(query, LIMIT, limits)
+    before, body = (sent[0] if isinstance(sent, list) else sent for *_, sent in server.asked)
+    added = {name: value for name, value in body.items() if before.get(name) != value}
+    assert added == LIMITED.get(case.name, {})
+    assert bool(case.vendor.limits) is bool(added)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

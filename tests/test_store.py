@@ -11,6 +11,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, ClassVar
 
+import boto3
 import fsspec
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
@@ -311,3 +312,24 @@ async def test_runs_are_listed_whatever_lies_beside_them(store: ArtifactStore) -
     assert "damaged" in broken.damaged
     assert "not a manifest" in odd.damaged
     assert whole == StoredRun(store, run.folder, "11111111", "11111111", "What is the MRO?")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "kind", "key"), [("AES256", "AES256", None), ("aws:kms,alias/runs", "aws:kms", "alias/runs")]
+)
+async def test_s3_encrypts_every_file_as_it_is_told(
+    moto_s3: Bucket, monkeypatch: pytest.MonkeyPatch, wanted: str, kind: str, key: str | None
+) -> None:
+    monkeypatch.setenv("FATHOM_S3_ENCRYPTION", wanted)
+    store = ArtifactStore(moto_s3.url)
+    await store.write("a.txt", b"written")
+    assert await store.create("b.txt", b"created")
+    assert await store.read("a.txt") == b"written"
+    client = boto3.client("s3")
+    for name in ("a.txt", "b.txt"):
+        head = client.head_object(Bucket=moto_s3.url.removeprefix("s3://"), Key=name)
+        assert (head["ServerSideEncryption"], head.get("SSEKMSKeyId")) == (kind, key)
+    client.close()
+    monkeypatch.setenv("FATHOM_S3_ENCRYPTION", "rot13")
+    with pytest.raises(InvalidInput, match="FATHOM_S3_ENCRYPTION is 'rot13'"):
+        ArtifactStore(moto_s3.url)

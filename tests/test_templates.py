@@ -82,16 +82,19 @@ def test_every_shipped_template_can_be_used(name: str) -> None:
     settings = ResearchSettings(template=name)
     resolved = resolve(settings, Environment.read({}), ["documents"])
     assert len(template.questions) < resolved.max_steps, "a step for each question, and one for the user's"
-    assert len(template.sections) > 4
+    assert len(template.sections) > 4 or (template.guidance and template.terminology), "a kind or a field"
     assert resolved.template is None, "what it sets is in its place"
 
 
-def test_six_templates_are_shipped() -> None:
+def test_six_kinds_and_three_fields_are_shipped() -> None:
     assert shipped() == [
         "due-diligence",
+        "law",
         "literature-review",
         "market-overview",
+        "medicine",
         "security-advisory",
+        "software",
         "technology-comparison",
         "what-changed",
     ]
@@ -204,6 +207,40 @@ async def test_a_model_is_told_the_questions_and_sections_and_may_find_nothing(
     assert re.search(r"\[\d+\]", sections["Money"])
     assert "In short" not in sections, "the outline of the model named other sections"
     assert sum('"Crew". ' in str(call.body["messages"][-1]["content"]) for call in providers.calls("section")) == 1
+
+
+FIELD = """\
+title = "Ships"
+description = "Questions about ships."
+guidance = ["Prefer registers to the press."]
+terminology = ["tonnage: GT"]
+
+[settings]
+profile = "quick"
+web.suffixes = ["vessel"]
+web.since = "2020-01-01"
+
+[sources]
+peer_reviewed = true
+"""
+
+
+@pytest.mark.usefixtures("home")
+async def test_a_field_guides_the_roles_that_plan_search_and_write_and_changes_every_search(
+    providers: Stubs, tmp_path: Path
+) -> None:
+    providers.settings.page_bytes, providers.settings.judged = 2_000, {"kind": "fact", "width": "narrow"}
+    result = await investigated(tmp_path, "How large is the ferry Nordlys?", template=FIELD, breadth=2)
+    system = str(providers.calls("planner")[0].body["messages"][0]["content"])
+    assert "For research of this kind:\n- Prefer registers to the press.\n" in system
+    assert "Terms of the field:\n- tonnage: GT" in system
+    assert not any("registers" in str(call.body) for call in providers.calls("compressor"))
+    searched = [record.body for record in providers.calls("search")]
+    assert searched and all(body["query"].endswith(" vessel") for body in searched)
+    assert all(body["start_date"] == "2020-01-01" for body in searched)
+    assert len(json.loads(Path(result.artifacts, "plan.json").read_text())["steps"]) == 1, "it asks no questions"
+    assert result.status is Ending.insufficient_evidence, "no page of the stubs is peer-reviewed"
+    assert "sources.peer_reviewed" in Path(result.artifacts, "unanswered.md").read_text()
 
 
 @pytest.mark.usefixtures("prefect_server")

@@ -22,6 +22,7 @@ from fathom.storage.names import artifact_name
 from fathom.tools import http
 from fathom.tools.base import RunContext, SearchVendor, Tool
 from fathom.tools.http import get
+from fathom.tools.limits import ANYWHERE, SearchLimits
 from fathom.tools.pages import WebPage, output
 from fathom.tools.registry import TOOLS, VENDORS, Registry, configured_tools
 from fathom.tools.toolbox import Toolbox, open_toolbox
@@ -50,7 +51,7 @@ class Shelf(SearchVendor):
         variables = run.environment.variables
         return cls(variables["SHELF_API_KEY"], variables["SHELF_BASE_URL"])
 
-    async def search(self, query: str, limit: int) -> list[WebPage]:
+    async def search(self, query: str, limit: int, within: SearchLimits = ANYWHERE) -> list[WebPage]:
         headers, params = {"X-Key": self._key}, {"q": query}
         hit = await get(self.name, self.address, lambda r: Hit.model_validate(r.json()), params=params, headers=headers)
         return [WebPage(url=hit.url, excerpt=hit.text)]

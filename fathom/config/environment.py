@@ -19,6 +19,7 @@ _PLACEHOLDER = re.compile(r"[a-z]+(?:[-_ ][a-z]+)*")
 _LONGEST_PLACEHOLDER = 15
 _USER = re.compile(r"://([^\s/?#]+)@")
 CONTACT = "FATHOM_CONTACT"
+S3_ENCRYPTION = "FATHOM_S3_ENCRYPTION"
 _E_MAIL = re.compile(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@(?:[A-Za-z0-9-]{1,63}\.){1,8}[A-Za-z]{2,24}")
 
 
@@ -136,6 +137,23 @@ class Environment:
                 f"{CONTACT} is not an e-mail address.", next_step=f"for example {CONTACT}=you@example.org"
             )
         return address
+
+    @property
+    def s3_encryption(self) -> dict[str, str]:
+        """How S3 is asked to encrypt each file that is stored, in the words of its API; empty: as the bucket says.
+
+        Raises:
+            InvalidInput: S3 has no such encryption.
+        """
+        if not (text := self.variables.get(S3_ENCRYPTION, "").strip()):
+            return {}
+        kind, _, key = text.partition(",")
+        if kind not in ("AES256", "aws:kms", "aws:kms:dsse") or (key and kind == "AES256"):
+            raise InvalidInput(
+                f"{S3_ENCRYPTION} is {text!r}, which S3 does not know.",
+                next_step="set it to AES256, aws:kms, or aws:kms,KEY with the id or ARN of your key",
+            )
+        return {"ServerSideEncryption": kind, **({"SSEKMSKeyId": key.strip()} if key else {})}
 
     def cap(self, name: str) -> Decimal | None:
         """Return a cap in US dollars from a variable; None if it is not set.

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from datetime import date
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -163,6 +165,39 @@ def _domain(text: str) -> str:
 Domain = Annotated[str, AfterValidator(_domain)]
 
 
+def _day(text: str) -> str:
+    return date.fromisoformat(text).isoformat()
+
+
+def _region(text: str) -> str:
+    if not re.fullmatch(r"[A-Za-z]{2}", text):
+        raise ValueError(f"{text!r} is not a country code of two letters, such as de")
+    return text.lower()
+
+
+Day = Annotated[str, AfterValidator(_day)]
+
+
+class WebSettings(FormModel):
+    """What every search of the web is limited to, as far as its vendor can; see docs/searching.md for each."""
+
+    suffixes: Annotated[list[str], Setting(page="searching", tools=ReadByTools.changed)] = Field(
+        [], max_length=5, description="Words added to every query of the web.", examples=[["clinical trial"]]
+    )
+    since: Annotated[Day | None, Setting("--since", "DATE", page="searching", tools=ReadByTools.changed)] = Field(
+        None, description="Find only pages published on this day or later.", examples=["2024-01-01"]
+    )
+    until: Annotated[Day | None, Setting("--until", "DATE", page="searching", tools=ReadByTools.changed)] = Field(
+        None, description="Find only pages published on this day or before.", examples=["2025-12-31"]
+    )
+    region: Annotated[
+        Annotated[str, AfterValidator(_region)] | None, Setting(page="searching", tools=ReadByTools.changed)
+    ] = Field(None, description="Search as from this country, by its ISO 3166 code.", examples=["de"])
+    safe: Annotated[bool, Setting(page="searching", tools=ReadByTools.changed)] = Field(
+        False, description="Leave out pages for adults."
+    )
+
+
 class SourceRules(FormModel):
     """Which web sources are read and how far they are trusted. `example.org` covers its subdomains too."""
 
@@ -193,6 +228,11 @@ class SourceRules(FormModel):
     )
     require_corroboration: Annotated[bool, Setting(page="sources")] = Field(
         False, description="Mark each claim for which no second, independent and credible source was found."
+    )
+    peer_reviewed: Annotated[bool, Setting(page="sources")] = Field(
+        False,
+        description="Use only works of publishers and catalogues of peer-reviewed research, without preprints. The "
+        "report names the others. Your own documents always are used.",
     )
 
 

@@ -32,6 +32,7 @@ from fathom.config.groups import (
     Role,
     RoleModel,
     SourceRules,
+    WebSettings,
 )
 from fathom.config.templates import TemplatedSettings
 from fathom.errors import InvalidInput
@@ -150,6 +151,7 @@ class ResearchSettings(TemplatedSettings):
         description="Maximum number of pages or documents read per tool call.",
         examples=[10],
     )
+    web: WebSettings = Field(WebSettings(), title="What to read: web searches")
     sources: SourceRules = Field(SourceRules(), title="What to read: web sources")
     fresh: Annotated[bool, Setting("--fresh", tools=ReadByTools.always)] = Field(
         False,
@@ -298,7 +300,7 @@ class ResearchSettings(TemplatedSettings):
         description="auto: a page that has no text without its scripts is opened in a browser, if the extra "
         "`browser` and Chromium are installed. never: no browser is started.",
     )
-    redact: Annotated[bool, Setting(tools=ReadByTools.always)] = Field(
+    redact: Annotated[bool, Setting("--redact", page="fetching", tools=ReadByTools.always)] = Field(
         False,
         title="Advanced: redaction",
         description="Remove e-mail addresses, phone numbers, card numbers and IBANs from what tools read, before it is "

@@ -75,6 +75,8 @@ class Template(Model):
     settings: dict[str, JsonValue] = {}
     sources: SourceRules = SourceRules()
     questions: Annotated[list[Line], Field(max_length=12)] = []
+    guidance: Annotated[list[Line], Field(max_length=12)] = []  # for the roles that plan, search, judge and write
+    terminology: Annotated[list[Line], Field(max_length=40)] = []  # terms of the field, and what each means
     sections: Annotated[list[TemplateSection], Field(max_length=9), AfterValidator(_different)] = []
 
 

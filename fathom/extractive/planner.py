@@ -12,6 +12,7 @@ import textwrap
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from fathom.config.inputs import words_asked
 from fathom.extractive.comparisons import comparison_of
 from fathom.extractive.hops import hop_of
 from fathom.extractive.questions import (
@@ -31,7 +32,7 @@ from fathom.extractive.questions import (
     with_related,
 )
 from fathom.extractive.tables import words_of_superlative
-from fathom.models import Document, Kind, Plan, Priority, Width
+from fathom.models import Document, Kind, Plan, Priority, ReportPreferences, Width
 from fathom.retrieval.ranking import Passage, rank_passages
 from fathom.roles import PlanAnswer, PlanRequest
 from fathom.roles.planner import PlannedStep
@@ -74,6 +75,7 @@ def plan(request: PlanRequest) -> PlanAnswer:
     steps += [_heading_step(heading, request.query) for heading in _headings(request)]
     judged = judge(request.query)
     return PlanAnswer(
+        preferences=ReportPreferences(words=words_asked(request.query)),
         kind=judged.kind,
         width=judged.width,
         plan_title=_title(questions[0], request.query),
@@ -90,7 +92,8 @@ def _with_remark(draft: Plan, request: PlanRequest) -> PlanAnswer:
     kept = steps[: request.max_steps - 1]
     number = 1 + max((int(s.step_id) for s in kept if str(s.step_id).isdecimal()), default=len(kept))
     remark = _said_step(strip_lead(request.remark), request.query).model_copy(update={"step_id": number})
-    return PlanAnswer(plan_title=draft.plan_title, steps=[*kept, remark])
+    kept_too = {name: getattr(draft, name) for name in ("goals", "constraints", "preferences")}
+    return PlanAnswer(plan_title=draft.plan_title, steps=[*kept, remark], **kept_too)
 
 
 def _clarified(request: PlanRequest) -> list[PlannedStep]:

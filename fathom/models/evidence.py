@@ -477,6 +477,7 @@ class SourceQuality(Model):
     overall: Share
     published: str = ""  # ISO 8601 date, where one was found
     flags: list[SourceFlag] = []
+    peer_reviewed: bool = Field(False, exclude_if=not_)  # as far as its publisher shows
 
 
 class Problem(Model):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from enum import StrEnum
+from operator import not_
 from textwrap import shorten
 from typing import Literal
 
@@ -64,6 +65,13 @@ class Width(StrEnum):
     broad = "broad"
 
 
+class Depth(StrEnum):
+    """How far the report goes into its subject."""
+
+    brief = "brief"
+    thorough = "thorough"
+
+
 class Remark(Model):
     """A person's remark to a run during its research. `at` is an ISO 8601 time in UTC."""
 
@@ -78,7 +86,54 @@ class Remark(Model):
 
 
 def _absent(value: object) -> bool:
-    return value in (None, "", [])
+    return value in (None, "", []) or (isinstance(value, Model) and not value.model_dump())
+
+
+class Constraints(Model):
+    """The limits that the question sets to the research; empty where it sets none."""
+
+    timeframe: str = Field("", description="The period that the question is limited to.", exclude_if=_absent)
+    scope: str = Field("", description="The places or part of the subject that it is limited to.", exclude_if=_absent)
+    excludes: list[str] = Field([], description="What it says is to be left out.", exclude_if=_absent)
+
+    @property
+    def said(self) -> list[str]:
+        """The limits in words."""
+        named = (("period", self.timeframe), ("scope", self.scope), ("leaves out", ", ".join(self.excludes)))
+        return [f"{name}: {said}" for name, said in named if said]
+
+
+class ReportPreferences(Model):
+    """What the question says about its report; empty where it says nothing."""
+
+    reader: str = Field("", description="Who the report is for.", exclude_if=_absent)
+    words: int | None = Field(None, ge=20, le=20_000, description="Its length in words.", exclude_if=_absent)
+    form: str = Field("", description="Its form, such as a table, a memo or a list.", exclude_if=_absent)
+    language: str = Field("", description="Its language, where it is not the question's.", exclude_if=_absent)
+    depth: Depth | None = Field(
+        None, description="brief: an overview is asked for; thorough: every detail is.", exclude_if=_absent
+    )
+
+    @property
+    def said(self) -> list[str]:
+        """The preferences in words."""
+        length = f"about {self.words:,} words in all" if self.words else ""
+        named = (("reader", self.reader), ("length", length), ("form", self.form), ("language", self.language))
+        return [f"{name}: {said}" for name, said in (*named, ("depth", self.depth or "")) if said]
+
+
+class PlanCost(Model):
+    """What a run with the plan usually takes; `usd` is None if a price is unknown."""
+
+    llm_calls: int
+    tokens: int
+    usd: float | None = None
+
+    @property
+    def said(self) -> str:
+        """The cost in words."""
+        usd = f", ${self.usd:,.2f}" if self.usd is not None else ""
+        return f"{self.llm_calls:,} model calls, {self.tokens:,} tokens{usd}"
 
 
 class PlanStep(Model):
@@ -112,8 +167,30 @@ class Plan(Model):
     steps: list[PlanStep]
     kind: Kind | None = Field(None, exclude_if=_absent)  # the planner's judgement, as is the next field
     width: Width | None = Field(None, exclude_if=_absent)
+    goals: list[str] = Field([], exclude_if=_absent)
+    constraints: Constraints = Field(Constraints(), exclude_if=_absent)
+    preferences: ReportPreferences = Field(ReportPreferences(), exclude_if=_absent)
+    cost: PlanCost | None = Field(None, exclude_if=_absent)
+    left_out: list[str] = Field([], exclude_if=_absent)  # titles of planned steps beyond the run's number of steps
     remarks: list[Remark] = Field([], exclude_if=_absent)
     clarifications: list[Clarification] = Field([], exclude_if=_absent)
+
+    @property
+    def terms(self) -> list[str]:
+        """What holds for all steps and for the report, in words."""
+        return [*(f"goal: {goal}" for goal in self.goals), *self.wanted]
+
+    @property
+    def wanted(self) -> list[str]:
+        """What the writer of the report must know of the plan, in words."""
+        return [*self.constraints.said, *self.preferences.said]
+
+    @property
+    def told(self) -> list[str]:
+        """What people are told of the plan beside its steps, in words."""
+        left_out = [f"left out: {title}" for title in self.left_out]
+        cost = [f"usual cost: {self.cost.said}"] if self.cost and self.cost.llm_calls else []
+        return [*self.terms, *left_out, *cost]
 
     def retry_of(self, step: PlanStep) -> PlanStep | None:
         """Return the step that tries a blocked one again, if there is one."""
@@ -214,6 +291,8 @@ class Asked(Model):
     plan: Plan | None = None  # of `plan`
     report: str = ""  # of `report`: its Markdown
     rewords: bool = True  # whether a model takes up what a person says in words
+    why: str = Field("", exclude_if=_absent)  # what the person should know first
+    optional: bool = Field(False, exclude_if=not_)  # no setting requires it: where nobody replies, silence accepts
 
 
 class Reply(Model):

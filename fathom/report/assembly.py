@@ -163,6 +163,8 @@ def limitations(run: ResearchState, claims: Sequence[Claim], removed: Sequence[s
     """
     ending, reason = run.ending()
     found = clarified(run.plan)
+    if run.plan.left_out:
+        found.append(f"Planned, and left out because the run takes fewer steps: {'; '.join(run.plan.left_out)}.")
     if reason:
         found.append(f"The run is {ending.value}: {reason.rstrip('.')}.")
     found += [f"{line}." for line in run.unreadable if line not in reason]

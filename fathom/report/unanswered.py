@@ -165,6 +165,8 @@ def _next_steps(
         yield "Allow more: the budget ended the research (`--max-usd`, `--max-tokens`, `--max-calls`, `--max-seconds`)."
     if settings.sources.min_quality:
         yield f"Allow weaker sources: `sources.min_quality` is {settings.sources.min_quality}."
+    if settings.sources.peer_reviewed:
+        yield "Allow works that are not known to be peer-reviewed: `sources.peer_reviewed` is set."
     if misspelt := [word for word in absent if word.nearby][:MOST_WORDS]:
         meant = ", ".join(f"“{' or '.join(word.nearby)}” instead of “{word.word}”" for word in misspelt)
         yield f"Check the spelling: {meant}?"

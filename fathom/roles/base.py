@@ -26,6 +26,13 @@ class Request(Model):
     """A request to a role. Its fields are the variables of the role's prompt."""
 
 
+class Guided(Request):
+    """A request to a role that a template can guide."""
+
+    guidance: list[str] = Field([], exclude_if=not_)  # of the template, as is the next field
+    terminology: list[str] = Field([], exclude_if=not_)
+
+
 class Answer(Model):
     """What a role answers. A model fills it by its JSON schema, so every field is documented."""
 
@@ -51,7 +58,7 @@ def bounds(characters: int | None = None, items: int | None = None) -> dict[str,
     return {name: most for name, most in named.items() if most is not None}
 
 
-class Remembering(Request):
+class Remembering(Guided):
     """The useful notes, and the briefs that replace some of them.
 
     A role is shown the briefs and the notes that no brief replaces. `notes` has the replaced notes too, for the backend

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 from operator import not_
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, ValidationError
 
 from fathom.config.groups import Role
-from fathom.models import Clarification, Document, Kind, Model, Plan, PlanStep, Priority, Width
-from fathom.roles.base import Answer, Complaint, Request, RoleSpec, bounds
+from fathom.models import (
+    Clarification,
+    Constraints,
+    Document,
+    Kind,
+    Model,
+    Plan,
+    PlanStep,
+    Priority,
+    ReportPreferences,
+    Width,
+)
+from fathom.roles.base import Answer, Complaint, Guided, RoleSpec, bounds
 from fathom.storage.names import slug
 from fathom.text.terms import any_holds, query_terms
 
@@ -25,7 +36,7 @@ class EarlierReport(Model):
     gaps: list[str]
 
 
-class PlanRequest(Request):
+class PlanRequest(Guided):
     """A query, and the tools and documents for its research."""
 
     query: str
@@ -40,6 +51,7 @@ class PlanRequest(Request):
     remark: str = Field("", exclude_if=not_)  # how
     earlier: EarlierReport | None = Field(None, exclude_if=not_)  # of a follow-up
     questions: list[str] = Field([], exclude_if=not_)  # of the template: each must be answered
+    marked: list[str] = Field([], exclude_if=not_)  # parts of the query that look like orders to a model or like code
 
 
 StepId = str | int
@@ -81,6 +93,22 @@ def _known(choices: type[Kind] | type[Width]) -> Callable[[Any], Any]:
     return lambda value: value if value in list(choices) else None
 
 
+def _valid_part(kind: type[Model]) -> Callable[[Any], Any]:
+    """Return a validator that leaves out the fields that are not valid, such as a null for what is not said."""
+
+    def kept(value: Any) -> Any:
+        if not isinstance(value, Mapping):
+            return value if isinstance(value, kind) else {}
+        try:
+            kind.model_validate(value)
+        except ValidationError as error:
+            wrong = {found["loc"][0] for found in error.errors()}
+            return {name: said for name, said in value.items() if name not in wrong}
+        return value
+
+    return kept
+
+
 class PlanAnswer(Answer):
     """The research plan."""
 
@@ -96,6 +124,15 @@ class PlanAnswer(Answer):
     width: Annotated[Width | None, BeforeValidator(_known(Width))] = Field(
         None, description="narrow: one thing is asked; medium: a few; broad: many, or a whole field."
     )
+    goals: list[str] = Field(
+        [], description="What the reader must know at the end, a sentence each.", json_schema_extra=bounds(items=4)
+    )
+    constraints: Annotated[Constraints, BeforeValidator(_valid_part(Constraints))] = Field(
+        Constraints(), description="The limits that the question itself sets."
+    )
+    preferences: Annotated[ReportPreferences, BeforeValidator(_valid_part(ReportPreferences))] = Field(
+        ReportPreferences(), description="What the question itself says about the report."
+    )
 
     def plan(self) -> Plan:
         """Return the plan as the pipeline keeps it.
@@ -106,13 +143,13 @@ class PlanAnswer(Answer):
         steps = [step.planned() for step in self.steps]
         if _used_twice(steps) or _circle(steps):
             steps = [step.model_copy(update={"step_id": n, "depends_on": []}) for n, step in enumerate(steps, 1)]
-        return Plan(plan_title=self.plan_title, steps=steps, kind=self.kind, width=self.width)
+        return Plan(**{**dict(self), "steps": steps})
 
 
 def _normalize(request: PlanRequest, answer: PlanAnswer) -> PlanAnswer:
-    """Cut the plan to the allowed number of steps; drop repeated ones, and unknown tools and steps in them."""
+    """Drop repeated steps, and unknown tools and steps in the others."""
     different = {(_words(step.title), _words(step.description)): step for step in reversed(answer.steps)}
-    steps = list(reversed(different.values()))[: request.max_steps]
+    steps = list(reversed(different.values()))
     known = {str(step.step_id) for step in steps}
     steps = [
         step.model_copy(
@@ -170,6 +207,9 @@ def plan_complaints(steps: Sequence[PlannedStep | PlanStep]) -> list[Complaint]:
 
 def _check(request: PlanRequest, answer: PlanAnswer) -> list[Complaint]:
     complaints = plan_complaints(answer.steps)
+    if (steps := len(answer.steps)) > request.max_steps:
+        most = f"at most {request.max_steps} are allowed: join those that belong together, drop the least important"
+        complaints.append(Complaint(f"The plan has {steps} steps; {most}.", fatal=False))
     said = [text for step in answer.steps for text in (step.title, step.description, *step.queries)]
     comparable = said and not request.earlier and not _one_word(request.query)
     # Models that are too small for planning write about something else.

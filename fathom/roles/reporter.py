@@ -34,6 +34,7 @@ class OutlineRequest(Remembering):
     passages: list[SourceText] = []  # of the notes' sources, for a writer without a model
     words: int | None = None  # approximate length of the report
     sections: list[TemplateSection] = Field([], exclude_if=not_)  # sections of the template, which follow the answer
+    wanted: list[str] = Field([], exclude_if=not_)  # what the plan says about the report
 
 
 class OutlinedSection(Answer):
@@ -77,6 +78,7 @@ class SectionRequest(Remembering):
     passages: list[SourceText] = []  # passages of the notes' sources, read again for this section
     words: int | None = None  # approximate length of the section
     sections: list[TemplateSection] = Field([], exclude_if=not_)  # sections of the template, from position 1 on
+    wanted: list[str] = Field([], exclude_if=not_)  # what the plan says about the report
 
     @property
     def section(self) -> OutlinedSection:
@@ -114,6 +116,7 @@ class AnswerRequest(Remembering):
     query: str
     today: str
     passages: list[SourceText] = []  # of the notes' sources, for a writer without a model
+    wanted: list[str] = Field([], exclude_if=not_)  # what the plan says about the report
 
 
 def _one_line(heading: str) -> str:
@@ -127,8 +130,8 @@ def _title(request: OutlineRequest, title: str) -> str:
     title = _one_line(title)
     steps = " ".join(step.title for step in request.plan.steps)
     about = {*query_terms(request.query), *query_terms(f"{request.plan.plan_title} {steps}")}
-    fits = len(title.split()) <= TITLE_WORDS and about & {*query_terms(title)}
-    return title if fits else _one_line(request.query)
+    fits = about & {*query_terms(title)} or request.plan.preferences.language  # another one has other words
+    return title if fits and len(title.split()) <= TITLE_WORDS else _one_line(request.query)
 
 
 def _normalize_outline(request: OutlineRequest, answer: OutlineAnswer) -> OutlineAnswer:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pydantic import Field, ValidationError
 from pydantic_core import ErrorDetails
@@ -17,7 +17,17 @@ from pydantic_core import ErrorDetails
 from fathom.config.groups import Execution
 from fathom.errors import InvalidInput
 from fathom.extractive.questions import broader, capitalized, clip, key_terms, keywords
-from fathom.models import Model, Plan, PlanStep, Priority, Reflection, Remark, StepStatus
+from fathom.models import (
+    Constraints,
+    Model,
+    Plan,
+    PlanStep,
+    Priority,
+    Reflection,
+    Remark,
+    ReportPreferences,
+    StepStatus,
+)
 from fathom.roles.planner import PlannedStep, plan_complaints
 from fathom.text.terms import terms
 
@@ -52,9 +62,14 @@ def _rank(step: PlanStep, steps: Sequence[PlanStep]) -> int:
 
 
 def within(plan: Plan, most: int) -> Plan:
-    """Return a plan of at most this number of steps: the important ones with their dependencies, in their order."""
+    """Return a plan of at most this number of steps: the important ones with their dependencies, in their order.
+
+    The plan names the others.
+    """
     kept = {str(step.step_id) for (step,) in waves(plan.steps, Execution.sequential, 1)[:most]}
-    return plan.model_copy(update={"steps": [step for step in plan.steps if str(step.step_id) in kept]})
+    left_out = [step.title for step in plan.steps if str(step.step_id) not in kept]
+    steps = [step for step in plan.steps if str(step.step_id) in kept]
+    return plan.model_copy(update={"steps": steps, "left_out": left_out})
 
 
 def next_steps(
@@ -129,7 +144,10 @@ def _again(step: PlanStep, plan: Plan, query: str) -> PlanStep | None:
 
 
 MOST_STEPS = 10
-_HEAD = "# Change, add, remove or reorder steps. A step needs an id of its own, a title and a description.\n"
+_HEAD = """\
+# Change, add, remove or reorder steps. A step needs an id of its own, a title and a description.
+# `preferences` say what the report is to be like; depth is brief or thorough.
+"""
 
 
 class EditedPlan(Model):
@@ -137,6 +155,9 @@ class EditedPlan(Model):
 
     plan_title: str = Field(min_length=1)
     steps: list[PlannedStep] = Field(min_length=1, max_length=MOST_STEPS)
+    goals: list[str] = []
+    constraints: Constraints = Constraints()
+    preferences: ReportPreferences = ReportPreferences()
 
 
 def as_yaml(plan: Plan) -> str:
@@ -145,7 +166,9 @@ def as_yaml(plan: Plan) -> str:
 
     names = set(PlannedStep.model_fields)
     steps = [step.model_dump(mode="json", include=names) for step in plan.steps]
-    data = {"plan_title": plan.plan_title, "steps": steps}
+    data: dict[str, Any] = {"plan_title": plan.plan_title, "steps": steps, "goals": plan.goals}
+    data["constraints"] = {**dict(Constraints()), **plan.constraints.model_dump(mode="json")}  # with the empty fields
+    data["preferences"] = {**dict(ReportPreferences()), **plan.preferences.model_dump(mode="json")}
     text: str = yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=100)
     return _HEAD + text
 
@@ -175,7 +198,7 @@ def from_yaml(text: str, plan: Plan) -> Plan:
 
 
 def edited(wanted: EditedPlan, plan: Plan) -> Plan:
-    """Return a plan with another title and other steps; unset fields of an existing step stay.
+    """Return a plan as somebody wants it; unset fields of the plan and of an existing step stay.
 
     Raises:
         InvalidInput: the message names the rules of a plan that it breaks.
@@ -198,20 +221,23 @@ def edited(wanted: EditedPlan, plan: Plan) -> Plan:
         fields["depends_on"] = [ids[str(other)] for other in step.depends_on]
         known = before.get(str(step.step_id))
         steps.append(known.model_copy(update=fields) if known else PlanStep(**fields))
-    return plan.model_copy(update={"plan_title": wanted.plan_title.strip(), "steps": steps})
+    rest = {name: value for name, value in wanted if name in wanted.model_fields_set}
+    return plan.model_copy(update={**rest, "plan_title": wanted.plan_title.strip(), "steps": steps})
 
 
 def _problem(found: ErrorDetails) -> str:
     """Return the first error and its place; steps are counted from 1."""
     first, *rest = found["loc"] or ("the plan",)
-    where = str(first)
-    if rest:
-        where, rest = f"step {int(rest[0]) + 1}", rest[1:]
+    where, of = str(first), "plan"
+    known: type[Model] = EditedPlan
+    if first == "steps" and rest:
+        where, of, known, rest = f"step {int(rest[0]) + 1}", "step", PlannedStep, rest[1:]
     name = ".".join(map(str, rest))
     if found["type"] == "extra_forbidden":
-        of, known = ("step", PlannedStep) if name else ("plan", EditedPlan)
+        parts: dict[str, type[Model]] = {"constraints": Constraints, "preferences": ReportPreferences}
         unknown = f"{where}: {name}" if name else where
-        return f"{unknown} is no field of a {of}; its fields are {', '.join(known.model_fields)}"
+        fields = ", ".join((parts.get(where, known) if name else known).model_fields)
+        return f"{unknown} is no field of a {of}; its fields are {fields}"
     return f"{where}{', ' if name else ''}{name}: {found['msg']}"
 
 

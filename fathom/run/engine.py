@@ -18,9 +18,9 @@ from fathom.extractive.backend import ExtractiveBackend
 from fathom.extractive.following import own_words
 from fathom.llm.base import Backend, ExchangeRecord
 from fathom.llm.client import ModelBackend
-from fathom.models import Model, ParentRun, ToolOutput
+from fathom.models import Model, ParentRun, Plan, PlanCost, ToolOutput
 from fathom.roles.base import AnswerT, RequestT, RoleSpec
-from fathom.run.estimate import Scope, Speed
+from fathom.run.estimate import Scope, Speed, plan_cost
 from fathom.storage.corpora import CorpusStore
 from fathom.storage.editions import UsedCorpus
 from fathom.storage.steering import Steering
@@ -117,6 +117,7 @@ class Engine:
         self.reliability = Reliability()
         self.exchanges: list[ExchangeRecord] = []  # with models, repeated ones more than once
         self.remarks: list[str] = []  # a person's remarks on earlier drafts of the report
+        self.plan: Plan | None = None  # as it was accepted
         settings = start.settings
         self._models = ModelBackend(environment, ledger, settings.model_calls, settings.prices, self.warnings)
 
@@ -128,6 +129,10 @@ class Engine:
             before = self.tools
             self.tools = self._toolbox(before.servers)
             self.tools.take_up(before.offers)
+
+    def cost_of(self, steps: int) -> PlanCost:
+        """Return what a run with a plan of some steps usually takes, by today's prices."""
+        return plan_cost(self.settings, self._environment, steps, simple=self.simple)
 
     def _toolbox(self, servers: McpServers | None = None) -> Toolbox:
         return open_toolbox(
@@ -143,8 +148,14 @@ class Engine:
 
     @property
     def words(self) -> int | None:
-        """The approximate length of the report in words, from the settings or else from the question."""
-        return self.settings.report.words or words_asked("\n\n".join([self.start.question, *self.remarks]))
+        """The approximate length of the report in words, as set, else as a remark, the plan or the question says."""
+        asked = words_asked("\n\n".join(self.remarks)) or (self.plan and self.plan.preferences.words)
+        return self.settings.report.words or asked or words_asked(self.start.question)
+
+    @property
+    def wanted(self) -> list[str]:
+        """What the plan says about the report, in words."""
+        return self.plan.wanted if self.plan else []
 
     def question_for(self, spec: RoleSpec[RequestT, AnswerT]) -> str:
         """Return the question for a role; a model gets a follow-up as it was typed, with the earlier question."""

@@ -11,16 +11,19 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import ceil
 from typing import Any, NamedTuple
 
-from fathom.budget.prices import Rates
-from fathom.config.groups import EXTRACTIVE, PROFILES, Clarify, Effort, Role
-from fathom.config.settings import Mode, ResearchSettings, ResolvedSettings
+from fathom.budget.ledger import WARN_FROM
+from fathom.budget.prices import Pricing, Rates
+from fathom.config.environment import Environment
+from fathom.config.groups import EXTRACTIVE, PROFILES, Budget, Clarify, Effort, Role
+from fathom.config.settings import Mode, ResearchSettings, ResolvedSettings, SearchMode
 from fathom.llm.base import Completion, Pace
 from fathom.llm.dialects import dialect_of
-from fathom.models import Kind, Width
+from fathom.models import Kind, PlanCost, Width
 from fathom.retrieval.portions import MOST_REQUESTS
 from fathom.roles.reporter import MAX_SECTIONS
 from fathom.telemetry.progress import Event, publish
 from fathom.tools.registry import REGISTRY
+from fathom.tools.search.choice import prices_of
 
 # Tokens sent and received by a usual call: medians of `make bench` with pages of 20 kB, rounded up.
 _USUAL = {
@@ -112,6 +115,39 @@ def _added(phase: str, model: str, group: Sequence[PhaseEstimate]) -> PhaseEstim
     )
 
 
+def plan_cost(settings: ResolvedSettings, environment: Environment, steps: int, *, simple: bool = False) -> PlanCost:
+    """Return what a run with a plan of some steps usually takes, not limited by its budget."""
+    rows = _rows(settings, simple=simple, planned=steps)
+    rates_of = Pricing(settings.prices).highest
+    phases = list(_phases(settings, rows, rates_of, price_of_search(settings, environment)))
+    usd = [phase.usd.usual for phase in phases if phase.usd]
+    return PlanCost(
+        llm_calls=round(sum(phase.model_calls.usual for phase in phases)),
+        tokens=round(sum(phase.tokens.usual for phase in phases)),
+        usd=round(sum(usd), 4) if len(usd) == len(phases) else None,
+    )
+
+
+def beyond(cost: PlanCost | None, budget: Budget) -> str:
+    """Return in words that a plan takes more than 80 % of a cap; empty if it does not."""
+    if cost is None:
+        return ""
+    counts = ((cost.tokens, budget.max_tokens, "tokens"), (cost.llm_calls, budget.max_calls, "model calls"))
+    over = [f"{n:,} of at most {most:,} {what}" for n, most, what in counts if n > WARN_FROM * most]
+    if budget.max_usd is not None and (cost.usd or 0) > WARN_FROM * budget.max_usd:
+        over.insert(0, f"${cost.usd:,.2f} of at most ${budget.max_usd:,.2f}")
+    return f"The plan usually takes {' and '.join(over)}: the research may end early." if over else ""
+
+
+def price_of_search(settings: ResolvedSettings, environment: Environment) -> Bounds | None:
+    """Return the cost of a search call; None when a price is not known."""
+    prices = [*prices_of(settings, environment, REGISTRY.vendors).values()] if "web_search" in settings.tools else []
+    if None in prices:
+        return None
+    usd = [float(price or 0) for price in prices]
+    return Bounds(sum(usd if settings.search_mode is SearchMode.all else usd[:1]), sum(usd))
+
+
 def usual_tokens(settings: ResolvedSettings, model: str) -> tuple[float, float]:
     """Return the tokens that a usual run sends to a model and receives from it."""
     rows = [row for row in _rows(settings) if settings.role_models[row.role].model == model]
@@ -135,9 +171,11 @@ def _usually(row: _Row, less: _Row) -> _Row:
     return less._replace(tool_calls=tool_calls, model_calls=row.model_calls._replace(usual=less.model_calls.usual))
 
 
-def _rows(settings: ResolvedSettings, *, simple: bool = False) -> list[_Row]:
+def _rows(settings: ResolvedSettings, *, simple: bool = False, planned: int = 0) -> list[_Row]:
     rounds, steps = settings.depth, settings.max_steps
-    usual_steps = min(steps, _USUAL_STEPS) + min(steps, _USUAL_FOLLOW_UPS) * (min(rounds, 2) - 1) * (not simple)
+    usual_steps = (planned or min(steps, _USUAL_STEPS)) + min(steps, _USUAL_FOLLOW_UPS) * (min(rounds, 2) - 1) * (
+        not simple
+    )
     follow_ups = sum(bool(tool.follows) and name in settings.tools for name, tool in REGISTRY.tools.items())
     calls_a_turn = settings.breadth + follow_ups
     tools = Bounds(usual_steps * min(settings.breadth, 2), steps * rounds * settings.turns * calls_a_turn)

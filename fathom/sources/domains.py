@@ -56,6 +56,9 @@ _ACADEMIC = re.compile(r"(?:\A|\.)(?:edu|(?:ac|edu)\.[a-z]{2})\Z")
 _GOVERNMENT = re.compile(
     r"(?:\A|\.)(?:gov|mil|(?:gov|mil|gob|gouv|go|govt|gv|gub)\.[a-z]{2}|gc\.ca|bund\.de|admin\.ch|europa\.eu|int)\Z"
 )
+# Servers of preprints and of data, by the prefix of their DOIs: arXiv, bioRxiv and medRxiv, Research Square, SSRN, OSF,
+# Preprints.org, ChemRxiv, Zenodo, figshare.
+_PREPRINT = re.compile(r"\b10\.(?:48550|1101|21203|2139|31219|31234|20944|26434|5281|6084)/")
 _BLOG = re.compile(r"//[^/]+/blogs?/")
 
 
@@ -65,6 +68,7 @@ class Rating(NamedTuple):
     type: SourceType
     authority: float
     checks_facts: bool = False  # a fact-checking organisation
+    reviewed: bool = False  # a publisher or a catalogue of peer-reviewed research
 
 
 _LABELS = {
@@ -85,7 +89,9 @@ def rate(source: Source, scores: Mapping[str, float] | None = None) -> Rating:
     host = host_of(source.url)
     known = _rating(host, bool(_BLOG.search(source.url)))
     if source.reference and source.reference.retracted:
-        return known._replace(authority=RETRACTED_AUTHORITY)
+        return known._replace(authority=RETRACTED_AUTHORITY, reviewed=False)
+    if _PREPRINT.search(source.reference.doi if source.reference else source.url):
+        known = known._replace(reviewed=False)
     own = matching(host, scores or {})
     return known._replace(authority=scores[own]) if scores and own else known
 
@@ -106,7 +112,7 @@ def _rating(host: str, in_blog: bool) -> Rating:
 def _listed() -> Mapping[str, Rating]:
     data = tomllib.loads(files("fathom.sources").joinpath("domains.toml").read_text(encoding="utf-8"))
     return {
-        domain: Rating(group["type"], group["authority"], group.get("checks_facts", False))
+        domain: Rating(**{name: value for name, value in group.items() if name != "domains"})
         for group in data["group"]
         for domain in group["domains"].split()
     }
@@ -146,4 +152,5 @@ def usable(notes: Sequence[Note], qualities: Sequence[SourceQuality], rules: Sou
 
 def good_enough(quality: SourceQuality, rules: SourceRules) -> bool:
     """Whether a scored source may be used."""
-    return quality.type == "document" or quality.overall >= rules.min_quality
+    reviewed = quality.peer_reviewed or not rules.peer_reviewed
+    return quality.type == "document" or (quality.overall >= rules.min_quality and reviewed)

@@ -263,6 +263,7 @@ def score_sources(
                 overall=round(overall * (ORDERING if flags["gives_orders"] else 1), 3),
                 published=published.isoformat() if published else "",
                 flags=[flag for flag, raised in flags.items() if raised],
+                peer_reviewed=rating.reviewed,
             )
         )
     return qualities

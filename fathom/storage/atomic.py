@@ -19,6 +19,8 @@ from uuid import uuid4
 from fsspec.core import url_to_fs
 from fsspec.implementations.local import LocalFileSystem
 
+from fathom.config.environment import Environment
+
 READERS = 16
 """Files that are read at once."""
 
@@ -41,8 +43,10 @@ class AtomicFiles:
 
     def __init__(self, address: str) -> None:
         s3 = address.startswith(("s3://", "s3a://"))
+        encryption = Environment.read().s3_encryption if s3 else {}
+        options = {**_S3_OPTIONS, "s3_additional_kwargs": encryption} if s3 else {}
         # A cached listing would hide what other processes write.
-        self._fs, root = url_to_fs(address, use_listings_cache=False, **(_S3_OPTIONS if s3 else {}))
+        self._fs, root = url_to_fs(address, use_listings_cache=False, **options)
         self.root: str = root.rstrip("/")
         self.local = isinstance(self._fs, LocalFileSystem)
         self.failures: tuple[type[Exception], ...] = (OSError,)

@@ -30,6 +30,7 @@ from fathom.storage.cache import TimedCache
 from fathom.text.urls import canonical_url
 from fathom.tools.earlier import EarlierRun
 from fathom.tools.fetch.allow import AllowList
+from fathom.tools.limits import ANYWHERE, Limit, SearchLimits
 from fathom.tools.pages import WebPage
 from fathom.tools.payment import SearchBudget
 
@@ -143,6 +144,7 @@ class SearchVendor(Configurable):
 
     address: str
     usd: ClassVar[Decimal | None] = None  # maximum price of a search in US dollars; None: not known
+    limits: ClassVar[tuple[Limit, ...]] = ()  # by which it can limit a search; it ignores the others
     only_named: ClassVar[bool] = False  # asked only where `search` names it: its key is most often set for models
 
     @classmethod
@@ -156,8 +158,10 @@ class SearchVendor(Configurable):
         return cls.usd
 
     @abstractmethod
-    async def search(self, query: str, limit: int) -> list[WebPage]:
+    async def search(self, query: str, limit: int, within: SearchLimits = ANYWHERE) -> list[WebPage]:
         """Make one request and return at most `limit` pages; `web_search` tries again and keeps the answers.
+
+        `within` are the limits of the search.
 
         Raises:
             ToolError: the request failed; the class says whether trying again can help.

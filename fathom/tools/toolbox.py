@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
 from functools import cache
 from importlib.resources import files
+from typing import NamedTuple
 
 from pydantic import JsonValue
 
@@ -22,6 +23,7 @@ from fathom.config.secrets import Scrubber, each_text
 from fathom.config.settings import ResearchSettings, ResolvedSettings
 from fathom.errors import ToolNotFound, ToolRejected
 from fathom.models import Catalogue, CheckedLink, PlanStep, Survey, ToolCall, ToolOutput, ToolResult
+from fathom.text.markers import as_words
 from fathom.text.plain import without_controls
 from fathom.text.terms import Language, language_of, terms
 from fathom.tools.base import ArtifactReader, RunContext, Tool, read_by_tools
@@ -35,6 +37,13 @@ from fathom.tools.payment import SearchBudget, receipt
 from fathom.tools.redact import redact, redacted
 from fathom.tools.registry import REGISTRY, Registry
 from fathom.tools.warc import recording
+
+
+class Routing(NamedTuple):
+    """The search tools for a step, the best first, and why these."""
+
+    tools: list[str]
+    why: str
 
 
 class Toolbox:
@@ -93,14 +102,19 @@ class Toolbox:
         The search tools among them are the ones that the plan names for the step, else the ones that fit the words of
         the step and of the run's question; resting tools are left out, unless no other is left.
         """
-        text = " ".join((step.title, step.description, *step.queries, query))
-        named = [name for name in self.searching if name in step.tools]
-        awake = (
-            [n for n in names if n not in resting] for names in (named, fitting(self._domains, text), self.searching)
-        )
-        fit = next(filter(None, awake), self.searching)
         others = [name for name in self.offered if name not in self.searching]
-        return {name: self.offered[name] for name in (*fit, *others)}
+        return {name: self.offered[name] for name in (*self.route(step, query, resting).tools, *others)}
+
+    def route(self, step: PlanStep, query: str, resting: Collection[str] = ()) -> Routing:
+        """Return the search tools for a step, as `for_step` offers them, and why these."""
+        text = " ".join((step.title, step.description, *step.queries, query))
+        ways = {
+            "the plan names them": [name for name in self.searching if name in step.tools],
+            "they fit the words of the step and the question": fitting(self._domains, text),
+            "the tools that would fit have failed": self.searching,
+        }
+        awake = (Routing([n for n in names if n not in resting], why) for why, names in ways.items())
+        return next((found for found in awake if found.tools), Routing(self.searching, "every tool has failed"))
 
     def stand_ins(self, failed: str, resting: Collection[str] = ()) -> list[str]:
         """Return the searching tools to ask instead of one that failed, the best first."""
@@ -126,7 +140,8 @@ class Toolbox:
         if variables := self._missing.get(call.tool):
             raise ToolRejected(f"The tool {call.tool} is not configured.", next_step=f"set {variables}")
         with self._scrubber.errors(), receipt() as charges:
-            output = await self._tools[call.tool].run(call.input)
+            tool = self._tools[call.tool]
+            output = await tool.run(as_words(call.input) if tool.searches else call.input)
         output = output.model_copy(update={"charges": charges})
         output = ToolOutput.model_validate(each_text(output.model_dump(), without_controls))
         output = self._scrubber.model(output)

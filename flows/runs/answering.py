@@ -211,7 +211,7 @@ def _open(number: int, asked: OpenQuestion) -> str:
 
 
 def _steps(plan: Plan) -> str:
-    lines = []
+    lines = [f"- {escaped(clean_line(said))}" for said in plan.told]
     for step in plan.steps:
         lines.append(f"- **{escaped(str(step.step_id))}. {escaped(clean_line(step.title))}** ({step.priority.value})")
         lines.append(f"  {escaped(clean_line(step.description))}")

@@ -101,6 +101,7 @@ def _question(asked: Asked, complaint: str) -> str:
         return "\n\n".join([*lines, "Answer in your next message, a line for each."])
     if asked.plan:
         steps = [f"{n}. {escaped(clean_line(step.title))}" for n, step in enumerate(asked.plan.steps, 1)]
+        steps += [f"- {escaped(clean_line(said))}" for said in asked.plan.told]
         lines += [f"This is the plan: **{escaped(clean_line(asked.plan.plan_title))}**", "\n".join(steps)]
     else:
         lines += ["This is the draft:", asked.report]

@@ -72,6 +72,8 @@ class Dialogue:
         changed = plan
         while True:
             console.print(_table(changed))
+            for told in changed.told:
+                console.print(Text(one_line(told)))
             says = "Or type what to change" + ("." if asked.rewords else "; without a model, it becomes a step.")
             said = await _line(console, f"Enter: accept this plan. e: edit it. s: stop. {says}\n> ")
             if said.lower() not in ("e", "edit"):

@@ -128,6 +128,8 @@ def _show_plan(plan: Plan) -> None:
     for step in plan.steps:
         status = f" ({plan.state_of(step)})"
         row(f"  {MARKS[step.status]} {step.step_id}. ", one_line(step.title), (status, "dim"))
+    for said in plan.told:
+        line((f"    {one_line(said)}", "dim"))
     line("")
 
 

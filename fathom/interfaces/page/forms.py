@@ -17,7 +17,7 @@ from fathom.config.given import from_option, path_of, placed, wrong_in
 from fathom.config.settings import SETTINGS
 from fathom.config.templates import merged
 from fathom.errors import FathomError, InvalidInput, WrongValue
-from fathom.models import Asked, Plan
+from fathom.models import Asked, Plan, ReportPreferences
 from fathom.roles.planner import PlannedStep
 from fathom.run.checklist import MOST_STEPS, EditedPlan, edited
 
@@ -26,6 +26,7 @@ _MINUTE = 60
 _TYPED = ("profile", "depth", "model", "max_usd", "max_calls")
 _CHOSEN = ("mode", "fresh", "approve", "clarify")
 """Fields that set settings, by the names of their options: those that can be wrong, and the others."""
+PREFERENCES = tuple(ReportPreferences.model_fields)
 _FIELDS = {**{path_of(name): name for name in ("name", "every", "template", *_TYPED)}, "budget.max_seconds": "minutes"}
 """The field of a form at which is said what is wrong with a value, by its path."""
 
@@ -146,7 +147,9 @@ def plan_of(form: FormData, plan: Plan) -> Plan:
         raise InvalidInput("Please keep at least one step.")
     try:
         planned = [PlannedStep.model_validate(step) for _, step in steps]
-        wanted = EditedPlan(plan_title=text(form, "plan_title") or plan.plan_title, steps=planned)
+        title, said = text(form, "plan_title") or plan.plan_title, {n: text(form, f"report-{n}") for n in PREFERENCES}
+        preferences = ReportPreferences.model_validate({name: value for name, value in said.items() if value})
+        wanted = EditedPlan(plan_title=title, steps=planned, preferences=preferences)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"])) or "step"

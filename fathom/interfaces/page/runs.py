@@ -27,7 +27,7 @@ from fathom.client.shapes import (
 )
 from fathom.errors import UserError
 from fathom.interfaces.dependencies import TheCaller, TheRun, TheService
-from fathom.interfaces.page.forms import FormValues, Wrong, answer_request, text
+from fathom.interfaces.page.forms import PREFERENCES, FormValues, Wrong, answer_request, text
 from fathom.interfaces.page.rendering import page
 from fathom.models import Draft, Plan, Report, RunState
 from fathom.models.plan import StepStatus
@@ -192,6 +192,7 @@ async def _show(
         own=caller.may_change(run.owner),
         link=link,
         rows=[*(run.asked.plan.steps if run.asked and run.asked.plan else []), *[None] * _ROWS][:MOST_STEPS],
+        preferences=PREFERENCES,
         RunState=RunState,
         **around,
     )

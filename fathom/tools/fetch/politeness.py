@@ -1,4 +1,4 @@
-"""Politeness: robots.txt is obeyed, and no host gets requests too often or too many at once."""
+"""Politeness: robots.txt is obeyed, and no host gets requests too often or several at once."""
 
 from __future__ import annotations
 
@@ -19,26 +19,23 @@ if TYPE_CHECKING:
     from protego import Protego
 
 MAX_ROBOTS_BYTES = 500 * 1024  # which RFC 9309 asks crawlers to read
-AT_ONCE = 2
 APART_SECONDS = 1.0
 
 
 class Turns:
-    """Lets at most two requests to a host run at once and starts them at least a second apart."""
+    """Lets requests to a host run one after another, and starts them at least a second apart."""
 
     def __init__(self) -> None:
-        self._places: defaultdict[str, asyncio.Semaphore] = defaultdict(lambda: asyncio.Semaphore(AT_ONCE))
         self._doors: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._free_at: dict[str, float] = {}
 
     @asynccontextmanager
     async def turn(self, host: str) -> AsyncIterator[None]:
         """Wait for a turn with a host; it lasts as long as the block."""
-        async with self._places[host]:
-            async with self._doors[host]:
-                clock = asyncio.get_running_loop().time
-                await asyncio.sleep(max(0.0, self._free_at.get(host, 0.0) - clock()))
-                self._free_at[host] = clock() + APART_SECONDS
+        async with self._doors[host]:
+            clock = asyncio.get_running_loop().time
+            await asyncio.sleep(max(0.0, self._free_at.get(host, 0.0) - clock()))
+            self._free_at[host] = clock() + APART_SECONDS
             yield
 
 

@@ -7,6 +7,7 @@ from typing import Literal
 
 from pydantic import BaseModel
 
+from fathom.tools.limits import ANYWHERE, SearchLimits
 from fathom.tools.pages import WebPage
 from fathom.tools.search.keyed import KeyedVendor, Plain, Text, shortened
 
@@ -37,15 +38,19 @@ class Brave(KeyedVendor):
     name = "Brave"
     variables = ("BRAVE_API_KEY",)
     optional = ("BRAVE_BASE_URL",)
+    limits = ("dates", "region", "safe")
     setup = "BRAVE_API_KEY (keys: https://brave.com/search/api)"
     api = "https://api.search.brave.com"
     header = ("X-Subscription-Token", "")
     usd = Decimal("0.005")  # https://api-dashboard.search.brave.com/app/plans
 
-    async def search(self, query: str, limit: int) -> list[WebPage]:
+    async def search(self, query: str, limit: int, within: SearchLimits = ANYWHERE) -> list[WebPage]:
         """Return the pages it finds, 20 at most; a long query is cut at a word."""
         asked = shortened(" ".join(query.split()[:_QUERY_WORDS]), _QUERY_CHARS)
         wanted = {"count": str(min(limit, _MOST)), "text_decorations": "false", "extra_snippets": "true"}
+        wanted |= within.named(region="country")
+        wanted |= {"freshness": within.iso_period} if within.period else {}
+        wanted |= {"safesearch": "strict"} if within.safe else {}
         answer = await self.ask(_Answer, "/res/v1/web/search", params={"q": asked, **wanted})
         return [
             WebPage(

@@ -61,9 +61,28 @@ def prices_of(
     settings: ResearchSettings, environment: Environment, vendors: Sequence[type[SearchVendor]]
 ) -> dict[str, Price]:
     """Return the price of a search by each vendor of a run, in their order."""
-    asked = named(settings.search or (), vendors)
     search_budget = SearchBudget(prices=settings.search_prices)
     return {
         vendor.key(): search_budget.price(vendor.key(), vendor.price(settings.max_results))
-        for vendor in asked or [one for one in vendors if one.is_configured(environment) and not one.only_named]
+        for vendor in _asked(settings, environment, vendors)
     }
+
+
+def without_limits(
+    settings: ResearchSettings, environment: Environment, vendors: Sequence[type[SearchVendor]]
+) -> list[str]:
+    """Return a line for each vendor of a run that cannot limit a search as the settings want it."""
+    web = settings.web
+    wanted = {"dates": bool(web.since or web.until), "region": bool(web.region), "safe": web.safe}
+    lacking = {
+        vendor.key(): [name for name, is_set in wanted.items() if is_set and name not in vendor.limits]
+        for vendor in _asked(settings, environment, vendors)
+    }
+    return [f"{key} searches without these limits: {', '.join(names)}." for key, names in lacking.items() if names]
+
+
+def _asked(
+    settings: ResearchSettings, environment: Environment, vendors: Sequence[type[SearchVendor]]
+) -> list[type[SearchVendor]]:
+    usual = [one for one in vendors if one.is_configured(environment) and not one.only_named]
+    return named(settings.search or (), vendors) or usual

@@ -6,6 +6,7 @@ from decimal import Decimal
 
 from pydantic import BaseModel
 
+from fathom.tools.limits import ANYWHERE, SearchLimits
 from fathom.tools.pages import Score, WebPage
 from fathom.tools.payment import Price
 from fathom.tools.search.keyed import KeyedVendor, Text
@@ -32,6 +33,7 @@ class Exa(KeyedVendor):
     name = "Exa"
     variables = ("EXA_API_KEY",)
     optional = ("EXA_BASE_URL",)
+    limits = ("dates", "region", "safe")
     setup = "EXA_API_KEY (keys: https://exa.ai)"
     api = "https://api.exa.ai"
     header = ("x-api-key", "")
@@ -41,11 +43,16 @@ class Exa(KeyedVendor):
         """Return the price of a request."""
         return _TEN + _EACH_MORE * max(0, results - 10)
 
-    async def search(self, query: str, limit: int) -> list[WebPage]:
+    async def search(self, query: str, limit: int, within: SearchLimits = ANYWHERE) -> list[WebPage]:
         """Return the pages it finds, in full."""
-        answer = await self.ask(
-            _Answer, "/search", body={"query": query, "numResults": limit, "contents": {"text": True}}
-        )
+        body = {
+            "query": query,
+            "numResults": limit,
+            "contents": {"text": True},
+            **within.named(since="startPublishedDate", until="endPublishedDate", region="userLocation"),
+            **({"moderation": True} if within.safe else {}),
+        }
+        answer = await self.ask(_Answer, "/search", body=body)
         return [
             WebPage(url=page.url, title=page.title, published=page.publishedDate, score=page.score, whole=page.text)
             for page in answer.results[:limit]

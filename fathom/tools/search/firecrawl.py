@@ -7,6 +7,7 @@ from typing import Literal
 
 from pydantic import BaseModel
 
+from fathom.tools.limits import ANYWHERE, SearchLimits
 from fathom.tools.pages import WebPage
 from fathom.tools.payment import Price
 from fathom.tools.search.keyed import KeyedVendor, Plain, Text
@@ -48,6 +49,7 @@ class Firecrawl(KeyedVendor):
     name = "Firecrawl"
     variables = ("FIRECRAWL_API_KEY",)
     optional = ("FIRECRAWL_BASE_URL",)
+    limits = ("dates", "region")
     setup = "FIRECRAWL_API_KEY (keys: https://firecrawl.dev)"
     api = "https://api.firecrawl.dev"
 
@@ -56,9 +58,11 @@ class Firecrawl(KeyedVendor):
         """Return the most that a request costs."""
         return _CREDIT * (2 * -(-results // 10) + 2 * results)
 
-    async def search(self, query: str, limit: int) -> list[WebPage]:
+    async def search(self, query: str, limit: int, within: SearchLimits = ANYWHERE) -> list[WebPage]:
         """Return the pages it finds, in full where it could read them."""
-        answer = await self.ask(_Answer, "/v2/search", body={"query": query, "limit": limit, "scrapeOptions": _READING})
+        body = {"query": query, "limit": limit, "scrapeOptions": _READING, **within.named(region="country")}
+        body |= {"tbs": within.google_period} if within.period else {}
+        answer = await self.ask(_Answer, "/v2/search", body=body)
         return [
             WebPage(
                 url=page.url,

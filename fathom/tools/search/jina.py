@@ -12,6 +12,7 @@ from fathom.errors import FathomError, ToolRejected, ToolUnavailable
 from fathom.text.urls import canonical_url
 from fathom.tools.base import RunContext
 from fathom.tools.http import retrying
+from fathom.tools.limits import ANYWHERE, SearchLimits
 from fathom.tools.pages import WebPage, read_each, remembered
 from fathom.tools.search.keyed import KeyedVendor, Plain, Text
 
@@ -65,7 +66,7 @@ class Jina(KeyedVendor):
         """Use the user's key, at the public services unless variables name other addresses."""
         return cls(run)
 
-    async def search(self, query: str, limit: int) -> list[WebPage]:
+    async def search(self, query: str, limit: int, within: SearchLimits = ANYWHERE) -> list[WebPage]:
         """Return the pages it finds."""
         try:
             found = await self.ask(

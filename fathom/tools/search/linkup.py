@@ -6,6 +6,7 @@ from decimal import Decimal
 
 from pydantic import BaseModel
 
+from fathom.tools.limits import ANYWHERE, SearchLimits
 from fathom.tools.pages import WebPage
 from fathom.tools.search.keyed import KeyedVendor, Text
 
@@ -27,15 +28,17 @@ class Linkup(KeyedVendor):
     name = "Linkup"
     variables = ("LINKUP_API_KEY",)
     optional = ("LINKUP_BASE_URL",)
+    limits = ("dates",)
     setup = "LINKUP_API_KEY (keys: https://linkup.so)"
     api = "https://api.linkup.so"
     usd = Decimal(
         "0.00587"
     )  # 0.005 EUR for older accounts, https://docs.linkup.so/pages/documentation/platform/pricing
 
-    async def search(self, query: str, limit: int) -> list[WebPage]:
+    async def search(self, query: str, limit: int, within: SearchLimits = ANYWHERE) -> list[WebPage]:
         """Return the pages it finds, without images."""
         body = {"q": query, "depth": "standard", "outputType": "searchResults", "maxResults": limit}
+        body |= within.named(since="fromDate", until="toDate")
         answer = await self.ask(_Answer, "/v1/search", body=body)
         pages = [page for page in answer.results if page.type == "text"]
         return [WebPage(url=page.url, title=page.name, excerpt=page.content) for page in pages[:limit]]

@@ -19,6 +19,7 @@ from fathom.errors import ToolRejected
 from fathom.llm.over_litellm import load_litellm
 from fathom.tools.base import RunContext, SearchVendor
 from fathom.tools.http import get, post
+from fathom.tools.limits import ANYWHERE, SearchLimits
 from fathom.tools.pages import WebPage
 from fathom.tools.search.keyed import plain
 
@@ -55,7 +56,7 @@ class LiteLLMVendor(SearchVendor):
         """Use the user's key."""
         return cls(run.environment)
 
-    async def search(self, query: str, limit: int) -> list[WebPage]:
+    async def search(self, query: str, limit: int, within: SearchLimits = ANYWHERE) -> list[WebPage]:
         """Return the pages it finds; litellm keeps dates and excerpts, no scores and no whole texts."""
         await asyncio.to_thread(load_litellm, self._environment)  # the other vendors need not wait for it
         from litellm.llms.base_llm.chat.transformation import BaseLLMException

@@ -6,6 +6,7 @@ from decimal import Decimal
 
 from pydantic import BaseModel
 
+from fathom.tools.limits import ANYWHERE, SearchLimits
 from fathom.tools.pages import WebPage
 from fathom.tools.search.keyed import KeyedVendor, Text
 
@@ -30,14 +31,20 @@ class Perplexity(KeyedVendor):
     name = "Perplexity"
     variables = ("PERPLEXITY_API_KEY",)
     optional = ("PERPLEXITY_BASE_URL",)
+    limits = ("dates", "region")
     setup = "PERPLEXITY_API_KEY (keys: https://www.perplexity.ai/settings/api)"
     only_named = True
     api = "https://api.perplexity.ai"
     usd = Decimal("0.005")  # https://docs.perplexity.ai/getting-started/pricing
 
-    async def search(self, query: str, limit: int) -> list[WebPage]:
+    async def search(self, query: str, limit: int, within: SearchLimits = ANYWHERE) -> list[WebPage]:
         """Return the pages it finds, 20 at most."""
-        answer = await self.ask(_Answer, "/search", body={"query": query, "max_results": min(limit, _MOST)})
+        body = {"query": query, "max_results": min(limit, _MOST), **within.named(region="country")}
+        if within.period:
+            body["search_after_date_filter"], body["search_before_date_filter"] = (
+                f"{day:%m/%d/%Y}" for day in within.period
+            )
+        answer = await self.ask(_Answer, "/search", body=body)
         return [
             WebPage(url=page.url, title=page.title, published=page.date or page.last_updated, excerpt=page.snippet)
             for page in answer.results[:limit]

@@ -15,6 +15,7 @@ from fathom.errors import ToolUnavailable
 from fathom.text.plain import clean_line
 from fathom.tools.base import RunContext, SearchVendor
 from fathom.tools.http import get
+from fathom.tools.limits import ANYWHERE, SearchLimits
 from fathom.tools.pages import Score, WebPage
 
 _REMEDIES = {403: "add json to search.formats in the settings.yml of the instance that SEARXNG_URL names"}
@@ -38,6 +39,7 @@ class SearXNG(SearchVendor):
 
     name = "SearXNG"
     variables = ("SEARXNG_URL",)
+    limits = ("safe",)
     setup = "SEARXNG_URL to the address of your own instance"
     usd = Decimal(0)
 
@@ -49,13 +51,13 @@ class SearXNG(SearchVendor):
         """Search through the user's instance."""
         return cls(run.variable("SEARXNG_URL"))
 
-    async def search(self, query: str, limit: int) -> list[WebPage]:
+    async def search(self, query: str, limit: int, within: SearchLimits = ANYWHERE) -> list[WebPage]:
         """Return the best of the pages it finds."""
         answer = await get(
             self.name,
             f"{self.address.rstrip('/')}/search",
             lambda response: _Search.model_validate(response.json()),
-            params={"q": query, "format": "json"},
+            params={"q": query, "format": "json", **({"safesearch": "2"} if within.safe else {})},
             remedies=_REMEDIES,
         )
         if answer.unresponsive_engines and not answer.results:

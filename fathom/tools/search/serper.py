@@ -6,6 +6,7 @@ from decimal import Decimal
 
 from pydantic import BaseModel
 
+from fathom.tools.limits import ANYWHERE, SearchLimits
 from fathom.tools.pages import WebPage
 from fathom.tools.payment import Price
 from fathom.tools.search.keyed import KeyedVendor, Plain, Text
@@ -31,6 +32,7 @@ class Serper(KeyedVendor):
     name = "Serper"
     variables = ("SERPER_API_KEY",)
     optional = ("SERPER_BASE_URL",)
+    limits = ("dates", "region")
     setup = "SERPER_API_KEY (keys: https://serper.dev)"
     api = "https://google.serper.dev"
     header = ("X-API-KEY", "")
@@ -40,9 +42,12 @@ class Serper(KeyedVendor):
         """Return the price of a request."""
         return _CREDIT if results <= _A_CREDIT else 2 * _CREDIT
 
-    async def search(self, query: str, limit: int) -> list[WebPage]:
+    async def search(self, query: str, limit: int, within: SearchLimits = ANYWHERE) -> list[WebPage]:
         """Return the pages it finds."""
-        answer = await self.ask(_Answer, "/search", body={"q": query, "num": limit})
+        body: dict[str, str | int] = {"q": query, "num": limit}
+        body |= {"gl": within.region} if within.region else {}
+        body |= {"tbs": within.google_period} if within.period else {}
+        answer = await self.ask(_Answer, "/search", body=body)
         return [
             WebPage(url=page.link, title=page.title, published=page.date, excerpt=page.snippet)
             for page in answer.organic[:limit]

@@ -15,6 +15,7 @@ from fathom.text.plain import clean_line
 from fathom.text.urls import canonical_url
 from fathom.tools.base import RunContext, SearchVendor
 from fathom.tools.http import limited_client, raise_status, retrying, service_errors
+from fathom.tools.limits import ANYWHERE, SearchLimits
 from fathom.tools.pages import Score, WebPage, is_page
 from fathom.tools.payment import SearchBudget
 from fathom.tools.search.keyed import shortened
@@ -62,6 +63,7 @@ class Tavily(SearchVendor):
     optional = ("TAVILY_BASE_URL",)
     setup = "TAVILY_API_KEY (keys: https://tavily.com)"
     usd = _CREDIT
+    limits = ("dates",)
 
     def __init__(self, key: str, address: str, pages: TimedCache, search_budget: SearchBudget | None = None) -> None:
         self._key = key
@@ -74,11 +76,17 @@ class Tavily(SearchVendor):
         """Use the user's key, at the public service unless TAVILY_BASE_URL names another."""
         return cls(run.variable("TAVILY_API_KEY"), run.variable("TAVILY_BASE_URL") or API, run.pages, run.search_budget)
 
-    async def search(self, query: str, limit: int) -> list[WebPage]:
+    async def search(self, query: str, limit: int, within: SearchLimits = ANYWHERE) -> list[WebPage]:
         """Return the pages it finds, with their whole text where it has that; a long query is cut at a word."""
         query = shortened(query, MAX_QUERY_CHARS)
         async with self._client() as client:
-            found = await client.search(query, max_results=limit, include_raw_content="markdown")
+            found = await client.search(
+                query,
+                max_results=limit,
+                include_raw_content="markdown",
+                start_date=within.since or None,
+                end_date=within.until or None,
+            )
             return [_web_page(page) for page in _Answer.model_validate(found).results]
 
     async def read(self, urls: Sequence[str]) -> tuple[list[WebPage], dict[str, ToolError]]:

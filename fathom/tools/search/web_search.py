@@ -12,7 +12,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Self
 
-from fathom.config.groups import SourceRules
+from fathom.config.groups import SourceRules, WebSettings
 from fathom.config.settings import SearchMode
 from fathom.errors import BudgetExceeded, FathomError, ToolError, ToolRejected
 from fathom.models import Source, ToolCall, ToolFailure, ToolOutput, ToolResult
@@ -22,6 +22,7 @@ from fathom.text.plain import clean_line
 from fathom.text.urls import canonical_url
 from fathom.tools.base import RunContext, SearchVendor, Tool
 from fathom.tools.http import retrying
+from fathom.tools.limits import ANYWHERE, SearchLimits, limited
 from fathom.tools.pages import WebPage, is_page, output, remembered
 from fathom.tools.payment import SearchBudget
 
@@ -42,7 +43,10 @@ class WebSearchTool(Tool):
     """
 
     name = "web_search"
-    description = "Searches the web. Input: one search query of a few specific words."
+    description = (
+        "Searches the web. Input: one search query of a few specific words; if only a period or a country is wanted, "
+        "also after:2024-01-31, before:2025-12-31 or region:de."
+    )
     searches = network = fetchable = by_vendors = True
 
     def __init__(
@@ -54,6 +58,7 @@ class WebSearchTool(Tool):
         *,
         mode: SearchMode = SearchMode.first,
         search_budget: SearchBudget | None = None,
+        web: WebSettings | None = None,
     ) -> None:
         self._vendors = vendors
         self._searches = searches
@@ -62,6 +67,7 @@ class WebSearchTool(Tool):
         self._wanted = max_results * (2 if self._rules.allow or self._rules.block else 1)
         self._together = mode is SearchMode.all
         self._search_budget = search_budget or SearchBudget()
+        self._web = web or WebSettings()
 
     @classmethod
     def open(cls, run: RunContext) -> Self:
@@ -74,6 +80,7 @@ class WebSearchTool(Tool):
             wanted.sources,
             mode=wanted.search_mode,
             search_budget=run.search_budget,
+            web=wanted.web,
         )
 
     async def run(self, tool_input: str) -> ToolOutput:
@@ -86,7 +93,7 @@ class WebSearchTool(Tool):
         """
         if not (query := clean_line(tool_input)):
             raise ToolRejected("The search query is empty.")
-        answers = await self._answers(query)
+        answers = await self._answers(*limited(query, self._web))
         found = {answer.vendor: answer.pages for answer in answers if answer.pages}
         errors = [answer.error for answer in answers if answer.error]
         if errors and not found and (self._together or answers[-1].error):
@@ -100,26 +107,28 @@ class WebSearchTool(Tool):
         found_by = {text.source_id: vendors for text in kept if (vendors := by.get(canonical_url(text.url)))}
         return result.model_copy(update={"results": kept, "found_by": found_by})
 
-    async def _answers(self, query: str) -> list[_Answer]:
+    async def _answers(self, query: str, within: SearchLimits) -> list[_Answer]:
         """Ask all vendors together, or each in turn until one finds something."""
         if self._together:
-            return list(await asyncio.gather(*(self._ask(vendor, query) for vendor in self._vendors)))
+            return list(await asyncio.gather(*(self._ask(vendor, query, within) for vendor in self._vendors)))
         answers: list[_Answer] = []
         for vendor in self._vendors:
-            answers.append(await self._ask(vendor, query))
+            answers.append(await self._ask(vendor, query, within))
             if answers[-1].pages:
                 break
         return answers
 
-    async def _ask(self, vendor: SearchVendor, query: str) -> _Answer:
+    async def _ask(self, vendor: SearchVendor, query: str, within: SearchLimits) -> _Answer:
         price = self._search_budget.price(vendor.key(), vendor.price(self._wanted))
 
         async def attempt() -> list[WebPage]:
             return await self._search_budget.pay(
-                f"search:{vendor.key()}", price, lambda: vendor.search(query, self._wanted)
+                f"search:{vendor.key()}", price, lambda: vendor.search(query, self._wanted, within)
             )
 
         key = f"search {vendor.name} {vendor.address} {self._wanted} {query}"
+        if within != ANYWHERE:
+            key += f" {tuple(within)}"
         try:
             pages = await remembered(self._searches, key, lambda: retrying(attempt, vendor.key()))
         except (ToolError, BudgetExceeded) as error:

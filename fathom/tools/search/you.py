@@ -6,6 +6,7 @@ from decimal import Decimal
 
 from pydantic import BaseModel
 
+from fathom.tools.limits import ANYWHERE, SearchLimits
 from fathom.tools.pages import WebPage
 from fathom.tools.search.keyed import KeyedVendor, Plain, Text
 
@@ -32,14 +33,18 @@ class You(KeyedVendor):
     name = "You.com"
     variables = ("YDC_API_KEY",)
     optional = ("YDC_BASE_URL",)
+    limits = ("dates", "region", "safe")
     setup = "YDC_API_KEY (keys: https://you.com/platform)"
     api = "https://ydc-index.io"
     header = ("X-API-Key", "")
     usd = Decimal("0.005")  # https://docs.you.com/administration/billing
 
-    async def search(self, query: str, limit: int) -> list[WebPage]:
+    async def search(self, query: str, limit: int, within: SearchLimits = ANYWHERE) -> list[WebPage]:
         """Return the pages it finds."""
-        answer = await self.ask(_Answer, "/v1/search", body={"query": query, "count": limit})
+        body = {"query": query, "count": limit, **within.named(region="country")}
+        body |= {"freshness": within.iso_period} if within.period else {}
+        body |= {"safesearch": "strict"} if within.safe else {}
+        answer = await self.ask(_Answer, "/v1/search", body=body)
         return [
             WebPage(
                 url=page.url,
