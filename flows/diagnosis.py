@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Literal
 
 from fathom.budget.prices import Pricing
-from fathom.config.environment import CONTACT, Environment
+from fathom.config.environment import CONTACT, Environment, artifact_root
 from fathom.config.form import as_text
 from fathom.config.given import settings_from
 from fathom.config.groups import EXTRACTIVE, ModelCallSettings, Role
@@ -25,7 +25,6 @@ from fathom.config.secrets import Scrubber
 from fathom.config.settings import ResearchSettings, ResolvedSettings, resolve
 from fathom.config.settings_file import NAME, user_folder
 from fathom.errors import InvalidInput, ModelError, ToolError, ToolRejected, ToolTimeout, UserError
-from fathom.flows.preflight import artifact_root
 from fathom.flows.runs.index import RunIndex
 from fathom.flows.server import find_api
 from fathom.llm.base import CutOff

@@ -12,7 +12,7 @@ from uuid import uuid4
 
 from fathom.budget.caps import store_budget_of
 from fathom.budget.ledger import Ledger
-from fathom.config.environment import Environment
+from fathom.config.environment import Environment, artifact_root
 from fathom.config.given import settings_from
 from fathom.config.groups import EXTRACTIVE, Role
 from fathom.config.settings import ResolvedSettings, resolve
@@ -20,7 +20,6 @@ from fathom.errors import InvalidInput, ModelError, ModelUnreachable
 from fathom.evidence.bearing import Bearing
 from fathom.evidence.claims import claims_of
 from fathom.evidence.judging import Ask, Key, Settled, judge, key_of, settled
-from fathom.flows.preflight import artifact_root
 from fathom.llm.client import ModelBackend
 from fathom.llm.model_checks import check_models, settled_budget
 from fathom.llm.parsing import answer_of

@@ -8,11 +8,10 @@ from datetime import UTC, datetime, timedelta
 from prefect import flow, get_run_logger
 from prefect.artifacts import acreate_table_artifact
 
-from fathom.config.environment import Environment
+from fathom.config.environment import Environment, artifact_root
 from fathom.config.inputs import period
 from fathom.config.secrets import Scrubber, guard_logs
 from fathom.errors import StoreError
-from fathom.flows.preflight import artifact_root
 from fathom.flows.runs.following import name_follow_ups
 from fathom.models import Model
 from fathom.storage.cache import sweep

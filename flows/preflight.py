@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from fathom.batch.questions import settings_of
 from fathom.budget.prices import Pricing
-from fathom.config.environment import Environment
+from fathom.config.environment import Environment, artifact_root
 from fathom.config.given import wrong_in
 from fathom.config.groups import BatchBudget
 from fathom.config.inputs import check_query
@@ -162,12 +162,6 @@ def estimated_batch(questions: Sequence[BatchQuestion], settings: ResearchSettin
     """
     phases = [phase for q in questions for phase in estimated(q.question, settings_of(q, settings))]
     return added_up(phases)
-
-
-def artifact_root(root: str | None = None) -> str:
-    """Return the artifact root, by default the environment's: an absolute path or an fsspec URL."""
-    chosen = root or Environment.read().artifacts
-    return chosen if "://" in chosen else str(Path(chosen).expanduser().resolve())
 
 
 def _unused_servers(environment: Environment) -> list[str]:

@@ -16,6 +16,7 @@ how recorded tasks get their results. A replay reads the recorded results of its
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import logging
@@ -25,6 +26,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import wraps
 from typing import Any, Generic, ParamSpec, TypeVar
+from weakref import WeakValueDictionary
 
 from prefect import task
 from prefect.cache_policies import NO_CACHE, CachePolicy
@@ -180,6 +182,8 @@ async def recorded_folders(store: ArtifactStore, run_key: str) -> list[str]:
 Recorded = Callable[[Task[Any, Any], Mapping[str, Any]], Awaitable[Any]]
 """How a recorded task gets its result outside Prefect, given the task and all its inputs by name."""
 
+_under_way: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+"""Calls without a task run that are in progress, by the path of their result."""
 _outside: ContextVar[Recorded | None] = ContextVar("fathom_outside_prefect", default=None)
 
 
@@ -243,16 +247,21 @@ class RunTask(Generic[P, R]):
         return result
 
     async def quietly(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Return the stored result, or compute and store it: what Prefect does for a task run, without one."""
+        """Return the stored result, or compute and store it: what Prefect does for a task run, without one.
+
+        Parallel steps that need the same result wait for the first, which stores it once.
+        """
         if _outside.get():
             return await self(*args, **kwargs)
         path = _result_path(current_run_key(), self.task.name, get_call_parameters(self.task.fn, args, kwargs))
         results = get_result_store()
-        try:
-            result: R = (await results.aread(path)).result
-        except FileNotFoundError:
-            result = await self.task.fn(*args, **kwargs)
-            await results.awrite(result, key=path)
+        only = _under_way.setdefault(path, asyncio.Lock())
+        async with only:
+            try:
+                result: R = (await results.aread(path)).result
+            except FileNotFoundError:
+                result = await self.task.fn(*args, **kwargs)
+                await results.awrite(result, key=path)
         return result
 
 

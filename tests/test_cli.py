@@ -114,6 +114,8 @@ def test_what_reads_runs_imports_no_prefect_and_no_model(
         and "none changed" in audited
     )
     assert {"prefect", "litellm", "s3fs", "pypdf", "trafilatura", "httpx"}.isdisjoint(answer["modules"])
+    rooms = {module.partition(".")[2].partition(".")[0] for module in answer["modules"] if module.startswith("fathom.")}
+    assert {"extractive", "llm", "tools"}.isdisjoint(rooms)  # what only a run needs
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import docx
 import pytest
+from docutils.parsers.rst import states
 from docx.shared import Pt
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -187,8 +188,68 @@ Behind the setting.
 A footnote."""
 
 
+LISTS = """
+- one
+
+  #. first
+  #. second
+
+     term
+       What it means.
+
+       :field: value
+       :other: value
+
+- two
+
+  -f FILE, --file FILE  A file.
+  -v                    More.
+
+| A line
+|   and another
+
+.. [1] A note.
+
+.. __: https://example.com/
+
+>>> 1 + 1
+2
+
+Quoted::
+
+> a
+> b
+
+===== =====
+a     b
+===== =====
+1     - 2
+      - 3
+===== =====
+"""
+
+
 def test_rest_loses_its_markup_and_not_its_text() -> None:
     assert read("a.rst", REST) == REST_TEXT
+
+
+def test_docutils_makes_only_the_states_that_a_text_needs_and_reads_it_as_with_all(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    nested = "\n\n".join((REST, LISTS, "Again\n=====\n\n" + LISTS))
+    made: list[str] = []
+    init = states.RSTState.__init__
+
+    def counted(self: states.RSTState, *args: object) -> None:
+        made.append(type(self).__name__)
+        init(self, *args)
+
+    monkeypatch.setattr(states.RSTState, "__init__", counted)
+    few = read("a.rst", nested)
+    count = len(made)
+    monkeypatch.setattr(states.RSTState, "nested_sm", states.NestedStateMachine)
+    assert read("a.rst", nested) == few
+    assert 4 * count < len(made) - count
 
 
 def test_one_rest_file_does_not_change_how_another_is_read(capfd: pytest.CaptureFixture[str]) -> None:

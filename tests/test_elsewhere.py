@@ -12,6 +12,30 @@ from pathlib import Path
 from tests.conftest import ROOT, PrefectServer, base_env
 from tests.elsewhere import CALLS, STEPS
 
+TOGETHER = """
+import asyncio, os, sys
+from prefect import flow
+from fathom.storage.store import ArtifactStore
+from fathom.tasks.durable import durable_run, recorded_task
+
+asked, flushed, fsync = [], [], os.fsync
+os.fsync = lambda file: (flushed.append(file), fsync(file))
+
+@recorded_task(name="window", run_name="window", shown=False)
+async def window(role: str) -> int:
+    asked.append(role)
+    await asyncio.sleep(0.1)
+    return 8192
+
+@flow
+async def together(folder: str) -> None:
+    with durable_run(ArtifactStore(folder)):
+        found = await asyncio.gather(*(window(role) for role in ("judge", "compressor") for _ in range(8)))
+    print(found.count(8192), len(asked), len(flushed))
+
+asyncio.run(together(sys.argv[1]))
+"""
+
 
 def calls(folder: Path) -> list[str]:
     path = folder / "calls"
@@ -35,3 +59,12 @@ def test_no_finished_call_is_repeated_by_other_processes(
     assert (done.returncode, done.stdout) == (0, "36\n"), done.stderr
     again = calls(tmp_path)[len(first) :]
     assert sorted(again) == [f"{step}.{CALLS - 1}" for step in range(STEPS)]  # those that were under way
+
+
+def test_parallel_steps_that_need_the_same_result_make_and_flush_it_once(
+    prefect_server: PrefectServer, home: Path, tmp_path: Path
+) -> None:
+    env = {**base_env(), "HOME": str(home), **prefect_server.env}
+    command = [sys.executable, "-c", TOGETHER, str(tmp_path)]
+    done = subprocess.run(command, env=env, cwd=ROOT, capture_output=True, text=True, timeout=100, check=False)
+    assert done.stdout.split() == ["16", "2", "2"], done.stderr

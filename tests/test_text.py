@@ -10,11 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fathom.models import SourceText
+from fathom.retrieval.asked import read_asked
 from fathom.retrieval.chunking import OMISSION
 from fathom.retrieval.duplicates import DuplicateFilter, is_near_duplicate
+from fathom.retrieval.excerpts import ReadText
 from fathom.retrieval.narrowing import narrow
 from fathom.retrieval.ranking import Passage, rank_passages
+from fathom.retrieval.relevance import RankedExcerpts
 from fathom.retrieval.selection import Reader
+from fathom.text.parsed import KeptTexts
 from fathom.text.sentences import split_sentences
 from fathom.text.terms import count_words, query_terms, terms
 from fathom.text.tokens import count_tokens
@@ -362,3 +366,29 @@ def test_narrowing_shows_rows_below_their_header_and_code_within_its_fences() ->
         assert narrowed.text.count("```") % 2 == 0
         assert count_tokens(narrowed.text) <= 300
         assert all(line in text.split("\n") or line == OMISSION for line in narrowed.text.split("\n"))
+
+
+def test_a_text_is_taken_apart_once_for_all_questions(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken: list[str] = []
+    init = ReadText.__init__
+
+    def counted(self: ReadText, text: str) -> None:
+        taken.append(text)
+        init(self, text)
+
+    monkeypatch.setattr(ReadText, "__init__", counted)
+    pages = [Passage(f"The gate number {n} opens at 06:0{n}.\n\nIt closes at 20:00.", "Gates") for n in range(5)]
+    for question in ("When does gate number 3 open?", "When do the gates close?", "Who opens gate 4?"):
+        assert RankedExcerpts(pages).rank(read_asked(question))
+    assert len(taken) == 5
+
+
+def test_what_was_made_of_texts_is_kept_up_to_a_number_of_characters() -> None:
+    kept: KeptTexts[tuple[str, int], object] = KeptTexts(10)
+    made = [kept.get(("abcd", n), object) for n in range(2)]
+    assert made == [kept.get(("abcd", n), object) for n in range(2)]
+    kept.get(("abc", 0), object)
+    again = [kept.get(("abcd", n), object) for n in (1, 0)]
+    assert [one is other for one, other in zip(again, made[::-1], strict=True)] == [True, False]
+    long = kept.get(("a" * 11, 0), object)
+    assert kept.get(("a" * 11, 0), object) is not long

@@ -458,3 +458,10 @@ def test_cleaning_is_done_once(text: str) -> None:
     clean = clean_text(text)
     clean.encode()
     assert clean_text(clean) == clean
+
+
+@pytest.mark.parametrize("code", [0, 0x0B, 0x7F, 0x9F, 0xAD, 0x61C, 0x180E, 0x200B, 0x200D, 0x202E, 0x2065, 0xD800,
+                                  0xFEFF, 0xFFFA, 0xE0001, 0xE0100, 0xE01EF])  # fmt: skip
+def test_what_hides_goes_also_where_all_else_is_ascii(code: int) -> None:
+    assert clean_text(f"a{chr(code)}b") == "ab"
+    assert clean_text(f"a\n{chr(code)}b ![]() DATA:image/png;base64,AAAA c") == "a\nb   c"

@@ -187,5 +187,11 @@ class Environment:
         return f"Environment({sorted(name for name in self.variables if name.startswith('FATHOM_'))})"
 
 
+def artifact_root(root: str | None = None) -> str:
+    """Return the artifact root, by default the environment's: an absolute path or an fsspec URL."""
+    chosen = root or Environment.read().artifacts
+    return chosen if "://" in chosen else str(Path(chosen).expanduser().resolve())
+
+
 def _is_placeholder(value: str) -> bool:
     return len(value) <= _LONGEST_PLACEHOLDER and _PLACEHOLDER.fullmatch(value) is not None

@@ -7,7 +7,7 @@ of people who type in lower case have no capitals. "The one in Sorrow" and "that
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
@@ -211,17 +211,18 @@ def comparison_of(question: str) -> Comparison | None:
     if len(question) > MOST_CHARS:
         return None
     text = _AND_BY.sub("", " ".join(strip_lead(question).rstrip("?. ").split()))
-    for form in _patterns():
-        found = form.match(text)
+    graded = not _grades().keys().isdisjoint(re.findall(r"\w+", text.lower()))
+    for form in _FORMS:
+        found = _pattern(form).match(text) if graded or "{grades}" not in form else None
         if found and (comparison := _read(found)):
             return comparison
     return None
 
 
 @cache
-def _patterns() -> Sequence[re.Pattern[str]]:
-    grades = "|".join(sorted(map(re.escape, _grades()), key=len, reverse=True))
-    return [re.compile(form.replace("{grades}", f"(?:{grades})"), re.IGNORECASE) for form in _FORMS]
+def _pattern(form: str) -> re.Pattern[str]:
+    grades = "|".join(sorted(map(re.escape, _grades()), key=len, reverse=True))  # two thousand: slow to compile
+    return re.compile(form.replace("{grades}", f"(?:{grades})"), re.IGNORECASE)
 
 
 def _read(found: re.Match[str]) -> Comparison | None:

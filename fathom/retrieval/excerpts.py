@@ -40,6 +40,7 @@ class ReadText:
         self.text = text
         self.parsed: ParsedText = parse(text)
         self.units: Sequence[Unit] = units_of(self.parsed, text)
+        self._tokens: dict[int, int] = {}  # of units
 
     @cached_property
     def excerpts(self) -> list[Excerpt]:
@@ -133,8 +134,7 @@ class ReadText:
         """Return `stop`, or where units from `first` on have no more than `most` tokens and announce nothing more."""
         tokens = 0
         for number in range(first, stop):
-            own = self.units[number].own
-            tokens += count_tokens(self.text[self._sentence(own[0]).start : self._sentence(own[-1]).end])
+            tokens += self._tokens_of(number)
             if tokens > most:
                 return self._before_announcing(first, number)
         return stop
@@ -148,6 +148,12 @@ class ReadText:
         ):
             stop -= 1
         return stop
+
+    def _tokens_of(self, number: int) -> int:
+        if number not in self._tokens:
+            own = self.units[number].own
+            self._tokens[number] = count_tokens(self.text[self._sentence(own[0]).start : self._sentence(own[-1]).end])
+        return self._tokens[number]
 
     def _sentence(self, number: int) -> Sentence:
         return self.parsed.sentence(number)

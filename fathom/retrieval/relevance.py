@@ -12,7 +12,7 @@ import re
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -22,6 +22,7 @@ from fathom.retrieval.expansion import FAMILY_LETTERS, is_family, is_misspelt, i
 from fathom.retrieval.ranking import Passage
 from fathom.text.blocks import Kind, is_signature
 from fathom.text.boilerplate import asks_of_orders, is_boilerplate, lacks_subject, orders, points_elsewhere
+from fathom.text.parsed import KeptTexts
 from fathom.text.terms import terms
 from fathom.text.tokens import count_tokens
 
@@ -40,6 +41,7 @@ OF_KIND = 1.25  # factor for an excerpt with the kind of thing that is asked for
 FEWEST = 100  # units: in a shorter text, what each of its lines says would be worth nothing
 MOST_RANKED = 400
 LEAST_ROOM = 10  # tokens: hardly any excerpt is shorter
+KEPT_CHARS = 1_000_000  # characters of the texts whose excerpts are kept; these take 8 bytes a character
 
 
 class Found(NamedTuple):
@@ -89,7 +91,7 @@ class RankedExcerpts:
 
     def __init__(self, texts: Sequence[Passage]) -> None:
         self.passages = texts
-        self._read = [RankedText(text) for text in texts]
+        self._read = [_kept.get(text, partial(RankedText, text)) for text in texts]
         self._units = sum(len(read.text.units) for read in self._read)
         lengths = sum(read.text.parsed.length(unit.own) for read in self._read for unit in read.text.units)
         self._mean = lengths / (self._units or 1) or 1.0
@@ -103,10 +105,11 @@ class RankedExcerpts:
         about_orders = asks_of_orders(list(asked.weights))
         found: list[Found] = []
         for number, (read, place) in enumerate(zip(self._read, self._places(asked.names), strict=True)):
+            sought = read.sought(asked)
             for excerpt in read.holding(asked):
                 if read.is_order(excerpt) and not about_orders:
                     continue
-                counts = read.counts(excerpt, asked)
+                counts = read.counts(excerpt, sought)
                 norm = K1 * (1 - B + B * max(SHORTEST, read.length(excerpt)) / self._mean)
                 score = sum(idf[term] * n * (K1 + 1) / (n + norm) for term, n in counts.items())
                 score += PAIR * sum(idf[a] + idf[b] for a, b in read.pairs(excerpt, asked)) / 2
@@ -118,12 +121,7 @@ class RankedExcerpts:
                     score *= NAMED
                 if asked.definition > 1 and defines(read.says(excerpt), asked):
                     score *= asked.definition
-                if excerpt.kind == "prose" and not excerpt.lead and lacks_subject(read.says(excerpt)):
-                    score *= SUBJECTLESS
-                if excerpt.kind == "code" and is_signature(read.says(excerpt)):
-                    score *= POINTING
-                if read.only_points(excerpt) or (len(excerpt.units) == 1 and points_elsewhere(read.says(excerpt))):
-                    score *= POINTING
+                score = math.prod(read.wanting(excerpt), start=score)
                 if read.is_boilerplate(excerpt):
                     score, share = score * BOILERPLATE, share * BOILERPLATE
                 found.append(Found(number, excerpt, round(score * place, 9), share * place))
@@ -297,6 +295,10 @@ _LINK = re.compile(r"\[[^\[\]]*\]\([^()\s]*\)")
 _WORD = re.compile(r"\w{2}")
 
 
+Sought = Mapping[str, Sequence[tuple[float, float, Sequence[int], bool]]]
+"""By term, each word in its place: its weight, what the title has of it, its sentences, and whether it is the term."""
+
+
 class RankedText:
     """A text as the ranking sees it."""
 
@@ -307,6 +309,8 @@ class RankedText:
         self._orders = orders(self.text.parsed)
         self._unit_of = {n: i for i, unit in enumerate(self.text.units) for n in unit.own}
         self._excerpts_of: dict[int, list[int]] = defaultdict(list)  # by unit
+        self._wanting: dict[range, tuple[float, ...]] = {}  # by the units of an excerpt
+        self._boilerplate: dict[int, bool] = {}  # by sentence
         for i, excerpt in enumerate(self.text.excerpts):
             for unit in excerpt.units:
                 self._excerpts_of[unit].append(i)
@@ -360,21 +364,31 @@ class RankedText:
         telling = [n for n in excerpt.own if not said.isdisjoint(parsed.terms(n))] or excerpt.own
         return {" ".join(parsed.sentence(n).text.split()) for n in telling}
 
-    def counts(self, excerpt: Excerpt, asked: QuestionTerms) -> dict[str, float]:
+    def sought(self, asked: QuestionTerms) -> Sought:
+        """Return, for each term of the question, the words in its place that the text or its title has."""
+        return {
+            term: [
+                (weight, TITLE * self._title[word], found, word == term)
+                for word, weight in said.items()
+                if (found := self._occurrences(word)) or word in self._title
+            ]
+            for term, said in asked.terms.items()
+        }
+
+    def counts(self, excerpt: Excerpt, sought: Sought) -> dict[str, float]:
         """Return how often an excerpt has each term of the question, in all fields, weighted."""
         fields = [(excerpt.own, OWN), (excerpt.lead, LEAD)]
         fields += [(range(n, n + 1), HEADING if n == excerpt.headings[-1] else UPPER_HEADING) for n in excerpt.headings]
         if len(excerpt.units) == 1:
             fields += [(own, NEIGHBOUR) for own in self._beside(excerpt)]
         counts: dict[str, float] = {}
-        for term, said in asked.terms.items():
+        for term, words in sought.items():
             count = instead = 0.0
-            for word, weight in said.items():
-                found = self._occurrences(word)
-                held = TITLE * self._title[word]
+            for weight, titled, found, is_term in words:
+                held = titled
                 if found:
                     held += sum(factor * _between(found, own) for own, factor in fields if own)
-                if word == term:
+                if is_term:
                     count += held
                 else:
                     instead = max(instead, weight * min(MOST_INSTEAD, held))
@@ -412,12 +426,22 @@ class RankedText:
 
     def _is_boilerplate(self, number: int) -> bool:
         parsed = self.text.parsed
-        return parsed.kinds[number] == "prose" and is_boilerplate(parsed.sentence(number).text, parsed.terms(number))
+        if number not in self._boilerplate:
+            self._boilerplate[number] = parsed.kinds[number] == "prose" and is_boilerplate(
+                parsed.sentence(number).text, parsed.terms(number)
+            )
+        return self._boilerplate[number]
 
-    def only_points(self, excerpt: Excerpt) -> bool:
-        """Whether an excerpt is nothing but links."""
-        says = self.says(excerpt)
-        return "](" in says and not _WORD.search(_LINK.sub("", says))
+    def wanting(self, excerpt: Excerpt) -> tuple[float, ...]:
+        """Return factors for what an excerpt lacks, whatever is asked."""
+        if excerpt.units not in self._wanting:
+            says = self.says(excerpt)
+            only_links = "](" in says and not _WORD.search(_LINK.sub("", says))
+            lacks = excerpt.kind == "prose" and not excerpt.lead and lacks_subject(says)
+            signs = excerpt.kind == "code" and is_signature(says)
+            points = only_links or (len(excerpt.units) == 1 and points_elsewhere(says))
+            self._wanting[excerpt.units] = (SUBJECTLESS,) * lacks + (POINTING,) * (signs + points)
+        return self._wanting[excerpt.units]
 
     def needs_heading(self, excerpt: Excerpt, asked: QuestionTerms) -> bool:
         """Whether the heading above says something of the question that the excerpt does not."""
@@ -430,6 +454,9 @@ class RankedText:
             if not told and any(_between(numbers, range(above, above + 1)) for numbers in found):
                 return True
         return False
+
+
+_kept = KeptTexts[Passage, RankedText](KEPT_CHARS)
 
 
 def _between(numbers: Sequence[int], own: range) -> int:

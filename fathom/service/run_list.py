@@ -28,8 +28,8 @@ from prefect.client.schemas.objects import TERMINAL_STATES, FlowRun, StateType
 from prefect.client.schemas.sorting import FlowRunSort
 
 from fathom.client.shapes import RunList, RunSummary
+from fathom.config.environment import artifact_root
 from fathom.errors import InvalidInput, StoreError
-from fathom.flows.preflight import artifact_root
 from fathom.flows.runs.finding import KnownRun, stamp
 from fathom.flows.runs.index import RunIndex
 from fathom.flows.runs.states import FLOW, row_of, state_of

@@ -9,9 +9,10 @@ from prefect.client.orchestration import get_client
 
 from fathom.client.resources import Watch, WatchChange, WatchHistory, WatchList, WatchRequest, WatchRun
 from fathom.client.shapes import Run
+from fathom.config.environment import artifact_root
 from fathom.errors import Conflict, InvalidInput, NotAllowed, NotThere, RunBusy, WrongValue
 from fathom.flows import notifying, watches
-from fathom.flows.preflight import artifact_root, check_request
+from fathom.flows.preflight import check_request
 from fathom.flows.runs.comparing import runs_of
 from fathom.service.caller import Caller, Role
 from fathom.service.ownership import Ownership

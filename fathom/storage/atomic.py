@@ -203,14 +203,15 @@ class AtomicFiles:
             raise TimeoutError(f"it did not answer within {seconds:.0f} s") from error
 
     def _write_local(self, path: str, data: bytes, *, replace: bool) -> bool:
-        """Write a hidden file beside the target and flush it to the disk, then give it the target's name."""
+        """Write a hidden file beside the target and flush what it has to the disk, then give it the target's name."""
         target = Path(self.root, path)
         hidden = target.with_name(f".{uuid4().hex}.tmp")
         try:
             with _opened(hidden) as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
+                if data:  # a probe has nothing to lose
+                    file.write(data)
+                    file.flush()
+                    os.fsync(file.fileno())
             self.confirm()
             if replace:
                 hidden.replace(target)

@@ -18,7 +18,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from threading import Lock
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 from fathom.text.blocks import Kind, open_fence
 from fathom.text.sentences import Sentence, split_sentences
@@ -81,26 +81,41 @@ class ParsedText:
         return {term: array("I", numbers) for term, numbers in found.items()}
 
 
-_Key = tuple[str, Language, Split]
-_kept: OrderedDict[_Key, ParsedText] = OrderedDict()
-_lock = Lock()
+Key = TypeVar("Key", bound=tuple[object, ...])
+Value = TypeVar("Value")
+
+
+class KeptTexts(Generic[Key, Value]):
+    """What was made of the texts used lately, up to so many characters of them; a key begins with its text."""
+
+    def __init__(self, chars: int) -> None:
+        self._room = chars
+        self._kept: OrderedDict[Key, Value] = OrderedDict()
+        self._lock = Lock()
+
+    def get(self, key: Key, make: Callable[[], Value]) -> Value:
+        """Return what was made of a text, the same object for the same key; made now where it is not kept."""
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+                return self._kept[key]
+        made = make()
+        with self._lock:
+            if key not in self._kept:
+                self._room -= len(str(key[0]))
+            self._kept[key] = made
+            while self._room < 0:
+                oldest, _ = self._kept.popitem(last=False)
+                self._room += len(str(oldest[0]))
+        return made
+
+
+_kept = KeptTexts[tuple[str, Language, Split], ParsedText](KEPT_CHARS)
 
 
 def parse(text: str, language: Language = "english", split: Split = split_sentences) -> ParsedText:
     """Return a text's sentences, as `split` makes them, and their terms; of a text parsed lately, the same object."""
-    key = (text, language, split)
-    with _lock:
-        if key in _kept:
-            _kept.move_to_end(key)
-            return _kept[key]
-    parsed = ParsedText(text, split(text), language)
-    with _lock:
-        _kept[key] = parsed
-        chars = sum(len(kept) for kept, *_ in _kept)
-        while chars > KEPT_CHARS:
-            (oldest, *_), _ = _kept.popitem(last=False)
-            chars -= len(oldest)
-    return parsed
+    return _kept.get((text, language, split), lambda: ParsedText(text, split(text), language))
 
 
 CODE_LINES = 20  # of a code block in one unit

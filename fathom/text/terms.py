@@ -10,6 +10,7 @@ import re
 import threading
 import unicodedata
 from collections.abc import Collection, Iterable, Sequence
+from functools import lru_cache
 from typing import Literal
 
 _ENGLISH = """
@@ -154,7 +155,7 @@ _TERMS: dict[Language, _Terms] = {"english": _Terms("english"), "german": _Terms
 
 def _words(text: str) -> list[str]:
     if "_" in text or "--" in text or _HUMPED.search(text):
-        text = _IDENTIFIER.sub(_spelled_out, text)
+        text = _IDENTIFIER.sub(_written, text)
     folded = text.lower() if text.isascii() else _fold(text)
     folded = folded.replace("with the exception of", "except")  # says nothing about exceptions
     # Looking for a part is far quicker than the patterns, which try every word.
@@ -165,9 +166,14 @@ def _words(text: str) -> list[str]:
     return (_ASCII_WORD if text.isascii() else _WORD).findall(folded)
 
 
-def _spelled_out(identifier: re.Match[str]) -> str:
-    """Return an identifier in words, and whole: `MAX_USD`, `maxUsd` and `--max-usd` are "max usd maxusd"."""
+def _written(identifier: re.Match[str]) -> str:
     name = identifier[0]
+    return name if name.islower() and name.isalpha() else _spelled_out(name)
+
+
+@lru_cache(KNOWN_WORDS)
+def _spelled_out(name: str) -> str:
+    """Return an identifier in words, and whole: `MAX_USD`, `maxUsd` and `--max-usd` are "max usd maxusd"."""
     if (name.isalpha() and (name.islower() or name.isupper())) or len(name) > _LONGEST_IDENTIFIER:
         return name
     names = [_parts(segment) for segment in name.split(".")]

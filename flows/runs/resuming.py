@@ -39,10 +39,10 @@ from prefect.exceptions import PrefectException, PrefectHTTPStatusError
 from prefect.logging import get_logger
 from prefect.states import Crashed, Scheduled
 
+from fathom.config.environment import artifact_root
 from fathom.config.settings import ResearchSettings
 from fathom.errors import FathomError, RunBusy, RunCancelled, RunNotFound
 from fathom.flows.deploying import SILENT_SECONDS, unattended
-from fathom.flows.preflight import artifact_root
 from fathom.flows.runs.finding import find_flow_run
 from fathom.flows.runs.local import address, create, execute, result_of
 from fathom.flows.runs.states import FLOWS, UNDER_WAY, has_begun, place

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
+from fathom.config.environment import artifact_root
 from fathom.errors import StoreError
-from fathom.flows.preflight import artifact_root
 from fathom.flows.server import ask_api
 from fathom.models import Ending, RunResult, RunState
 from fathom.storage.lease import Lease, is_gone, read_lease, result_key

@@ -9,10 +9,9 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Literal
 
-from fathom.config.environment import Environment
+from fathom.config.environment import Environment, artifact_root
 from fathom.config.secrets import Scrubber
 from fathom.errors import InvalidInput, RunNotFound
-from fathom.flows.preflight import artifact_root
 from fathom.flows.runs.states import place, recent
 from fathom.flows.runs.stored import LATEST, find, find_here, is_prefix, locate, on_stderr
 from fathom.flows.server import find_api

@@ -10,10 +10,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
-from fathom.config.environment import Environment
+from fathom.config.environment import Environment, artifact_root
 from fathom.errors import FathomError, InvalidInput, NoReport, RunNotFound, StoreError
 from fathom.evidence.provenance import PROVENANCE, Provenance, read
-from fathom.flows.preflight import artifact_root
 from fathom.flows.runs.index import RunIndex
 from fathom.flows.runs.states import place, recent
 from fathom.flows.server import find_api

@@ -27,7 +27,7 @@ SHOWN = 20
 
 
 def _corpora(artifacts: str | None) -> CorpusStore:
-    from fathom.flows.preflight import artifact_root
+    from fathom.config.environment import artifact_root
     from fathom.storage.atomic import OUTAGE_SECONDS
     from fathom.storage.corpora import CorpusStore
     from fathom.storage.store import ArtifactStore

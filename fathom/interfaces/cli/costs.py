@@ -34,9 +34,9 @@ def costs(
     import asyncio
     from datetime import UTC, datetime
 
+    from fathom.config.environment import artifact_root
     from fathom.config.inputs import parse_since
     from fathom.flows.costs import By, costs_of
-    from fathom.flows.preflight import artifact_root
     from fathom.storage.store import ArtifactStore
 
     begin = parse_since(since, datetime.now(UTC))

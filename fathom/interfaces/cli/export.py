@@ -73,8 +73,8 @@ def export(
 
 async def _exported(run: StoredRun, formats: list[str], out: str) -> tuple[dict[str, str], dict[str, InvalidInput]]:
     """Write a report in some formats; return the paths, and what failed, by format."""
+    from fathom.config.environment import artifact_root
     from fathom.errors import InvalidInput, StoreError
-    from fathom.flows.preflight import artifact_root
     from fathom.report.exporting import export as render
     from fathom.report.exporting import files_for
     from fathom.storage.store import ArtifactStore
@@ -152,8 +152,7 @@ def import_(
     """
     import asyncio
 
-    from fathom.config.environment import Environment
-    from fathom.flows.preflight import artifact_root
+    from fathom.config.environment import Environment, artifact_root
     from fathom.report.html import unsafe
     from fathom.storage.bundles import unpack
     from fathom.storage.store import ArtifactStore
@@ -206,10 +205,10 @@ def prune(
     """
     import asyncio
 
+    from fathom.config.environment import artifact_root
     from fathom.config.inputs import period
     from fathom.errors import InvalidInput
     from fathom.flows.housekeeping import prune as remove
-    from fathom.flows.preflight import artifact_root
     from fathom.storage.atomic import OUTAGE_SECONDS
     from fathom.storage.store import ArtifactStore
     from fathom.text.plain import counted, joined, size

@@ -30,8 +30,8 @@ def known_runs(context: typer.Context, incomplete: str) -> list[tuple[str, str]]
     """Return the ids of the newest stored runs that start with the incomplete word, each with its question."""
     import asyncio
 
+    from fathom.config.environment import artifact_root
     from fathom.errors import FathomError
-    from fathom.flows.preflight import artifact_root
     from fathom.flows.runs.index import RunIndex
     from fathom.storage.store import ArtifactStore
 

@@ -164,7 +164,7 @@ def follow(
 
 def _show_result(result: RunResult, report: Report | None, address: str, *, quiet: bool, as_json: bool) -> None:
     """Print the answer of a run that has ended, and how it ended."""
-    from fathom.flows.preflight import artifact_root
+    from fathom.config.environment import artifact_root
     from fathom.flows.runs.stored import reference
 
     shown = reference(result, artifact_root())
@@ -249,8 +249,9 @@ def ask(
 
     Example: fathom ask 1a2b3c4d "and in Europe?"
     """
+    from fathom.config.environment import artifact_root
     from fathom.errors import InvalidInput
-    from fathom.flows.preflight import artifact_root, check_request
+    from fathom.flows.preflight import check_request
     from fathom.flows.runs.following import parent_of
     from fathom.flows.runs.stored import read_run
 

@@ -41,7 +41,7 @@ def runs(
     """
     import asyncio
 
-    from fathom.flows.preflight import artifact_root
+    from fathom.config.environment import artifact_root
     from fathom.flows.runs.listing import latest, with_sizes
     from fathom.flows.runs.stored import on_stderr
     from fathom.storage.store import ArtifactStore

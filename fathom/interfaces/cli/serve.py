@@ -73,8 +73,8 @@ def serve(
     """
     import asyncio
 
+    from fathom.config.environment import artifact_root
     from fathom.config.inputs import period
-    from fathom.flows.preflight import artifact_root
     from fathom.interfaces.cli.tokens import role_of
     from fathom.service.options import Options
     from fathom.service.tokens import check_reach
@@ -180,8 +180,8 @@ def mcp(
     """
     import asyncio
 
+    from fathom.config.environment import artifact_root
     from fathom.errors import InvalidInput
-    from fathom.flows.preflight import artifact_root
     from fathom.flows.server import be_patient, ensure_api
 
     try:
@@ -216,9 +216,9 @@ def metrics(
     """
     from prometheus_client import CollectorRegistry, generate_latest, start_http_server
 
+    from fathom.config.environment import artifact_root
     from fathom.errors import InvalidInput, ServerUnreachable
     from fathom.flows.metrics import FathomCollector
-    from fathom.flows.preflight import artifact_root
     from fathom.flows.server import find_api
     from fathom.storage.store import ArtifactStore
 

@@ -108,7 +108,7 @@ def role_of(option: str, text: str) -> Role:
 
 
 def _tokens(artifacts: str | None) -> Tokens:
-    from fathom.flows.preflight import artifact_root
+    from fathom.config.environment import artifact_root
     from fathom.service.tokens import Tokens
     from fathom.storage.store import ArtifactStore
 

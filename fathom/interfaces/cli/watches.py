@@ -209,8 +209,8 @@ def history(name: Name, artifacts: Root = None, as_json: Json = False) -> None:
     """
     import asyncio
 
+    from fathom.config.environment import artifact_root
     from fathom.errors import InvalidInput
-    from fathom.flows.preflight import artifact_root
     from fathom.flows.runs.comparing import runs_of
     from fathom.storage.store import ArtifactStore
 
