@@ -1,6 +1,6 @@
 """Facts about a source from its address: its site, its authority, and the user's rules for it.
 
-The list is `domains.toml`. Authority follows the matrix of the engine design (001, section 9.2).
+The list is `domains.toml`. Authority follows the matrix of the Research engine (9.2).
 """
 
 from __future__ import annotations

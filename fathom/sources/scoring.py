@@ -1,6 +1,6 @@
 """The scores of each source: credibility, relevance, recency, and corroboration by others.
 
-The weights of credibility and the decay of recency come from the engine design (001, sections 9.2 and 9.3); it names no
+The weights of credibility and the decay of recency come from the Research engine (9.2 and 9.3); it names no
 weights for the overall score, so these are Fathom's own. `docs/sources.md` lists every rule. Publication dates are read
 as vendors and pages write them. `today` is always given: a replay of a run reads "3 days ago" as the run did. How dates
 are written in full is in `fathom.facts.dates`; here are the forms of vendors and bylines, and one day for each.
@@ -135,7 +135,7 @@ DECAY: Mapping[Topic, float] = {
     Topic.history: 0.0005,
     Topic.reference: 0.001,
 }
-"""Decay a day, from the engine design (001, section 9.3); the score halves every ln 2 / decay days."""
+"""Decay a day, from the Research engine (9.3); the score halves every ln 2 / decay days."""
 
 # Words that show the topic of a question. If two topics have equally many, the first of them is taken.
 _TOPICAL = {
@@ -180,7 +180,7 @@ def topic_of(query: str) -> Topic:
 
 
 def recency(published: date | None, topic: Topic, today: date) -> float:
-    """Return exp(-decay x age in days), 0.5 without a date (001, section 9.3)."""
+    """Return exp(-decay x age in days), 0.5 without a date (Research engine, 9.3)."""
     return math.exp(-DECAY[topic] * max(0, (today - published).days)) if published else UNKNOWN
 
 
@@ -191,7 +191,7 @@ def is_outdated(published: date | None, topic: Topic, today: date) -> bool:
 
 DOMAIN, AUTHOR, CONTENT, VALIDATION = 0.4, 0.2, 0.2, 0.2  # parts of credibility
 OVERALL: Mapping[str, float] = {"credibility": 0.4, "relevance": 0.3, "recency": 0.15, "corroboration": 0.15}
-VALIDATION_START = 0.5  # 001 gives steps without a start: from here all steps up together make 1
+VALIDATION_START = 0.5  # the document gives steps without a start: from here all steps up together make 1
 CREDIBLE = 0.45
 """Least credibility of a source that can verify or contradict a claim, and below which a reader is warned of it.
 
@@ -354,7 +354,7 @@ def _merged(texts: Iterable[SourceText]) -> list[SourceText]:
 
 
 def _credibility(rating: Rating, signals: Signals, cited: bool, contradicted: bool) -> float:
-    """Return the weighted sum of domain, author, content and external validation (001, section 9.2)."""
+    """Return the weighted sum of domain, author, content and external validation (Research engine, 9.2)."""
     steps = 0.3 * cited + 0.2 * rating.checks_facts - 0.3 * contradicted
     external = VALIDATION_START + steps
     if rating.type == "document":  # the user chose it: neither its content nor its author counts

@@ -16,7 +16,7 @@ from fathom.text.terms import terms
 
 HEAD = 2_000  # characters in which a text names its author
 REACH = 60  # characters into the next sentence, since one seems to end at "et al."
-AUTHOR_START = 0.4  # 001 gives steps without a start: from here all steps up together make 1
+AUTHOR_START = 0.4  # the document gives steps without a start: from here all steps up together make 1
 CONTENT_START = 0.5
 REFERENCES = 3  # least number that counts as citing
 SOURCED = 2  # least number of figures with a source

@@ -1,4 +1,4 @@
-"""Warnings for a reader of a report, in words that the reader can act on (001, section 9.5)."""
+"""Warnings for a reader of a report, in words that the reader can act on (Research engine, 9.5)."""
 
 from __future__ import annotations
 

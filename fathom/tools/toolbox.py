@@ -1,8 +1,8 @@
 """The tools that a run has opened: the tools offered for a step, the tool of a call, and stand-ins.
 
 The choice of tools that fit a step, stand in for a failed one, or are not asked any more follows from declarations,
-words and recorded results, so a replay decides like the run. The design is the tool router of 001, section 7.3: words
-of a domain lead to its tools, everything else to the general ones.
+words and recorded results, so a replay decides like the run. The design is the tool router of the Research engine
+(7.3): words of a domain lead to its tools, everything else to the general ones.
 """
 
 from __future__ import annotations
