@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from fathom.config.settings import ResearchSettings
 from fathom.errors import InvalidInput
+from fathom.extractive.following import asked_in
 from fathom.flows.preflight import CheckedRequest, check_request
 from fathom.flows.server import ensure_api
 from fathom.report.unanswered import render_unanswered
@@ -26,7 +27,8 @@ def research(
     """Research what the last user message asks.
 
     Args:
-        messages: `{"role": "user" | "assistant", "content": text}`; earlier turns are the context of the question.
+        messages: `{"role": "user" | "assistant", "content": text}`. If the last one answers what an assistant has asked
+            back, it clarifies the question before it.
         settings: how to research it.
         run_key: runs with the same key share finished calls.
 
@@ -37,7 +39,7 @@ def research(
         UserError: the request cannot be run.
         FathomError: the run failed; it can be resumed.
     """
-    answer = research_simple(_question(messages), settings, run_key)
+    answer = research_simple(*_asked(messages, settings or ResearchSettings()), run_key)
     return [*messages, {"role": "assistant", "content": answer}]
 
 
@@ -59,13 +61,14 @@ async def _answer(checked: CheckedRequest, run_key: str | None) -> str:
     return report or f"There is no report: {result.reason or result.status.value}."
 
 
-def _question(messages: Sequence[Message]) -> str:
-    """Return the last user message, followed by the earlier turns if there are any."""
-    asked = [position for position, message in enumerate(messages) if message["role"] == "user"]
-    if not asked:
+def _asked(messages: Sequence[Message], settings: ResearchSettings) -> tuple[str, ResearchSettings]:
+    """Return what a conversation asks, and its settings with what was clarified about that."""
+    said = [(message["role"], message["content"]) for message in messages]
+    asked = [position for position, (role, _) in enumerate(said) if role == "user"]
+    if not asked or not said[asked[-1]][1].strip():
         raise InvalidInput("There is no user message.", next_step='add {"role": "user", "content": "..."}')
-    question = messages[asked[-1]]["content"]
-    earlier = [f"{m['role']}: {m['content']}" for m in messages[: asked[-1]] if m["role"] in ("user", "assistant")]
-    return (
-        "\n\n".join([question, "Earlier in the conversation:", *earlier]) if earlier and question.strip() else question
-    )
+    question, clarified = asked_in(said[: asked[-1]], said[asked[-1]][1])
+    if clarified:
+        people = settings.people.model_copy(update={"clarified": {**settings.people.clarified, **clarified}})
+        settings = settings.model_copy(update={"people": people})
+    return question, settings

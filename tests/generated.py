@@ -41,7 +41,8 @@ terminated (SIGTERM).
 
 ## The codes of the engine design
 
-Appendix C of the engine design (001) names 14 codes. Each means the same here, but for two that are no errors:
+Appendix C of the [Research engine](specification.md#research-engine) names 14 codes. Each means the same here, but for
+two that are no errors:
 
 | code | name | here |
 |---|---|---|

@@ -633,3 +633,10 @@ def test_chat_messages_in_and_out(prefect_server: PrefectServer, home: Path, tmp
     assert answered[1]["role"] == "assistant"
     assert answered[1]["content"].startswith("# ")
     assert "## Sources" in answered[1]["content"]
+
+    talk = [{"role": "user", "content": "What is a descriptor?"}, {"role": "assistant", "content": "Which language?"}]
+    *_, report = research([*talk, {"role": "user", "content": "Python"}], settings)
+    folders = (tmp_path / "chat/research_artifacts").iterdir()
+    [run] = [run for folder in folders if (run := json.loads((folder / "run.json").read_text()))["clarifications"]]
+    assert run["query"] == "What is a descriptor?" and "conversation" not in report["content"]
+    assert [(said["question"], said["answer"]) for said in run["clarifications"]] == [("Which language?", "Python")]

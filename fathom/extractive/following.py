@@ -8,8 +8,9 @@ brackets, as `fathom.extractive.questions` does for the later questions of a pro
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
-from fathom.extractive.questions import is_verb, keywords, topic_terms
+from fathom.extractive.questions import is_question, is_verb, keywords, topic_terms
 from fathom.text.terms import STOP_WORDS, terms
 
 MOST_WORDS = 6  # of the earlier question, that are added
@@ -17,6 +18,7 @@ PHRASE_WORDS = 4  # of a phrase that takes another's place
 ALONE = 3  # words of its own, from which a question without a reference is complete
 ALONE_AFTER_AND = 6  # the same where it begins with "and"
 _LONG_QUESTION = 40  # words: more is no question, in which a phrase has one place
+_ASKED_CHARS = 1_200  # of a message that asks what the question before it means; a longer one answers it
 
 _AND = "and|but|so|or|ok|okay|also|then|und|aber|oder|et|mais|ou|alors|y|pero|e|ed|ma|o|mas|maar"
 _AND_DUTCH = "en(?= (?:in|op|voor|met|zonder|hoe|wat|wie|waar|waarom)\\b)"  # elsewhere it is "in"
@@ -26,6 +28,10 @@ _WHAT_ABOUT = (
 )
 _LEAD = re.compile(
     rf"[\s¿¡]*(?:(?:{_AND}|{_AND_DUTCH})\b[\s,]*)*(?:(?:{_WHAT_ABOUT})\b)?[\s,]*",
+    re.IGNORECASE,
+)
+_GREETING = re.compile(
+    r"\W*(?:hi|hello|hey|thanks|thank you|good (?:morning|afternoon|evening)|hallo|bonjour|merci|hola|ciao)\b.{0,10}",
     re.IGNORECASE,
 )
 _REFERENCE = re.compile(
@@ -90,6 +96,28 @@ def understood(query: str, earlier: str) -> str:
         return query
     mark = "?" if query.rstrip().endswith(("?", "？")) else ""
     return f"{plain[:1].upper()}{plain[1:]} ({' '.join(added[:MOST_WORDS])}){mark}"
+
+
+def asked_in(before: Sequence[tuple[str, str]], last: str) -> tuple[str, dict[str, str]]:
+    """Return what the last message of a conversation asks as a question of its own, and what was clarified about it.
+
+    `before` has the role and text of each earlier message. The last one may answer what an assistant has asked about
+    the question before: the message before it is short and ends with a question mark, and it is no question itself. Or
+    it follows up on that question. Messages of the system are left out: they would be taken for the question.
+    """
+    question, asked, clarified = "", "", dict[str, str]()
+    for role, text in (*before, ("user", last)):
+        if role == "assistant":
+            asked = " ".join(text.split())
+        elif role == "user" and text.strip() and not (_GREETING.fullmatch(text) and text != last):
+            if question and asked.endswith(("?", "？")) and len(asked) <= _ASKED_CHARS and not is_question(text):
+                clarified[asked] = text.strip()
+            elif (meant := understood(text.strip(), question)) != text.strip():
+                question = meant
+            else:
+                question, clarified = text.strip(), {}
+            asked = ""
+    return question, clarified
 
 
 def own_words(text: str) -> list[str]:

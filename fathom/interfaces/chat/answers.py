@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from fathom.errors import FathomError, InvalidInput, NoReport
-from fathom.extractive.following import understood
-from fathom.extractive.questions import is_question
+from fathom.extractive.following import asked_in
 from fathom.interfaces.chat.shapes import Message
 from fathom.models import Asked, Matter, RunState
 from fathom.report.chapters import title_of
@@ -111,13 +110,7 @@ def _question(asked: Asked, complaint: str) -> str:
 
 ASKS = "#answer"
 """At the end of the link to a run: the message was a question of the run, and not its report."""
-ASKED_CHARS = 1_200
-"""Characters of a message that asks what the question before it means; a longer one answers it."""
 _LINK = re.compile(rf"/runs/([0-9a-f]{{8}}(?:-[0-9a-f]{{4}}){{3}}-[0-9a-f]{{12}})({ASKS})?(?![\w-])")
-_GREETING = re.compile(
-    r"\W*(?:hi|hello|hey|thanks|thank you|good (?:morning|afternoon|evening)|hallo|bonjour|merci|hola|ciao)\b.{0,10}",
-    re.IGNORECASE,
-)
 # Open WebUI puts documents of the user before the question, and older versions the question in a tag.
 _WITH_DOCUMENTS = re.compile(r"\A### Task:\s+Respond to the user query using the provided context")
 _QUERY = re.compile(r"<user_query>(.*?)</user_query>", re.DOTALL)
@@ -152,7 +145,7 @@ def read(messages: Sequence[Message]) -> Conversation:
         raise InvalidInput("There is no user message.", next_step='add {"role": "user", "content": "..."}')
     before, last = said[: asked[-1]], _question_in(said[asked[-1]][1])
     earlier = _earlier(before)
-    return Conversation(last, {}, earlier) if earlier else Conversation(*_understood(before, last), None)
+    return Conversation(last, {}, earlier) if earlier else Conversation(*asked_in(before, last), None)
 
 
 def _earlier(before: Sequence[tuple[str, str]]) -> Earlier | None:
@@ -162,28 +155,6 @@ def _earlier(before: Sequence[tuple[str, str]]) -> Earlier | None:
             run_id, asks = links[-1]
             return Earlier(run_id, bool(asks) and not position)
     return None
-
-
-def _understood(before: Sequence[tuple[str, str]], last: str) -> tuple[str, dict[str, str]]:
-    """Return the last message as a question of its own, and what was clarified about it.
-
-    It may answer what an assistant has asked about the question before: the message before it is short and ends with a
-    question mark, and it is no question itself. Or it follows up on that question. Messages of the system are left out:
-    they would be taken for the question.
-    """
-    question, asked, clarified = "", "", dict[str, str]()
-    for role, text in (*before, ("user", last)):
-        if role == "assistant":
-            asked = " ".join(text.split())
-        elif role == "user" and text.strip() and not (_GREETING.fullmatch(text) and text != last):
-            if question and asked.endswith(("?", "？")) and len(asked) <= ASKED_CHARS and not is_question(text):
-                clarified[asked] = text.strip()
-            elif (meant := understood(text.strip(), question)) != text.strip():
-                question = meant
-            else:
-                question, clarified = text.strip(), {}
-            asked = ""
-    return question, clarified
 
 
 def _question_in(text: str) -> str:
