@@ -108,7 +108,7 @@ def _of_runs(listed: list[RunUse], gone: list[RunUse]) -> Iterator[Metric]:
 
 
 def _of_design(runs: list[RunUse], histograms: Mapping[str, Histogram]) -> Iterator[Metric]:
-    """Yield the metrics of the engine's first design: `research.steps.total` as `research_steps_total`, and so on."""
+    """Yield the metrics of the Research engine: `research.steps.total` as `research_steps_total`, and so on."""
     models = [use for run in runs for use in run.models.values()]
     codes = Counter[str]()
     for run in runs:

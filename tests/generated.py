@@ -31,15 +31,15 @@ ERRORS = """\
 # Errors
 
 Every failure that Fathom names has a code. You find it on the last line that the command prints, in the reason why a
-run is degraded, and in the report's coverage table. A program that knows the codes of the engine design finds them
-in the [last table](#the-codes-of-the-engine-design).
+run is degraded, and in the report's coverage table. A program that knows the codes of the Research engine finds them
+in the [last table](#the-codes-of-the-research-engine).
 
 {table}
 
 Exit codes: 0 done (including degraded), 1 failed, 2 bad input, 3 no evidence, 130 interrupted or cancelled, 143
 terminated (SIGTERM).
 
-## The codes of the engine design
+## The codes of the Research engine
 
 Appendix C of the [Research engine](specification.md#research-engine) names 14 codes. Each means the same here, but for
 two that are no errors:

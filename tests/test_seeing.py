@@ -219,7 +219,7 @@ def scrape(address: str) -> dict[tuple[str, ...], float]:
 
 
 def _follow_the_design(scraped: dict[tuple[str, ...], float], result: RunResult, folder: Path) -> None:
-    """Check the fifteen metrics that the engine's first design names."""
+    """Check the fifteen metrics that the Research engine names."""
     metrics, events = result.metrics, events_in((folder / "audit.jsonl").read_bytes(), ChainedEvent)
     details = [(event.type, event.details) for event in events]
     plan, report = (json.loads((folder / name).read_bytes()) for name in ("plan.json", "report.json"))

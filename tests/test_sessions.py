@@ -1,4 +1,4 @@
-"""Research sessions over HTTP, as the engine's first design has them: their states, configuration and result."""
+"""Research sessions over HTTP, as the Research engine has them: their states, configuration and result."""
 
 from __future__ import annotations
 

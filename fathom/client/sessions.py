@@ -1,4 +1,4 @@
-"""Research sessions (`/research/sessions`), the form that runs had in the engine's first design.
+"""Research sessions (`/research/sessions`), the form that runs had in the Research engine.
 
 Their names are in camelCase there. A session becomes a run when it is executed.
 """

@@ -25,7 +25,7 @@ _TAGS = {
     "watches": "Questions that are asked again on a schedule.",
     "batches": "Many questions at once, with one budget.",
     "server": "What the server can do and what it costs.",
-    "sessions": "Runs by the names of the engine's first design.",
+    "sessions": "Runs by the names of the Research engine.",
     "health": "Whether the server lives and can work.",
 }
 _SCHEMES = {

@@ -1,4 +1,4 @@
-"""Research sessions, as the engine's first design has them: a run by other names."""
+"""Research sessions, as the Research engine has them: a run by other names."""
 
 from __future__ import annotations
 
