@@ -116,7 +116,7 @@ async def test_a_vendor_is_asked_and_understood(case: Case, server: Server, tmp_
     assert await opened(case, server, tmp_path).search(QUERY, LIMIT) == []
 
 
-LIMITED: dict[str, dict[str, Any]] = {  # by their documentation
+LIMITED: dict[str, dict[str, Any]] = {  # what each is sent
     "tavily": {"start_date": "2024-01-31", "end_date": "2025-12-31"},
     "brave": {"freshness": "2024-01-31to2025-12-31", "country": "DE", "safesearch": "strict"},
     "you": {"freshness": "2024-01-31to2025-12-31", "country": "DE", "safesearch": "strict"},

@@ -61,6 +61,9 @@ def test_a_session_walks_through_every_state(prefect_server: PrefectServer, prov
                     providers.settings.held = WALK[min(len(told), len(WALK) - 1)][1]
         assert told == shown == [state for state, _ in WALK]
         session, run = client.get(path).json(), client.get(f"/api/v1/runs/{started['runId']}").json()
+        assert client.post(f"{path}/execute", json={"query": "How do tides form?"}).json() == started
+        again = client.post(f"{path}/execute", json={"query": "How do moons form?"})
+        assert (again.status_code, again.json()["code"]) == (409, "E5002"), again.text
 
     assert run["stage"] is None and session["plan"]["steps"][0]["status"] == "completed"
     role = {"model": "openai/stub"}

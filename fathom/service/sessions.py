@@ -15,7 +15,7 @@ from uuid import UUID, uuid4
 from pydantic import ValidationError
 
 from fathom.client.shapes import Run, RunRequest
-from fathom.errors import InvalidState, RunNotFound
+from fathom.errors import Conflict, InvalidState, RunNotFound
 from fathom.models import Model
 from fathom.service.caller import Caller, Role
 from fathom.service.ownership import Ownership
@@ -47,12 +47,14 @@ class SessionHandle:
         Raises:
             NotAllowed: the caller may not ask.
             InvalidInput: the question cannot be researched.
-            Conflict: it was executed with another question.
-            InvalidState: it was cancelled, or somebody else executes it.
+            InvalidState: it was cancelled, was executed with another question, or somebody else executes it.
         """
         if self.run_id == "":
             raise InvalidState("The session was cancelled.", next_step="create another")
-        run = await self.service.start(self.caller, request, f"session/{self.session_id}")
+        try:
+            run = await self.service.start(self.caller, request, f"session/{self.session_id}")
+        except Conflict:
+            raise InvalidState("The session was executed with another question.", next_step="create another") from None
         if not await self._name_run(run.id):
             await (await self.service.open(self.caller, run.id)).cancel()
             raise InvalidState(
