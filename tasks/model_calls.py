@@ -9,10 +9,10 @@ from fathom.config.groups import EXTRACTIVE, RoleModel
 from fathom.errors import AnswerInvalid, ModelError, ModelRejected, ModelUnreachable
 from fathom.llm.base import Completion, ExchangeRecord, Failure, InvalidAnswer, ModelCall
 from fathom.llm.dialects import Dialect
-from fathom.llm.parsing import accept
+from fathom.llm.parsing import accept, without_thoughts
 from fathom.llm.prompts import prompt_hashes, sent_messages
 from fathom.models import Usage, told_by
-from fathom.roles import ANSWER, CRITIC, OUTLINE, SECTION, SPECS, Request, RoleSpec
+from fathom.roles import ANSWER, CRITIC, OUTLINE, SECTION, SPECS, Request, RoleSpec, Text
 from fathom.roles.base import AnswerT, Guided, OverviewAnswer, Remembering, RequestT
 from fathom.run.engine import Engine
 from fathom.tasks.durable import recorded_task, run_logger
@@ -155,10 +155,9 @@ async def _answer(
         asked = ModelCall(spec=spec, request=request, model=model, invalid=invalid)
         if completion.at:
             sent = completion.prompt or sent_messages(asked, Dialect())
+            said = without_thoughts(completion.text, is_json=spec.answer is not Text)
             engine.exchanges.append(
-                ExchangeRecord(
-                    role=spec.name, model=completion.model, at=completion.at, prompt=sent, response=completion.text
-                )
+                ExchangeRecord(role=spec.name, model=completion.model, at=completion.at, prompt=sent, response=said)
             )
         try:
             outcome = accept(asked, completion)

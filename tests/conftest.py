@@ -43,7 +43,9 @@ if TYPE_CHECKING:
     from tests.server import Served
 
 ROOT = Path(__file__).parent.parent
-_OWN = ("run.json", "result.json", "audit.jsonl", "report.json", "report.html", "provenance.json")
+_OWN = (
+    *("run.json", "result.json", "audit.jsonl", "exchanges.jsonl", "report.json", "report.html", "provenance.json"),
+)
 
 
 def is_own(name: str) -> bool:

@@ -25,7 +25,7 @@ from tests.fault_matrix import DEADLINE, RESTS, table
 from tests.tool_fault_matrix import tool_table
 from tests.vendors import CASES
 
-__all__ = ["DOCUMENTS"]
+__all__ = ["DOCUMENTS", "errors"]
 
 ERRORS = """\
 # Errors
@@ -187,19 +187,19 @@ refuses as the provider does.
 _GIVEN = {"title": "title", "published": "date", "score": "score", "excerpt": "excerpt", "whole": "whole text"}
 
 
-def _errors(kind: type[FathomError] = FathomError) -> Iterator[type[FathomError]]:
+def errors(kind: type[FathomError] = FathomError) -> Iterator[type[FathomError]]:
     """Yield the errors that are raised: the leaves of the tree, and a branch that is raised itself."""
     children = [child for child in kind.__subclasses__() if child.__module__.startswith("fathom.errors")]
     if not children or kind in (InvalidState, ModelRejected):
         yield kind
     for child in children:
-        yield from _errors(child)
+        yield from errors(child)
 
 
 def errors_page() -> str:
     """Return `docs/errors.md`."""
     lines = ["| code | error | what happened | what Fathom does | what you can do |", "|---|---|---|---|---|"]
-    for kind in sorted(_errors(), key=lambda error: error.code):
+    for kind in sorted(errors(), key=lambda error: error.code):
         happened = " ".join((kind.__doc__ or "").partition("\n\n")[0].split())
         lines.append(f"| {kind.code} | `{kind.__name__}` | {happened} | {kind.reaction} | {kind.remedy or 'nothing'} |")
     return ERRORS.format(table="\n".join(lines))

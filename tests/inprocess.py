@@ -34,7 +34,7 @@ __all__ = ["QUERY", "investigated", "research"]
 QUERY = "How do tides form on moons with liquid methane seas?"
 
 
-_OFFLINE: dict[str, Any] = {"report": {"check_links": False}}  # most sites of the stubs are on no network
+_OFFLINE = {"check_links": False}  # most sites of the stubs are on no network
 
 
 async def research(root: Path | str, query: str = QUERY, run_key: str | None = None, **settings: Any) -> RunResult:
@@ -76,8 +76,9 @@ async def investigated(root: Path | str, query: str = QUERY, _before: Any = None
 
 def _settings(root: Path | str, chosen: Mapping[str, Any]) -> ResearchSettings:
     patience = {"seconds": 5, "backoff_seconds": 0.01}
+    report = {**_OFFLINE, **chosen.get("report", {})}
     return ResearchSettings.model_validate(
-        {"artifacts": str(root), "model": "openai/stub", "model_calls": patience, **_OFFLINE, **chosen}
+        {"artifacts": str(root), "model": "openai/stub", "model_calls": patience, **chosen, "report": report}
     )
 
 

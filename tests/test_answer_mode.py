@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -127,7 +128,7 @@ def test_notes_without_quotations_give_a_cited_answer_too(summary: str) -> None:
     assert given.answer.startswith(summary or "The notes hold no sentence")
 
 
-SMALL = {"mode": "answer", "profile": "quick"}
+SMALL: dict[str, Any] = {"mode": "answer", "profile": "quick", "report": {"judge": "always"}}
 
 
 @pytest.mark.usefixtures("home")

@@ -131,8 +131,8 @@ def test_a_run_killed_while_its_claims_are_judged_asks_no_batch_twice(
     root = tmp_path / "judged"
     root.mkdir()
     attempts = Attempts(stubs, root)
-    options = ["--model", "openai/stub", "--profile", "quick", "--json", "--quiet", "--artifacts", str(root)]
-    process = forked(env, "research", QUERY, *options)
+    options = ["--model", "openai/stub", "--profile", "quick", "--set", "report.judge=always"]
+    process = forked(env, "research", QUERY, *options, "--json", "--quiet", "--artifacts", str(root))
     stubs.wait_for(3, "judge", ended=False)
     (judged,) = stubs.wait_for(1, "judge")
     while not any(

@@ -29,7 +29,16 @@ from fathom.llm.prompts import GO_ON, REPETITIONS, request_options
 from fathom.llm.services import Pulse
 from fathom.llm.windows import LEAST_SHARE, OLLAMA_DEFAULT, Learnt, sent_tokens, shrunk
 from fathom.models import Ending, Note, PlanStep, SourceText, Usage
-from fathom.roles import COMPRESSOR, PLANNER, RESEARCHER, PlanAnswer, PlanRequest, ResearchRequest
+from fathom.roles import (
+    CLARIFIER,
+    COMPRESSOR,
+    PLANNER,
+    RESEARCHER,
+    ClarifyRequest,
+    PlanAnswer,
+    PlanRequest,
+    ResearchRequest,
+)
 from fathom.telemetry.progress import Event
 from fathom.telemetry.progress import listen as hear
 from tests.conftest import ask_model, new_ledger
@@ -61,6 +70,10 @@ async def servers(providers: Stubs, monkeypatch: pytest.MonkeyPatch) -> AsyncIte
 def plan_call(model: str = "openai/stub", invalid: InvalidAnswer | None = None, **options: Any) -> ModelCall:
     request = PlanRequest(query=QUERY, today="2026-11-22", max_steps=3, tools={"web_search": "searches"})
     return ModelCall(PLANNER, request, RoleModel(model=model, temperature=0.4, **options), invalid)
+
+
+def clarify_call(model: str) -> ModelCall:
+    return ModelCall(CLARIFIER, ClarifyRequest(query=QUERY, today="2026-11-22", tools={}), RoleModel(model=model))
 
 
 def backend() -> aclosing[ModelBackend]:
@@ -365,7 +378,7 @@ def marked(body: dict[str, Any]) -> list[str]:
 @pytest.mark.parametrize("model", ["anthropic/claude-sonnet-4-5", "openrouter/anthropic/claude-sonnet-4.5"])
 async def test_what_calls_share_is_marked_for_the_cache(servers: Stubs, model: str) -> None:
     async with backend() as models:
-        for call in (research_call(1, model), research_call(3, model), plan_call(model)):
+        for call in (research_call(1, model), research_call(3, model), clarify_call(model)):
             await models.complete(call)
     first, second, short = map(marked, bodies(servers))
     assert [len(first), len(second), short] == [2, 2, []]

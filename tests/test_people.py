@@ -284,7 +284,14 @@ async def test_a_plan_that_takes_most_of_the_budget_is_shown_with_what_the_repor
     query = "How large are the tides of the twelfth moon?"
     providers.settings.ask_back, providers.settings.judged = {}, SAID
     running = asyncio.create_task(
-        research(tmp_path, query, people={"clarify": "auto"}, budget={"max_calls": 16}, **QUICK)
+        research(
+            tmp_path,
+            query,
+            people={"clarify": "auto"},
+            budget={"max_calls": 16},
+            report={"judge": "always"},
+            **QUICK,
+        )
     )
     waiting = await waits(query, Matter.plan)
     plan = waiting.asked.plan
@@ -307,7 +314,7 @@ async def test_a_plan_of_too_many_steps_is_sent_back_and_what_is_left_out_is_sai
     providers: Stubs, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     providers.settings.steps = 5  # of at most three
-    result = await investigated(tmp_path, budget={"max_calls": 16}, **QUICK)
+    result = await investigated(tmp_path, budget={"max_calls": 16}, report={"judge": "always"}, **QUICK)
     first, again = (str(call.body) for call in providers.calls("planner"))
     assert "The plan has 5 steps; at most 3 are allowed" in again and "5 steps" not in first
     kept = Plan.model_validate_json(Path(result.artifacts, "plan.json").read_bytes())

@@ -121,7 +121,11 @@ def test_of_a_form_that_was_filled_in_only_what_differs_from_its_default_is_set(
 
 def test_settings_without_a_template_are_stored_as_before() -> None:
     assert "template" not in ResearchSettings().model_dump(mode="json")
-    assert set(ResearchSettings().model_dump()) == set(ResearchSettings.model_fields) - {"template", "corpora"}
+    assert set(ResearchSettings().model_dump()) == set(ResearchSettings.model_fields) - {
+        "template",
+        "corpora",
+        "cheaper_model",
+    }
 
 
 HEAD = 'title = "A"\ndescription = "b"\n'

@@ -80,7 +80,7 @@ async def test_every_phase_of_a_run_is_named_with_its_counts(providers: Stubs, t
     providers.settings.verdicts = {"Tides": "supported"}
     events: list[Event] = []
     with listen(events.append):
-        result = await investigated(tmp_path, QUERY, profile="quick")
+        result = await investigated(tmp_path, QUERY, profile="quick", report={"judge": "always"})
     phases = [event.message for event in events if event.kind == "phase"]
     assert phases[:2] == ["planning", "researching, round 1 of at most 1"]
     sources = len({source for event in events for source in event.sources})

@@ -29,7 +29,7 @@ from fathom.extractive.statements import (
     statements_of,
 )
 from fathom.models import Answered, Note, PlanStep
-from fathom.retrieval.asked import asks_for_newest, kind_of
+from fathom.retrieval.asked import asks_definition, asks_for_newest, kind_of
 from fathom.retrieval.duplicates import is_near_duplicate
 from fathom.retrieval.relevance import Chosen, Found
 from fathom.roles import OutlineAnswer, OutlineRequest, SectionRequest, Text
@@ -200,7 +200,7 @@ def _answer(quotations: Quotations, query: str) -> str:
         if hop and question == hop.asked:
             succession.found = list(hop.found)
         chosen = quotations.choose(_best(succession.found), question, room, most)
-        shown += succession.shown(chosen if _asks_value(question) else _as_read(chosen))
+        shown += succession.shown(chosen if _asks_best(question) else _as_read(chosen))
         shown += found.quoted if found else ()
         if len(questions) > 1 and not hop and quotations.answered_by(succession.found, question) is Answered.no:
             missing.append(question)
@@ -208,10 +208,10 @@ def _answer(quotations: Quotations, query: str) -> str:
     return "\n\n".join(filter(None, [*computed, _quoted(quotations, _dated(quotations, _once(shown))), *absent]))
 
 
-def _asks_value(question: str) -> bool:
-    """Whether the best quotation is to be read first: it has the number, date or name, or is the newest."""
+def _asks_best(question: str) -> bool:
+    """Whether the best quotation is to be read first: it defines, has the number, date or name, or is the newest."""
     kind = kind_of(question)
-    return asks_for_newest(question) or (kind is not None and kind.needed)
+    return asks_definition(question) or asks_for_newest(question) or (kind is not None and kind.needed)
 
 
 def _as_read(chosen: Sequence[Chosen]) -> list[Chosen]:

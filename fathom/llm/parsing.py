@@ -184,17 +184,20 @@ _INLINE = re.compile(r"`[^`\n]*`")
 
 def without_debris(text: str, *, is_json: bool) -> str:
     """Return the answer itself: empty where there are only thoughts."""
-    while thought := _THINK.match(text):
-        text = text[thought.end() :]
-    if _OPEN_THOUGHT.match(text):  # it never ended
-        return ""
-    text = _behind_thoughts(text, is_json=is_json)
+    text = without_thoughts(text, is_json=is_json)
     if _CHANNEL.match(text):
         text = _FINAL.split(text)[-1] if _FINAL.search(text) else ""
     text = _BEGINS.sub("", _within_json(text) if is_json else _first_turn(text)).strip()
     while ending := next((mark for mark in _ENDS if text.endswith(mark)), ""):
         text = text.removesuffix(ending).rstrip()
     return fenced_code(text).strip() or text
+
+
+def without_thoughts(text: str, *, is_json: bool) -> str:
+    """Return what a model said without its thoughts, as far as tags mark them."""
+    while thought := _THINK.match(text):
+        text = text[thought.end() :]
+    return "" if _OPEN_THOUGHT.match(text) else _behind_thoughts(text, is_json=is_json)  # open: it never ended
 
 
 def _behind_thoughts(text: str, *, is_json: bool) -> str:
