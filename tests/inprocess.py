@@ -13,6 +13,7 @@ from prefect.tasks import Task
 
 from fathom.budget.ledger import Ledger
 from fathom.config.environment import Environment
+from fathom.config.groups import ReportSettings
 from fathom.config.settings import ResearchSettings, resolve
 from fathom.config.templates import template_of
 from fathom.flows.deep_research import deep_research, investigate
@@ -76,10 +77,11 @@ async def investigated(root: Path | str, query: str = QUERY, _before: Any = None
 
 def _settings(root: Path | str, chosen: Mapping[str, Any]) -> ResearchSettings:
     patience = {"seconds": 5, "backoff_seconds": 0.01}
-    report = {**_OFFLINE, **chosen.get("report", {})}
-    return ResearchSettings.model_validate(
-        {"artifacts": str(root), "model": "openai/stub", "model_calls": patience, **chosen, "report": report}
+    asked = ResearchSettings.model_validate(
+        {"artifacts": str(root), "model": "openai/stub", "model_calls": patience, **chosen}
     )
+    given = asked.report.model_dump(exclude_unset=True)
+    return asked.model_copy(update={"report": ReportSettings(**{**_OFFLINE, **given})})
 
 
 async def _called(task: Task[Any, Any], inputs: Mapping[str, Any]) -> Any:
