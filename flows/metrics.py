@@ -104,21 +104,24 @@ def _of_runs(listed: list[RunUse], gone: list[RunUse]) -> Iterator[Metric]:
     failures = [(part, code, times) for (part, code), times in faults.items()]
     yield _labelled(Counting, "fathom_faults", said, ["part", "code"], failures)
     yield Gauge("research_sessions_active", "Runs that are running.", value=states["running"])
-    yield from _of_design(runs, histograms)
+    yield from _of_design(runs, models, faults, histograms)
 
 
-def _of_design(runs: list[RunUse], histograms: Mapping[str, Histogram]) -> Iterator[Metric]:
+def _of_design(
+    runs: list[RunUse],
+    models: Mapping[str, ModelUse],
+    faults: Mapping[tuple[str, str], int],
+    histograms: Mapping[str, Histogram],
+) -> Iterator[Metric]:
     """Yield the metrics of the Research engine: `research.steps.total` as `research_steps_total`, and so on."""
-    models = [use for run in runs for use in run.models.values()]
     codes = Counter[str]()
-    for run in runs:
-        for (_, code), times in run.faults.items():
-            codes[code] += times
+    for (_, code), times in faults.items():
+        codes[code] += times
     counts = (
         ("sessions", "Runs that were begun.", len(runs)),
         ("steps", "Steps that were researched to their end.", sum(histograms["step"].counts)),
-        ("tokens_input", "Tokens sent in answered model calls.", sum(use.sent for use in models)),
-        ("tokens_output", "Tokens received in answered model calls.", sum(use.received for use in models)),
+        ("tokens_input", "Tokens sent in answered model calls.", sum(use.sent for use in models.values())),
+        ("tokens_output", "Tokens received in answered model calls.", sum(use.received for use in models.values())),
         ("cost_dollars", "Dollars of answered calls whose price is known.", sum(run.usd for run in runs)),
         ("errors", "Failures of tools, models and runs.", codes.total()),
     )

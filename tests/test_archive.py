@@ -83,15 +83,20 @@ async def test_the_copy_of_a_page_that_is_gone_is_read_and_called_so(archived: S
     ]
 
 
-async def test_so_is_that_of_a_page_whose_host_is_gone(archived: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def lose(archived: Site, lost: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take a host's address away."""
     resolve = archived.resolve
 
-    async def unknown(host: str, port: int) -> list[str]:
-        if host == "moons.org":
+    async def resolved(host: str, port: int) -> list[str]:
+        if host == lost:
             raise OSError("no such name")
         return await resolve(host, port)
 
-    monkeypatch.setattr(archived, "resolve", unknown)
+    monkeypatch.setattr(archived, "resolve", resolved)
+
+
+async def test_so_is_that_of_a_page_whose_host_is_gone(archived: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    lose(archived, "moons.org", monkeypatch)
     check(await reader(archived).page(GONE))
 
 
@@ -219,14 +224,7 @@ async def test_a_host_is_gone_only_if_the_network_is_there(
     archived: Site, monkeypatch: pytest.MonkeyPatch, other: str, state: str
 ) -> None:
     archived.pages |= {"/here": HTML, "/shut": answering(b"", 403)}
-    resolve = archived.resolve
-
-    async def unknown(host: str, port: int) -> list[str]:
-        if host == "lost.org":
-            raise OSError("no such name")
-        return await resolve(host, port)
-
-    monkeypatch.setattr(archived, "resolve", unknown)
+    lose(archived, "lost.org", monkeypatch)
     assert (await check_links(reader(archived), ["http://lost.org/a", other]))["http://lost.org/a"].state == state
 
 

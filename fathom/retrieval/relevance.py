@@ -210,14 +210,16 @@ class RankedExcerpts:
 
     def _chosen(self, found: Found, markdown: str) -> Chosen:
         excerpt, start = found.excerpt, found.excerpt.own.start
-        headed = self._read[found.text].text.units[excerpt.units.start].kind == "heading"
-        section = start if headed else excerpt.headings[-1] if excerpt.headings else 0
+        section = start if self._begins_with_heading(found) else excerpt.headings[-1] if excerpt.headings else 0
         return Chosen(found.text, excerpt.kind, markdown, found.share, found.score, section, start)
 
     def _around(self, longer: Found, inside: Found, least: float) -> bool:
         """Whether an excerpt may take the place of one in it: nearly as good, and below a heading only if it adds."""
-        headed = self._read[longer.text].text.units[longer.excerpt.units.start].kind == "heading"
-        return longer.own >= least * inside.own and (not headed or longer.share > inside.share)
+        adds = not self._begins_with_heading(longer) or longer.share > inside.share
+        return longer.own >= least * inside.own and adds
+
+    def _begins_with_heading(self, found: Found) -> bool:
+        return self._read[found.text].text.units[found.excerpt.units.start].kind == "heading"
 
     def markdown(self, found: Found, asked: QuestionTerms) -> str:
         """Return an excerpt as Markdown, below its heading where that says what it does not."""

@@ -27,9 +27,14 @@ class SearchLimits(NamedTuple):
     region: str = ""
     safe: bool = False
 
-    def named(self, *, since: str = "", until: str = "", region: str = "") -> dict[str, str]:
+    def named(
+        self, *, since: str = "", until: str = "", iso_period: str = "", google_period: str = "", region: str = ""
+    ) -> dict[str, str]:
         """Return the limits that are set, by a vendor's own names for them; those without a name are left out."""
-        named = ((since, self.since), (until, self.until), (region, self.region.upper()))
+        named = (
+            *((since, self.since), (until, self.until), (region, self.region.upper())),
+            *((iso_period, self.iso_period), (google_period, self.google_period)),
+        )
         return {name: value for name, value in named if name and value}
 
     @property

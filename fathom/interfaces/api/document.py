@@ -52,7 +52,7 @@ def describe(app: FastAPI) -> None:
             app.openapi_schema = completed(made)
         return app.openapi_schema
 
-    app.openapi = document  # type: ignore[method-assign]
+    app.openapi = document  # type: ignore[method-assign]  # as FastAPI has it extended
 
 
 def completed(document: dict[str, Any]) -> dict[str, Any]:

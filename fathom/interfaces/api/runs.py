@@ -61,7 +61,7 @@ async def list_runs(
     service: TheService,
     caller: TheCaller,
     *,
-    state: Annotated[list[RunState], Query(description="Only runs in one of these states; repeatable.")] = [],  # noqa: B006
+    state: Annotated[list[RunState], Query(description="Only runs in one of these states; repeatable.")] = [],  # noqa: B006 - FastAPI copies it
     q: Annotated[
         str,
         Query(max_length=200, description="Only runs whose question has these words or words that begin with them."),

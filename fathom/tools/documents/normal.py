@@ -76,19 +76,26 @@ def _described(lines: list[str]) -> Iterator[tuple[int, int, int]]:
     """Yield the first line of each run of signatures with a description, of the description, and the line after it."""
     at = 0
     while at < len(lines):
-        below = first = at
-        while below < len(lines) and object_in(lines[below]) and _indent(lines[below]) == _indent(lines[at]):
+        below, indent = at, _indent(lines[at])
+        while below < len(lines) and object_in(lines[below]) and _indent(lines[below]) == indent:
             below += 1
-        begins = below > first and (not first or not lines[first - 1].strip())
-        filled = next((n for n in range(below, len(lines)) if lines[n].strip()), len(lines)) if begins else len(lines)
-        if filled < len(lines) and not _READS.match(lines[filled]):
-            filled = len(lines)
-        end = filled
-        while end < len(lines) and (not lines[end].strip() or _indent(lines[end]) > _indent(lines[at])):
-            end += 1
-        if end > filled:
-            yield first, below, end
-        at = max(end if end > filled else below, at + 1)
+        end = below
+        if below > at and (not at or not lines[at - 1].strip()):
+            end = _end_of_description(lines, below, indent)
+        if end > below:
+            yield at, below, end
+        at = max(end, at + 1)
+
+
+def _end_of_description(lines: list[str], start: int, indent: int) -> int:
+    """Return the line after the text that is indented more than `indent`; `start` if the next text is not."""
+    first = next((n for n in range(start, len(lines)) if lines[n].strip()), len(lines))
+    if first == len(lines) or not _READS.match(lines[first]):
+        return start
+    end = first
+    while end < len(lines) and (not lines[end].strip() or _indent(lines[end]) > indent):
+        end += 1
+    return end if end > first else start
 
 
 _READS = re.compile(r"\s*[\w\"“‘'*`(\[]")  # not the next call of a chain, nor a comment

@@ -48,8 +48,7 @@ class Brave(KeyedVendor):
         """Return the pages it finds, 20 at most; a long query is cut at a word."""
         asked = shortened(" ".join(query.split()[:_QUERY_WORDS]), _QUERY_CHARS)
         wanted = {"count": str(min(limit, _MOST)), "text_decorations": "false", "extra_snippets": "true"}
-        wanted |= within.named(region="country")
-        wanted |= {"freshness": within.iso_period} if within.period else {}
+        wanted |= within.named(iso_period="freshness", region="country")
         wanted |= {"safesearch": "strict"} if within.safe else {}
         answer = await self.ask(_Answer, "/res/v1/web/search", params={"q": asked, **wanted})
         return [

@@ -60,8 +60,8 @@ class Firecrawl(KeyedVendor):
 
     async def search(self, query: str, limit: int, within: SearchLimits = ANYWHERE) -> list[WebPage]:
         """Return the pages it finds, in full where it could read them."""
-        body = {"query": query, "limit": limit, "scrapeOptions": _READING, **within.named(region="country")}
-        body |= {"tbs": within.google_period} if within.period else {}
+        limits = within.named(google_period="tbs", region="country")
+        body = {"query": query, "limit": limit, "scrapeOptions": _READING, **limits}
         answer = await self.ask(_Answer, "/v2/search", body=body)
         return [
             WebPage(

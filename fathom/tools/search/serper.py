@@ -44,9 +44,8 @@ class Serper(KeyedVendor):
 
     async def search(self, query: str, limit: int, within: SearchLimits = ANYWHERE) -> list[WebPage]:
         """Return the pages it finds."""
-        body: dict[str, str | int] = {"q": query, "num": limit}
+        body: dict[str, str | int] = {"q": query, "num": limit, **within.named(google_period="tbs")}
         body |= {"gl": within.region} if within.region else {}
-        body |= {"tbs": within.google_period} if within.period else {}
         answer = await self.ask(_Answer, "/search", body=body)
         return [
             WebPage(url=page.link, title=page.title, published=page.date, excerpt=page.snippet)

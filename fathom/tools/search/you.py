@@ -41,8 +41,7 @@ class You(KeyedVendor):
 
     async def search(self, query: str, limit: int, within: SearchLimits = ANYWHERE) -> list[WebPage]:
         """Return the pages it finds."""
-        body = {"query": query, "count": limit, **within.named(region="country")}
-        body |= {"freshness": within.iso_period} if within.period else {}
+        body = {"query": query, "count": limit, **within.named(iso_period="freshness", region="country")}
         body |= {"safesearch": "strict"} if within.safe else {}
         answer = await self.ask(_Answer, "/v1/search", body=body)
         return [
