@@ -30,7 +30,7 @@ from fathom.config.settings import ResearchSettings
 from fathom.errors import InvalidInput, RunCancelled
 from fathom.flows.deep_research import RunKey
 from fathom.flows.deploying import POOL, ensure_pool
-from fathom.flows.runs.local import address, new_run, run_here
+from fathom.flows.local import address, new_run, run_here
 from fathom.flows.runs.states import BATCH
 from fathom.flows.submitting import ON_DEMAND, BatchRunner, pool_of
 from fathom.flows.worker import HEARTBEAT_SECONDS, Worker, is_dead, serving

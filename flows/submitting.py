@@ -22,8 +22,8 @@ from fathom.config.settings import ResearchSettings
 from fathom.errors import BudgetExceeded, FathomError, InvalidInput
 from fathom.flows.deep_research import deep_research
 from fathom.flows.deploying import deploy, unattended
-from fathom.flows.runs.local import result_of
-from fathom.flows.runs.resuming import MOST_DEATHS, recover_runs
+from fathom.flows.local import result_of
+from fathom.flows.resuming import MOST_DEATHS, recover_runs
 from fathom.flows.runs.states import FLOW, ending_in, place
 from fathom.models import RunResult
 from fathom.models.run import BatchQuestion, BatchRow, RowStatus

@@ -38,7 +38,7 @@ from prefect.states import Cancelled, Pending, Scheduled
 
 from fathom.errors import FathomError, RunTerminated
 from fathom.flows.deploying import POOL, ensure_pool
-from fathom.flows.runs.resuming import recover
+from fathom.flows.resuming import recover
 from fathom.flows.runs.states import BATCH, FLOW
 from fathom.storage.lease import is_gone
 from fathom.tasks.supervision import stop

@@ -33,7 +33,7 @@ __all__ = ["COMMANDS", "RUNS", "Fork", "Forks", "forking"]
 COMMANDS = (
     "fathom.interfaces.cli.commands",
     "fathom.interfaces.cli.progress",
-    "fathom.flows.diagnosis",
+    "fathom.flows.operations.diagnosis",
     "fathom.flows.runs.listing",
     "fathom.flows.preflight",
     "fathom.flows.runs.stored",
@@ -57,8 +57,8 @@ RUNS = (
     *COMMANDS,
     "fathom.flows.batch",
     "fathom.interfaces.cli.dialogue",
-    "fathom.flows.runs.local",
-    "fathom.flows.runs.resuming",
+    "fathom.flows.local",
+    "fathom.flows.resuming",
     "fathom.flows.worker",
     "litellm",
     # What Prefect imports when it is first used.

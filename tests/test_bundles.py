@@ -21,8 +21,8 @@ from hypothesis import strategies as st
 from fathom.changes.comparing import ComparedRun, compare
 from fathom.errors import FathomError, InvalidInput, NoReport, RunBusy
 from fathom.evidence.verify import verify_run
+from fathom.flows.replay import replay
 from fathom.flows.runs.index import RunIndex
-from fathom.flows.runs.replay import replay
 from fathom.flows.runs.stored import files_of, find, load
 from fathom.report.changes import render_changes_html
 from fathom.report.html import render_html, unsafe

@@ -23,7 +23,7 @@ from fathom.errors import Conflict, InvalidInput, NotAllowed, NotThere, TooLarge
 from fathom.evidence.verify import verify_run
 from fathom.flows.corpora import sorted_out
 from fathom.flows.housekeeping import prune
-from fathom.flows.runs.replay import replay
+from fathom.flows.replay import replay
 from fathom.flows.runs.stored import files_of
 from fathom.interfaces.uploads import Uploaded, upload_form
 from fathom.models import RunResult

@@ -20,9 +20,9 @@ from fathom.evidence.verify import verify_run
 from fathom.extractive.following import understood
 from fathom.flows.deep_research import deep_research
 from fathom.flows.housekeeping import prune
+from fathom.flows.replay import replay
 from fathom.flows.runs.endings import result_in
 from fathom.flows.runs.following import find_parent
-from fathom.flows.runs.replay import replay
 from fathom.flows.runs.stored import files_of, find
 from fathom.models import Ending, RunResult, SourceText, ToolCall
 from fathom.report.html import unsafe

@@ -165,6 +165,17 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
     assert len([*TopologicalSorter(graph).static_order()]) == len(modules)
 
 
+def test_what_a_run_stands_on_does_not_start_it() -> None:
+    """The folders of `flows` have an order as its files do: `runs` below the pipeline, what starts a run above."""
+    modules = {dotted(path) for path in MODULES}
+    folders: dict[str, set[str]] = {}
+    for path in (path for path in MODULES if dotted(path).startswith("fathom.flows.")):
+        known = {name.split(".")[2] for name in imported_modules(path, modules) if name.startswith("fathom.flows.")}
+        own = dotted(path).split(".")[2]
+        folders.setdefault(own, set()).update(known - {own})
+    assert len([*TopologicalSorter(folders).static_order()]) == len(folders)
+
+
 def test_a_class_name_means_one_thing() -> None:
     """Only what is sent or stored under its name may share it with something inside."""
     sent = {"Answer", "AnswerRequest", "Limits", "Problem", "Reference", "Request", "Role", "Statement", "Status"}

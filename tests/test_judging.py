@@ -32,8 +32,8 @@ from fathom.evidence.passages import Search
 from fathom.evidence.stored import StoredText
 from fathom.evidence.verify import check_claims
 from fathom.evidence.words import check
+from fathom.flows.replay import replay
 from fathom.flows.runs.comparing import verified
-from fathom.flows.runs.replay import replay
 from fathom.flows.runs.stored import find
 from fathom.models import Ending, Report, ReportSection, RunResult, Source, Verdict
 from fathom.report.document import Table, blocks_of

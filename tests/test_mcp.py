@@ -23,8 +23,8 @@ from aiohttp import web
 from fathom.config.environment import Environment
 from fathom.config.settings import ResearchSettings, resolve
 from fathom.errors import InvalidInput, ToolError, ToolRejected, ToolTimeout, ToolUnavailable
-from fathom.flows.diagnosis import examine
-from fathom.flows.runs.replay import replay
+from fathom.flows.operations.diagnosis import examine
+from fathom.flows.replay import replay
 from fathom.flows.runs.stored import find
 from fathom.models import Ending, ToolCall, ToolOutput
 from fathom.storage.store import ArtifactStore

@@ -13,7 +13,7 @@ import pytest
 from fathom.config.environment import Environment
 from fathom.config.settings import ResearchSettings
 from fathom.errors import InvalidInput
-from fathom.flows.diagnosis import Finding, examine
+from fathom.flows.operations.diagnosis import Finding, examine
 from fathom.models import Ending
 from fathom.tools.registry import REGISTRY, configured_tools
 from tests.conftest import ROOT

@@ -15,7 +15,8 @@ from markdown_it import MarkdownIt
 from prefect.client.orchestration import get_client
 
 from fathom.config.settings import ResearchSettings
-from fathom.flows.runs import listing, local, resuming
+from fathom.flows import local, resuming
+from fathom.flows.runs import listing
 from fathom.flows.runs.endings import ending_of
 from fathom.models import Ending, Report, ReportSection, RunResult, Source
 from fathom.report.markdown import render_markdown

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from fathom.config.environment import Environment
-from fathom.flows import diagnosis
-from fathom.flows.diagnosis import reach
+from fathom.flows.operations import diagnosis
+from fathom.flows.operations.diagnosis import reach
 from fathom.tools.registry import Registry
 from tests.fact_cases import FACT_CASES
 from tests.test_lookups import Service, service

@@ -11,7 +11,7 @@ import pytest
 
 from fathom.config.groups import Budget, Price
 from fathom.errors import ModelRejected, RecordMissing
-from fathom.flows.runs.replay import replay
+from fathom.flows.replay import replay
 from fathom.models import Plan, RunResult, StepStatus
 from fathom.storage.runs import runs
 from fathom.storage.store import ArtifactStore

@@ -17,7 +17,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from fathom.config.environment import Environment
 from fathom.errors import InvalidInput
-from fathom.flows.metrics import FathomCollector
+from fathom.flows.operations.metrics import FathomCollector
 from fathom.models import RunResult
 from fathom.storage.store import ArtifactStore
 from fathom.telemetry import tracing

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from fathom.flows.runs.replay import replay
+from fathom.flows.replay import replay
 from fathom.models import Ending, RunResult
 from fathom.storage.runs import runs
 from fathom.storage.store import ArtifactStore

@@ -15,7 +15,7 @@ from fathom.config.secrets import Scrubber
 from fathom.config.settings import ResearchSettings, resolve
 from fathom.errors import MissingCredential, ToolRejected
 from fathom.extractive.researcher import decide
-from fathom.flows.diagnosis import examine
+from fathom.flows.operations.diagnosis import examine
 from fathom.models import PlanStep, SourceText, ToolCall, ToolOutput
 from fathom.roles import ResearchRequest
 from fathom.storage.names import artifact_name

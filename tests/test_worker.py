@@ -20,12 +20,11 @@ from prefect.settings import PREFECT_API_URL, temporary_settings
 from prefect.states import Cancelling, Running, Scheduled
 
 from fathom.config.settings import ResearchSettings
-from fathom.flows import submitting
+from fathom.flows import resuming, submitting
 from fathom.flows.batch import research_batch
 from fathom.flows.deep_research import deep_research
 from fathom.flows.deploying import deploy
-from fathom.flows.runs import resuming
-from fathom.flows.runs.resuming import MOST_DEATHS, recover
+from fathom.flows.resuming import MOST_DEATHS, recover
 from fathom.flows.runs.states import FLOW
 from fathom.flows.worker import Worker, _in_turn, serving
 from fathom.storage.lease import LeaseFile

@@ -39,9 +39,9 @@ from fathom.errors import (
     UserError,
 )
 from fathom.flows.preflight import CheckedRequest, check_request
+from fathom.flows.resuming import reschedule
 from fathom.flows.runs import answering, following
 from fathom.flows.runs.finding import Finder, KnownRun, find_run, no_run
-from fathom.flows.runs.resuming import reschedule
 from fathom.flows.runs.steering import check_author, check_remark, steer
 from fathom.flows.runs.stored import find, no_report
 from fathom.models import Matter, Reply, Report, ReportRating, RunState

@@ -14,8 +14,8 @@ from fathom.config.given import settings_from
 from fathom.config.inputs import parse_since
 from fathom.config.settings import ResearchSettings, ResolvedSettings, resolve
 from fathom.errors import UserError
-from fathom.flows.costs import By, CostRow, costs_of
-from fathom.flows.diagnosis import examine
+from fathom.flows.operations.costs import By, CostRow, costs_of
+from fathom.flows.operations.diagnosis import examine
 from fathom.flows.preflight import estimated, searched_in
 from fathom.run.estimate import Bounds, PhaseEstimate
 from fathom.service.caller import Caller, Role

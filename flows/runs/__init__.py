@@ -1,1 +1,1 @@
-"""Operations on runs: find, read, list, judge, start, resume, answer, steer and replay, for every interface."""
+"""The runs of a store, as data: find, read, list, judge, answer and steer them, for every interface."""

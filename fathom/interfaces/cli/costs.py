@@ -11,7 +11,7 @@ from fathom.interfaces.cli.printing import line, one_line, output
 from fathom.text.plain import counted
 
 if TYPE_CHECKING:
-    from fathom.flows.costs import CostRow, Costs
+    from fathom.flows.operations.costs import CostRow, Costs
 
 
 def costs(
@@ -36,7 +36,7 @@ def costs(
 
     from fathom.config.environment import artifact_root
     from fathom.config.inputs import parse_since
-    from fathom.flows.costs import By, costs_of
+    from fathom.flows.operations.costs import By, costs_of
     from fathom.storage.store import ArtifactStore
 
     begin = parse_since(since, datetime.now(UTC))

@@ -15,7 +15,7 @@ from fathom.interfaces.cli.printing import line, output, row
 
 if TYPE_CHECKING:
     from fathom.config.templates import UsedTemplate
-    from fathom.flows.diagnosis import Finding
+    from fathom.flows.operations.diagnosis import Finding
 
 
 def doctor(
@@ -43,7 +43,7 @@ def doctor(
     Example: fathom doctor --model ollama_chat/qwen3
     """
     from fathom.config.environment import Environment
-    from fathom.flows.diagnosis import examine, reach
+    from fathom.flows.operations.diagnosis import examine, reach
 
     logging.disable(logging.WARNING)  # retries are not findings
     if model and not as_json:

@@ -57,12 +57,12 @@ def research(
     request = check_request(query, settings)
 
     def start() -> Awaitable[FlowRun]:
-        from fathom.flows.runs import local
+        from fathom.flows import local
 
         return local.create(request.query, request.settings, run_key)
 
     def finish(flow_run: FlowRun, _watch: RunWatcher) -> Awaitable[RunResult]:
-        from fathom.flows.runs import local
+        from fathom.flows import local
 
         return local.execute(flow_run)
 
@@ -88,12 +88,12 @@ def resume(
     """
 
     def start() -> Awaitable[FlowRun]:
-        from fathom.flows.runs import resuming
+        from fathom.flows import resuming
 
         return resuming.find(run, artifacts)
 
     def finish(flow_run: FlowRun, watch: RunWatcher) -> Awaitable[RunResult | None]:
-        from fathom.flows.runs import resuming
+        from fathom.flows import resuming
 
         return resuming.finish(flow_run, watch.say, wait=not no_wait)
 
@@ -125,8 +125,8 @@ def follow(
 
     async def work(watch: RunWatcher) -> RunResult | None:
         nonlocal run_id, address, report
+        from fathom.flows import local
         from fathom.flows.asking import in_terminal
-        from fathom.flows.runs import local
         from fathom.interfaces.cli.dialogue import Dialogue
 
         flow_run = await start()
@@ -273,12 +273,12 @@ def ask(
     request = check_request(query, settings, follow_up=True)
 
     def start() -> Awaitable[FlowRun]:
-        from fathom.flows.runs import local
+        from fathom.flows import local
 
         return local.create(request.query, request.settings, parent=parent.run_id)
 
     def finish(flow_run: FlowRun, _watch: RunWatcher) -> Awaitable[RunResult]:
-        from fathom.flows.runs import local
+        from fathom.flows import local
 
         return local.execute(flow_run)
 

@@ -15,8 +15,8 @@ from fathom.text.plain import counted, size
 
 if TYPE_CHECKING:
     from fathom.changes.model import Change, Changes, Statement
+    from fathom.flows.replay import ReplayedFile
     from fathom.flows.runs.listing import RunRow
-    from fathom.flows.runs.replay import ReplayedFile
     from fathom.flows.runs.stored import Audit, RunDetails
     from fathom.models import Plan
     from fathom.service.activity import Activity
@@ -256,7 +256,7 @@ def replay(run: Run, artifacts: Root = None, as_json: Json = False) -> None:
     from fathom.flows.server import quieten
 
     quieten()  # before Prefect is imported, which would print a notice
-    from fathom.flows.runs.replay import replay as repeat
+    from fathom.flows.replay import replay as repeat
     from fathom.flows.runs.stored import read_run
 
     files = read_run(run, artifacts, repeat)

@@ -218,7 +218,7 @@ def metrics(
 
     from fathom.config.environment import artifact_root
     from fathom.errors import InvalidInput, ServerUnreachable
-    from fathom.flows.metrics import FathomCollector
+    from fathom.flows.operations.metrics import FathomCollector
     from fathom.flows.server import find_api
     from fathom.storage.store import ArtifactStore
 

@@ -192,7 +192,7 @@ def run(name: Name, as_json: Json = False, quiet: Quiet = False) -> None:
         return watches.start(name)
 
     def finish(flow_run: FlowRun, _progress: Progress) -> Awaitable[RunResult]:
-        from fathom.flows.runs import local
+        from fathom.flows import local
 
         return local.execute(flow_run)
 

@@ -1,0 +1,1 @@
+"""What tells operators how things stand: diagnosis, metrics and costs."""
