@@ -1,12 +1,12 @@
 """How far the confidence of answers without a model can be relied on: `python -m benchmarks.calibration FOLDER`.
 
 FOLDER has `compress/SET/docs.jsonl` and `questions.jsonl`, as `python -m benchmarks.text` reads them. Every question
-is answered from its own pages, every sixth from those of another question, which do not answer it. An answer is right
+is answered from its own pages, every sixth from another question's pages, which do not answer it. An answer is right
 if it holds an alternative of each expected answer. Every other question measures the confidence:
 
     AUROC   how often a right answer has more of it than a wrong one
     ECE     expected calibration error: how far it is from the share of right answers, over ten bins
-    Brier   mean square of its distance from 1 or 0, and that of always stating the share of right answers
+    Brier   mean square of its distance from 1 or 0, and the same for always stating the share of right answers
 
 The rest are there to fit it: `--fit` prints the weights for `fathom/extractive/answering.py`.
 """

@@ -79,7 +79,7 @@ def checked_out(commit: Commit) -> Iterator[Checkout]:
     It runs on this installation, unless its requirements are others: then it gets one of its own, which takes minutes.
 
     Raises:
-        SystemExit: it cannot be checked out or installed, or Python imports another Fathom than that of the worktree.
+        SystemExit: it cannot be checked out or installed, or Python imports another Fathom than the worktree's.
     """
     with tempfile.TemporaryDirectory(prefix="fathom-compare-") as folder:
         root = Path(folder).resolve() / commit.short

@@ -1,4 +1,4 @@
-"""How a command of the benchmarks ends: as those of Fathom do, but an unexpected error shows where it is."""
+"""How a command of the benchmarks ends: as Fathom's commands do, but an unexpected error shows where it is."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ print(time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF).ru_m
 
 
 def generated(size: int, seed: int = 0) -> str:
-    """Return about `size` characters of sentences whose words are as unequally frequent as those of a language."""
+    """Return about `size` characters of sentences whose words are as unequally frequent as the words of a language."""
     chance = random.Random(seed)
     words = _vocabulary()
     weights = list(itertools.accumulate(1 / (rank + 3) for rank in range(len(words))))

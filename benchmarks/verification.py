@@ -61,7 +61,7 @@ def generated_run(artifacts: int = ARTIFACTS, characters: int = CHARACTERS, clai
 
 
 def _written(characters: int, number: int, chance: random.Random) -> str:
-    """Return a generated text whose commonest words are those of English, which carry no topic, and with numbers."""
+    """Return a generated text with English's commonest words, which carry no topic, and with numbers."""
     text = generated(characters, seed=number)
     common = [word for word, _ in Counter(text.lower().split()).most_common(len(ENGLISH))]
     function_words = dict(zip(common, sorted(ENGLISH), strict=True))

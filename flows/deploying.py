@@ -81,7 +81,7 @@ async def deploy(
     pool: str = POOL,
     one_at_a_time: bool = False,
 ) -> UUID:
-    """Create a deployment, or replace the one of that flow and name, and return its id. Creates the pool if needed.
+    """Create a deployment, or replace the flow's deployment of that name, and return its id. Creates a missing pool.
 
     Args:
         name: without the flow's name and the slash.

@@ -291,7 +291,7 @@ async def _run_calls(
     *,
     down: set[str],
 ) -> list[ToolResult]:
-    """Make some calls together, and for each search that failed those of other tools.
+    """Make some calls together, and for each search that failed the calls of other tools.
 
     Calls are numbered before anything runs, so the artifacts' names do not depend on which finishes first.
     """

@@ -77,7 +77,7 @@ class Display:
         self._later(lambda: self._put("research-plan", "table", json.dumps(table), title))
 
     def table(self, key: str, rows: Sequence[Mapping[str, Any]], title: str) -> None:
-        """Show a table, or change the one of that key."""
+        """Show a table, or change the table of that key."""
         data = json.dumps(rows)
         self._later(lambda: self._put(key, "table", data, title))
 

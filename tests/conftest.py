@@ -60,7 +60,7 @@ _FOREIGN = re.compile(
 _THIRD_PARTY_WARNINGS = (
     # Whole pages are drawn.
     "ignore:Generating overly large repr:hypothesis.errors.HypothesisWarning",
-    # Hypothesis sees numbers drawn by any thread, also by those of Prefect.
+    # Hypothesis sees numbers drawn by any thread, also by Prefect's threads.
     "ignore:Do not use the `random` module inside strategies:hypothesis.errors.HypothesisDeprecationWarning",
     # litellm's types, which pydantic reads when a model is first called.
     "ignore:Item .* on TypedDict class .* is using the `ReadOnly` qualifier:UserWarning",
@@ -71,7 +71,7 @@ _PASSED_ON = ("PATH", "LANG", "LC_ALL", "TMPDIR", "XDG_CONFIG_HOME", "XDG_STATE_
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Replace the developer's settings by those of this session; no test depends on how busy the machine is."""
+    """Replace the developer's settings by this session's; no test depends on how busy the machine is."""
     hypothesis.settings.register_profile("busy machine", parent=hypothesis.settings(), deadline=None)
     hypothesis.settings.load_profile("busy machine")
     signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in a shell's background, also by children
@@ -128,7 +128,7 @@ def stubs() -> Iterator[Stubs]:
 
 
 def new_ledger() -> Ledger:
-    """Return the account of a run of which nothing else is there."""
+    """Return the account of a run that has nothing else."""
     return Ledger(Budget(), ArtifactStore(f"memory://{uuid.uuid4()}"), "ledger")
 
 

@@ -43,7 +43,7 @@ class WatchedStore(ArtifactStore):
 
 
 def bury(root: Path) -> None:
-    """Make every lease of this process that of one that has ended."""
+    """Make every lease of this process a lease of a process that has ended."""
     dead = a_dead_process()
     for path in root.glob(".results/*/lease/*.json"):
         path.write_text(json.dumps({**json.loads(path.read_bytes()), "pid": dead}))

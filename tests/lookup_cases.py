@@ -15,13 +15,13 @@ __all__ = ["CASES", "Case"]
 
 @dataclass(frozen=True)
 class Case:
-    """A service with one question. Paths are those of requests, below the address of the service."""
+    """A service with one question. Paths are the paths of requests, below the address of the service."""
 
     tool: str
     query: str
     answers: Mapping[str, str]  # by path: the body, JSON if it begins with a brace, else XML
     asked: Mapping[str, Mapping[str, str]]  # by path: some of the parameters sent
-    found: list[Mapping[str, Any]]  # some fields of each source; those of its reference beside them
+    found: list[Mapping[str, Any]]  # some fields of each source, and of its reference beside them
     nothing: Mapping[str, str]  # by path: what it answers when there is nothing to find
     contact: str = ""  # the parameter that holds the contact address, beside the header
     key: str = ""  # the parameter, or the header in lower case, that holds the key

@@ -20,7 +20,7 @@ from fathom.tools.documents.worker import MEMORY, PLAIN_BYTES, read_file
 from tests.conftest import ROOT, FathomCLI, PrefectServer, base_env
 from tests.inprocess import research
 
-# The processes that read are children of this one, so their memory is not mixed with that of other children.
+# The processes that read are children of this one, so their memory is not mixed with the memory of other children.
 READ = """
 import json, resource, sys
 from pathlib import Path
@@ -120,7 +120,7 @@ def test_a_long_file_of_another_kind_is_refused(tmp_path: Path) -> None:
 
 @pytest.fixture
 def notes(tmp_path: Path) -> Path:
-    """A folder with one note that can be read, one too long and 24 damaged files, of which some are alike."""
+    """A folder with one note that can be read, one too long and 24 damaged files, some of them alike."""
     folder = tmp_path / "notes"
     folder.mkdir()
     (folder / "tides.md").write_text(

@@ -85,7 +85,7 @@ NESTED = "[" * 100_000
 
 @st.composite
 def mutated(draw: st.DrawFn, valid: Any) -> Any:
-    """JSON data of which a few parts were replaced, doubled or taken out."""
+    """JSON data with a few parts replaced, doubled or taken out."""
     root = [copy.deepcopy(valid)]
     for _ in range(draw(st.integers(0, 3))):
         places = list(_places(root))
@@ -110,7 +110,7 @@ def _places(node: Any) -> Any:
 
 @st.composite
 def damaged(draw: st.DrawFn, valid: bytes) -> bytes:
-    """Bytes of which a stretch was replaced, doubled or taken out."""
+    """Bytes with a stretch replaced, doubled or taken out."""
     data = valid
     for _ in range(draw(st.integers(0, 3))):
         at, length = draw(st.integers(0, len(data))), draw(st.integers(0, 200))

@@ -72,7 +72,7 @@ class Nothing:
 
 @asynccontextmanager
 async def toolbox() -> AsyncIterator[Toolbox]:
-    """Open the tools of the environment, those of its MCP servers included."""
+    """Open the tools of the environment and of its MCP servers."""
     here, asked = Environment.read(), ResearchSettings(model="extractive")
     opened = open_toolbox(resolve(asked, here, configured_tools(asked, here)), here, Nothing())
     assert opened.servers

@@ -135,7 +135,7 @@ def test_every_line_of_the_table_has_a_case() -> None:
 
 
 async def completed(call: ModelCall, *, own_server: bool) -> Completion:
-    """Ask a model; with `own_server` False as if its provider's own address were that of the stubs."""
+    """Ask a model; with `own_server` False as if its provider's own address led to the stubs."""
     if own_server:
         return await ask_model(call, calls=PATIENCE)
     environment, model = Environment.read(), call.model.model

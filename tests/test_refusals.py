@@ -606,7 +606,7 @@ async def test_a_stream_ends_with_its_token(tmp_path: Path, monkeypatch: pytest.
 
 
 async def test_streams_are_counted_when_they_are_opened_together(prefect_server: PrefectServer, tmp_path: Path) -> None:
-    """Also those of users whom a proxy names, each for itself."""
+    """Also the streams of users whom a proxy names, each for itself."""
     options = Options(str(tmp_path), port=quiet_port(), user_header="X-User", pool="nobody")
     token = (await Tokens(ArtifactStore(str(tmp_path))).add("ann", Role.asker, Limits()))[1]
     with served_with(options, limit=0) as served:

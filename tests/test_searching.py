@@ -169,7 +169,7 @@ async def test_no_search_exceeds_the_cap(web: Stubs, tmp_path: Path, faults: lis
 
 @pytest.mark.usefixtures("home")
 async def test_a_vendor_that_costs_too_much_is_replaced_by_one_that_does_not(web: Stubs, tmp_path: Path) -> None:
-    result = await investigated(tmp_path, **PAID, budget={"max_usd": 0.008})  # of which research has 0.0068
+    result = await investigated(tmp_path, **PAID, budget={"max_usd": 0.008})  # 0.0068 of it for research
     assert (result.status, result.reason) == (Ending.complete, "")
     assert web.calls("search") == []
     assert "E1001" in Path(result.report or "").read_text()

@@ -27,7 +27,7 @@ ANSWERS["crossref"] = ANSWERS["crossref"].replace("https://fen.example", "")  # 
 
 
 class Services:
-    """OpenAlex and Crossref at one address, of which some are down."""
+    """OpenAlex and Crossref at one address; some of them are down."""
 
     def __init__(self) -> None:
         self.down = {"openalex"}

@@ -1,4 +1,4 @@
-"""The TypeScript client: its types are those of the API, it is built, and it asks a real server."""
+"""The TypeScript client: its types follow the API, it is built, and it asks a real server."""
 
 from __future__ import annotations
 

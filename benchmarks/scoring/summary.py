@@ -200,7 +200,7 @@ def difference(row: Row, one: Scored, other: Scored) -> Difference | None:
 def calibration(scores: Sequence[Scores]) -> tuple[float, float, int] | None:
     """Return the expected calibration error over ten bins, the Brier score and the number of stated confidences.
 
-    An answer of which it is not known whether it is right does not count.
+    An answer does not count if it is not known whether it is right.
     """
     stated = ((one.confidence, one.answer_right) for one in scores)
     known = [(confidence, right) for confidence, right in stated if confidence is not None and right is not None]

@@ -1,7 +1,7 @@
 """Exit with 0 if this container has an open connection to its server, else with 1: what tells that it works.
 
 A worker asks the Prefect API every few seconds, and Prefect's background services hold connections to the database, but
-neither listens anywhere. The port is that of PREFECT_API_URL unless another one is given. Linux only.
+neither listens anywhere. It is the port of PREFECT_API_URL unless another one is given. Linux only.
 """
 
 from __future__ import annotations

@@ -189,7 +189,7 @@ def check_host(scope: Scope, headers: Headers, options: Options) -> None:
 
 
 def check_unproxied(headers: Headers, options: Options) -> None:
-    """Check that nobody has put an open server behind a proxy, where others than this machine reach it.
+    """Check that nobody has put an open server behind a proxy, where other machines reach it.
 
     Raises:
         NotAllowed: a proxy has passed the request on.

@@ -72,7 +72,7 @@ MEDIA_TYPE = "application/problem+json"
 
 
 def status_of(error: FathomError) -> HTTPStatus:
-    """Return the HTTP status of a failure: that of its class, or of the nearest class above."""
+    """Return the HTTP status of a failure: the status of its class, or of the nearest class above."""
     kinds = (kind for kind in type(error).__mro__ if issubclass(kind, FathomError))
     return next((_STATUS[kind] for kind in kinds if kind in _STATUS), HTTPStatus.INTERNAL_SERVER_ERROR)
 

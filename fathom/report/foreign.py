@@ -250,7 +250,7 @@ def _report_sections(body: str) -> tuple[str, list[ReportSection]]:
 
 
 def _with_answer(sections: Sequence[ReportSection]) -> list[ReportSection]:
-    """Return sections of which the first is shown as the answer, without its heading."""
+    """Return the sections; the first one is shown as the answer, without its heading."""
     if not sections:
         return []
     first, *others = sections

@@ -78,7 +78,7 @@ async def start(service: RunService, caller: Caller, request: BatchRequest) -> B
 
 
 async def start_from(service: RunService, caller: Caller, text: str, kind: Format, request: BatchRequest) -> Batch:
-    """Start a batch of the questions in a text; those of `request` do not count.
+    """Start a batch of the questions in a text; the questions of `request` do not count.
 
     Raises:
         NotAllowed: the caller may not ask, or not with these settings.

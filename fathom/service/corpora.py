@@ -120,7 +120,7 @@ class CorpusService:
         return _corpus(await self.corpora.share(name, shared=shared, by=caller.name), None)
 
     async def readable(self, caller: Caller, names: Sequence[str]) -> Sequence[str]:
-        """Return those of some corpora that are there and that the caller may read."""
+        """Return the names of the corpora that exist and that the caller may read."""
         found = [await self.corpora.find(name) for name in names]
         return [
             name

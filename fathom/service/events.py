@@ -63,7 +63,7 @@ class Feeds:
     async def follow(
         self, found: KnownRun, after: int = 0, pulse: float | None = None
     ) -> AsyncGenerator[RunEvent | None, None]:
-        """Yield the events of a run after the one of an id, as they come; the last one says how the run ended.
+        """Yield the events of a run that follow an event, by its id, as they come; the last one says how the run ended.
 
         An id that no event has yet is waited for. With `pulse`, None is yielded after so many seconds without an event.
         It ends without a last event when the server does: whoever listens comes back.
@@ -154,7 +154,7 @@ class _Feed:
         self._seconds = LOCAL_SECONDS if store.local else REMOTE_SECONDS
 
     def next(self, after: int) -> RunEvent | None:
-        """Return the first event after the one of an id, if it is there already."""
+        """Return the event that follows an event, by its id, if it is there already."""
         place = bisect_right(self.events, after, key=lambda event: event.id)
         return self.events[place] if place < len(self.events) else None
 
@@ -333,7 +333,7 @@ _TITLED: Mapping[AuditType, str] = {
 
 
 def told(number: int, event: AuditEvent) -> RunEvent:
-    """Return an event of the audit log as the API has it; `number` is that of its line."""
+    """Return an event of the audit log as the API has it; `number` is the number of its line."""
     kind = _TYPES.get(event.type, EventType.state_change)
     data = dict(event.details)
     if kind is EventType.state_change:

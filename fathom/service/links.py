@@ -1,6 +1,6 @@
 """Links that share a run with whoever has one and is signed in.
 
-A link has 256 random bits, of which only a SHA-256 is stored: `.serve/links/{run id}/{hash}.json`. Whoever opens it is
+A link has 256 random bits; only their SHA-256 is stored: `.serve/links/{run id}/{hash}.json`. Whoever opens it is
 written down as a guest, `.serve/guests/{run id}/{name}.json`, who may come back without it until the link is removed.
 """
 

@@ -42,7 +42,7 @@ _TEXT = (".json", ".jsonl", ".md", ".html", ".txt")
 
 
 async def claims(run: RunHandle, verdict: Verdict | None = None) -> ClaimList:
-    """Return the claims of a run's report, all or those of one verdict.
+    """Return the claims of a run's report, all of them or the claims with one verdict.
 
     Raises:
         NoReport: it has no report, or none yet.
@@ -282,7 +282,7 @@ def _texts(value: object) -> Iterator[str]:
 
 
 async def _sizes(found: KnownRun) -> dict[str, int]:
-    """Return the size of each file of a run, by its name; those of parts being written are left out."""
+    """Return the size of each file of a run, by its name, without files that are being written."""
     if not found.folder:
         return {}
     folder = f"{found.folder.folder}/"

@@ -273,7 +273,7 @@ def time_of(text: str) -> datetime | None:
 _PAGE = 200  # flow runs in one request, the most that the server returns
 _NEWEST = 50  # asked for when nearly all are known
 _FORGET_SECONDS = 600.0  # then all is asked for again: flow runs may have been deleted
-_CLOCKS = timedelta(minutes=1)  # by which those of machines may differ
+_CLOCKS = timedelta(minutes=1)  # by which the clocks of two machines may differ
 _OPEN = [state for state in StateType if state not in TERMINAL_STATES]
 
 
@@ -294,7 +294,7 @@ class PrefectRuns:
             state=FlowRunFilterState(type=FlowRunFilterStateType(any_=_OPEN)),
             expected_start_time=FlowRunFilterExpectedStartTime(
                 before_=datetime.now(UTC) + _CLOCKS
-            ),  # not those of a schedule
+            ),  # without the runs that a schedule has planned
         )
         lines: dict[str, KnownRun] = {}
         for flow_run in await self._read(still, _PAGE, until_known=False):

@@ -82,7 +82,7 @@ async def read_run(store: ArtifactStore, found: KnownRun, ownership: Ownership) 
 
 
 def linked(result: RunResult, base: str) -> RunResult:
-    """Return a result with addresses of the API in place of where the server stores it; `base` is that of the run."""
+    """Return a result with addresses of the API, below the run's `base`, in place of where the server stores it."""
     report = f"{base}/report" if result.report else None
     return result.model_copy(update={"artifacts": f"{base}/artifacts", "report": report})
 

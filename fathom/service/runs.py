@@ -182,7 +182,7 @@ class RunService:
         return settings
 
     async def check_use(self, caller: Caller, settings: ResearchSettings) -> None:
-        """Check what each of several runs would take and read, of which `start` does not hear.
+        """Check what each of several runs would take and read; `start` does not hear of these runs.
 
         Raises:
             NotAllowed: one run of the caller may not use so much.
@@ -352,7 +352,7 @@ class RunHandle:
         return await LogReader(self.store, self.run_id, self.found.stored.run_key, folder).new()
 
     async def events(self, after: int = 0, pulse: float | None = None) -> AsyncGenerator[RunEvent | None, None]:
-        """Yield the events of the run after the one of an id, as they come; None after `pulse` seconds without one.
+        """Yield the events of the run after the event `after`, as they come; None after `pulse` seconds without one.
 
         It ends when the run has, and when the caller may no longer see it.
         """

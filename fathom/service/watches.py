@@ -117,7 +117,7 @@ async def history(service: RunService, caller: Caller, name: str, limit: int) ->
 
 
 def _check_countable(caller: Caller) -> None:
-    """A schedule starts runs of which no server hears, so they cannot be counted against what a day allows."""
+    """No server hears of the runs that a schedule starts, so they cannot be counted against what a day allows."""
     limits = caller.limits
     if not caller.is_admin and (limits.runs_per_day is not None or limits.daily_usd is not None):
         raise NotAllowed(

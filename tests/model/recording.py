@@ -61,7 +61,7 @@ class Exchange:
 class Recording:
     """What passed through the proxy, in order of arrival.
 
-    `upstream` is the address of the server, `url` that of the proxy, both as `OPENAI_BASE_URL` takes them.
+    `upstream` is the address of the server, `url` the address of the proxy, both as `OPENAI_BASE_URL` takes them.
     """
 
     upstream: str

@@ -1,6 +1,6 @@
 """Anthropic's Messages protocol, whole and streamed: typed answers come as the input of a tool that must be used.
 
-What a model says: see `behaviours`. Errors: see `_ERRORS`. The server knows more: hang, drop and those of `floods`.
+What a model says: see `behaviours`. Errors: see `_ERRORS`. The server adds hang, drop and the behaviours of `floods`.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 It refuses no prompt for its length: it silently drops the beginning, and with it the instructions (ollama/ollama
 issues 8531 and 14259). Only `prompt_eval_count` shows it.
 
-What a model says: see `behaviours`. Errors: see `_ERRORS`. The server knows more: hang, drop and those of `floods`.
+What a model says: see `behaviours`. Errors: see `_ERRORS`. The server adds hang, drop and the behaviours of `floods`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The OpenAI chat-completions protocol, whole and streamed, and the ways in which it fails.
 
 Behaviours with an answer: see `behaviours`; besides, in this protocol, `no_choices`, `no_usage` and `html` (a
-gateway's page with status 200). Errors: see `_ERRORS`. The server knows more: hang, drop and those of `floods`.
+gateway's page with status 200). Errors: see `_ERRORS`. The server adds hang, drop and the behaviours of `floods`.
 """
 
 from __future__ import annotations

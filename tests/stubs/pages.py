@@ -95,7 +95,7 @@ def page(url: str, size: int, *, noise: bool = False, forms: bool = False) -> Pa
 
 
 def long_table(size: int, topic: str) -> str:
-    """Return a table of so many bytes or a few more, of which the last row alone has a fact, and no word of the topic.
+    """Return a table of so many bytes or a few more; its last row alone has a fact, and no word of the topic.
 
     Every other row has the topic's words, so a ranking by words puts each of them before the last.
     """

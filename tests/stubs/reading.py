@@ -149,7 +149,7 @@ class Prompt:
 
     @cached_property
     def cited_facts(self) -> list[tuple[str, str]]:
-        """Facts with the id behind them: those of the notes first that no user message repeats."""
+        """Facts with the id behind them: first the facts of the notes that no user message repeats."""
         facts = dict.fromkeys(_CITED_FACT.findall(self._said("assistant") or self.user))
         return sorted(facts, key=lambda fact: fact[0] in self.user)
 

@@ -1,7 +1,7 @@
 """The JSON interface of SearXNG, and the ways in which it fails: plain or HTML error pages, engines that do not answer.
 
 Behaviours: ok, empty, silent (no engine answered), `bad_json`, the errors of `_ERRORS`; the server knows hang, drop
-and those of `floods`.
+and the behaviours of `floods`.
 """
 
 from __future__ import annotations

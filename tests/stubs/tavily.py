@@ -1,6 +1,6 @@
 """The Tavily search and extract protocol, and the ways in which it fails.
 
-Behaviours: ok, empty, `bad_json`, the errors of `_ERRORS`; the server knows hang, drop and those of `floods`.
+Behaviours: ok, empty, `bad_json`, the errors of `_ERRORS`; the server knows hang, drop and the behaviours of `floods`.
 """
 
 from __future__ import annotations

@@ -122,7 +122,7 @@ async def stop_run(run: TheRun) -> None:
 
 @router.put("/{run_id}/rating", summary="Rate a report", dependencies=JSON_ONLY)
 async def rate_run(run: TheRun, request: RatingRequest) -> list[ReportRating]:
-    """Say whether a report was of use. Your rating replaces your earlier one; the answer has those of all readers."""
+    """Say whether a report was of use, again to change it. The answer lists the ratings of all readers."""
     return await run.rate(request)
 
 

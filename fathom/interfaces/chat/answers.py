@@ -39,7 +39,7 @@ class Reference:
 
 @dataclass(frozen=True)
 class ChatAnswer:
-    """What the assistant says. The tokens are those of the run's calls to models; a run without one has none."""
+    """What the assistant says. Its tokens are what the run's calls to models used; a run without a model has none."""
 
     text: str
     references: list[Reference]

@@ -3,7 +3,7 @@
 A client that goes away does not end the run: what was spent is not lost, and the link in the first line leads to it.
 
 What chat programs ask a model beside the conversation: a title, tags, next questions. Answered without research.
-Their prompts are those of Open WebUI (0.6 to 0.9) and LibreChat (its package of agents); both can be changed by their
+They know the prompts of Open WebUI (0.6 to 0.9) and LibreChat (its package of agents); both can be changed by their
 administrators, so the form of the answer is read from the prompt, and what is not recognised is a question.
 """
 

@@ -1,4 +1,4 @@
-"""`/v1/responses`, as OpenAI's API has it. The id of a response is that of its run, so nothing is kept here."""
+"""`/v1/responses`, as OpenAI's API has it. A response has the id of its run, so nothing is kept here."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def _status(run: Run) -> str:
 
 
 class _Response:
-    """One response: its fields, and those of its items."""
+    """One response: its fields, and the fields of its items."""
 
     def __init__(
         self, name: str, model: str, created_at: int, asked: ResponseRequest | None, parent: str | None = None

@@ -25,7 +25,7 @@ from fathom.service import progress
 
 PREFIX = "/v1/"
 _CODES = {HTTPStatus.UNAUTHORIZED: "invalid_api_key", HTTPStatus.TOO_MANY_REQUESTS: "rate_limit_exceeded"}
-"""Codes that clients know; all others are those of docs/errors.md."""
+"""Codes that clients know; docs/errors.md lists all others."""
 
 Key = Annotated[str, Header(alias="Idempotency-Key", max_length=200)]
 STREAM = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}

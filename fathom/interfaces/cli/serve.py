@@ -54,7 +54,9 @@ def serve(
     ] = _NO_NAMES,
     watch_every: Annotated[
         str,
-        typer.Option(metavar="TIME", help="Least time between two runs of a watch, except those of administrators."),
+        typer.Option(
+            metavar="TIME", help="Least time between two runs of a watch; administrators' watches have no limit."
+        ),
     ] = "15m",
     watches: Annotated[
         int, typer.Option(metavar="N", min=0, help="Maximum number of watches of one user who is no administrator.")

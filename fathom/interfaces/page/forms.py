@@ -62,7 +62,7 @@ class FormValues(dict[str, str]):
 
 
 class Wrong(dict[str, str]):
-    """What is wrong with a form: the message by field; that of the field `""` concerns all of it."""
+    """What is wrong with a form: the message by field; the message of the field `""` concerns the whole form."""
 
     @classmethod
     def of(cls, error: FathomError, field: str = "") -> Wrong:

@@ -248,7 +248,7 @@ class Timeline:
     log: list[RunEvent] = field(default_factory=list)
 
     def plan(self, plan: Plan | None) -> Plan | None:
-        """Return a plan with the statuses of its steps at this moment: the stored one has those of the last round."""
+        """Return a plan with the present status of each step: the stored plan has their status after the last round."""
         if plan is None:
             return None
         now = [

@@ -55,7 +55,7 @@ def read_xlsx(data: bytes) -> ReadDocument:
         warnings.simplefilter("ignore")  # of what the library would not write again
         book = load_workbook(io.BytesIO(data), read_only=True, data_only=True)
         for sheet in book.worksheets:
-            sheet.reset_dimensions()  # a sheet may state others than it has
+            sheet.reset_dimensions()  # a sheet may state wrong ones
             rows: _Rows = {}
             for number, cells in enumerate(islice(sheet.iter_rows(), MAX_ROWS)):
                 if filled := [_shown(cell) for cell in cells]:
