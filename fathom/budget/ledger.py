@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from decimal import ROUND_DOWN, Decimal
@@ -18,6 +17,7 @@ from typing import NamedTuple, Self
 from uuid import uuid4
 
 from fathom.budget.caps import StoreBudget
+from fathom.clock import monotonic
 from fathom.config.groups import Budget
 from fathom.errors import BudgetExceeded, CircuitOpen, StoreError
 from fathom.models import Account
@@ -84,7 +84,7 @@ class Ledger:
         folder: str,
         earlier: tuple[Cost, float] = (Cost(), 0.0),
         *,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float] = monotonic,
         store_budget: StoreBudget | None = None,
     ) -> None:
         self.budget = budget

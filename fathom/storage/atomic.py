@@ -12,13 +12,13 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from glob import has_magic
 from pathlib import Path
-from time import monotonic
 from typing import Any, BinaryIO, TypeVar
 from uuid import uuid4
 
 from fsspec.core import url_to_fs
 from fsspec.implementations.local import LocalFileSystem
 
+from fathom.clock import monotonic
 from fathom.config.environment import Environment
 
 READERS = 16

@@ -11,13 +11,13 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from time import time
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import from_json, to_jsonable_python
 
 from fathom.config.secrets import without_credentials
+from fathom.clock import now
 from fathom.errors import InvalidInput, RunBusy, StoreError
 from fathom.models import Note, Plan, Report, RunManifest, RunResult, Source, ToolOutput
 from fathom.storage.atomic import AtomicFiles, Outages
@@ -368,7 +368,7 @@ class RunFolder:
 
 async def note_change(store: ArtifactStore, place: str) -> None:
     """Leave a note that the run at a path is about to begin, to get another manifest, or to be removed."""
-    await store.write(note_path(place, time()), b"")
+    await store.write(note_path(place, now().timestamp()), b"")
 
 
 def note_path(place: str, at: float) -> str:
