@@ -369,8 +369,9 @@ class LeaseKeeper:
         """
         with self._changed:
             while not (self._end or self._lease.valid):
-                self._asked = True
-                self._changed.notify_all()
+                if not self._asked:  # else threads that wait here would wake each other without end
+                    self._asked = True
+                    self._changed.notify_all()
                 self._changed.wait()
             if self._end:
                 raise self._end
