@@ -206,6 +206,7 @@ class Ledger:
             await self._store_budget.cover(reserved.usd)
             covered = True
             await self._save()
+            await self.confirm()
             yield attempt
         except (BudgetExceeded, CircuitOpen):  # no request was made
             attempt.took(Cost())
@@ -223,6 +224,14 @@ class Ledger:
                 self._store_budget.give_back(reserved.usd - attempt.cost.usd)
             if not broken_off:
                 await self._save()
+
+    async def confirm(self) -> None:
+        """Make certain that this process still owns the run: one that was suspended must not ask again for another.
+
+        Raises:
+            RunBusy: it does not.
+        """
+        await self._store.confirm()
 
     async def _reserve(self, worst: Callable[[Cost], Cost | None], research: bool, timed: bool) -> Cost:
         while True:

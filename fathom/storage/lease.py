@@ -17,7 +17,7 @@ import re
 import socket
 from collections.abc import Callable
 from concurrent.futures import Future
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from threading import Condition, Thread
 from typing import Annotated, Any
 from uuid import uuid4
@@ -359,6 +359,11 @@ class LeaseKeeper:
         self._ended: Future[None] = Future()
         self._ended.set_running_or_notify_cancel()  # whoever waits for the thread cannot cancel it
         Thread(target=self._run, name="lease", daemon=True).start()
+
+    @property
+    def certain(self) -> bool:
+        """Whether it is certain at this moment that this process owns the run."""
+        return self._end is None and self._lease.valid
 
     def confirm(self) -> None:
         """Check that this process owns the run; while that is not certain, wait until it is. Blocks.
