@@ -15,7 +15,7 @@ from fathom.budget.caps import SharedAccount, StoreBudget
 from fathom.budget.ledger import Cost, Ledger
 from fathom.clock import now
 from fathom.config.groups import Budget, Role
-from fathom.errors import BudgetExceeded, FathomError, RunBusy, StoreError
+from fathom.errors import BudgetExceeded, FathomError, RunBusy, RunCancelled, StoreError
 from fathom.models import SourceText, ToolOutput
 from fathom.storage.atomic import OUTAGE_SECONDS
 from fathom.storage.lease import RESULTS, LeaseFile, LeaseKeeper
@@ -158,6 +158,7 @@ async def attempt(order: Order, owners: list[Process], process: Process) -> str:
         why.append(reason)
         body.cancel()
 
+    process.cancel = lambda: loop.call_soon_threadsafe(stop, RunCancelled("The run was cancelled."))
     keeper = LeaseKeeper(lease, lambda reason: loop.call_soon_threadsafe(stop, reason))
     patient.guard(keeper)
     ended = "complete"

@@ -19,7 +19,7 @@ from fathom.models import AuditHead
 from fathom.storage.lease import RESULTS, read_lease
 from fathom.storage.store import REPORT_TEXT, RESULT, RUNS, ArtifactStore
 from fathom.telemetry.audit_events import ChainedEvent, check, events_in
-from fathom.telemetry.audit_log import AUDIT_FILE
+from fathom.telemetry.audit_log import AUDIT_FILE, COMPUTED
 from simulator.disk import Disk, broken, full, mounted
 from simulator.machine import running
 from simulator.objects import ObjectStore
@@ -27,7 +27,7 @@ from simulator.provider import Provider
 from simulator.research import Order, attempt
 from simulator.world import Loop, Process, World, inside
 
-FAULTS = ("kill", "kill", "power", "suspend", "suspend", "full", "broken", "jump", "twice")
+FAULTS = ("kill", "kill", "power", "suspend", "suspend", "full", "broken", "jump", "cancel")
 HOSTS = ("one", "two")
 LAST_TRIES = 6
 """Attempts at a run once nothing fails any more; each must come as far as it can."""
@@ -52,6 +52,7 @@ class Scenario:
     """A world with its runs, and what is watched in it."""
 
     def __init__(self, seed: int, faults: Faults | None = None) -> None:
+        """Draw everything from the seed; with faults that are given, a run of one round is made."""
         self.world = World(seed)
         random = self.world.random
         self.faults = faults or self._drawn()
@@ -66,14 +67,20 @@ class Scenario:
         self.root = "simulated://bucket" if self.faults.objects else str(root)
         self.disk = Disk(self.world, root, self.before)
         self.disk.lies = self.faults.lying
-        calls = random.choice((60, 60, 12))
-        budget = Budget(max_usd=random.choice((None, 0.5)), max_calls=calls, max_tokens=10_000, research_share=1)
-        runs = random.choice((1, 1, 2))
-        daily = Decimal("100") if random.random() < 0.7 else Decimal("0.15")
-        rounds, breadth = random.choice((1, 2)), random.choice((1, 2, 3))
+        if faults:  # the run of which every change is tried
+            budget, runs, daily, rounds, breadth = Budget(max_calls=60, research_share=1), 1, Decimal(100), 1, 2
+        else:
+            usd, calls = random.choice((None, 0.05)), random.choice((60, 60, 12))
+            budget = Budget(max_usd=usd, max_calls=calls, max_tokens=10_000, research_share=1)
+            runs, daily = random.choice((1, 1, 2)), random.choice((Decimal(100), Decimal(100), Decimal("0.15")))
+            rounds, breadth = random.choice((1, 2)), random.choice((1, 2, 3))
         self.orders = [
             Order(self.world, self.provider, self.root, f"run{n}", budget, daily, rounds, breadth) for n in range(runs)
         ]
+        self.files: list[str] = []
+        self.lines = 0
+        self.computed: list[str] = []
+        """What the runs left."""
         self.owners: dict[str, list[Process]] = {order.key: [] for order in self.orders}
         self.attempts: dict[str, list[Process]] = {order.key: [] for order in self.orders}
 
@@ -109,6 +116,8 @@ class Scenario:
             self._power_cut()
         elif fault == "suspend":
             current.process.wants_sleep = self.world.random.choice((5, 60, 60, 300))
+        elif fault == "cancel":
+            current.process.cancel()
         elif fault == "full" and what in {"create", "write"}:
             raise full(path)
         elif fault == "broken" and what in {"create", "write", "flush", "rename"}:
@@ -235,6 +244,9 @@ class Scenario:
             report = (await store.read(f"{folder}/{REPORT_TEXT}")).decode()
             if report != "\n".join(result["known"]):
                 raise Violation("the report is not of the result")
+            self.files += await store.list(folder)
+            self.lines += len(result["known"])
+            self.computed += [event.type.value for event in events_in(log, ChainedEvent) if event.type in COMPUTED]
             lease = await read_lease(store, order.key)
             if lease is None or not lease.released:
                 raise Violation(f"{order.key} has ended, and its lease has not: {lease}")

@@ -48,6 +48,7 @@ class Process:
         self.asleep_until = 0.0
         self.wants_sleep = 0.0  # seconds, from the next moment on at which nothing was just confirmed
         self.ended = False  # by itself
+        self.cancel: Callable[[], object] = lambda: None
         self.result: object = None
 
     def kill(self) -> None:
