@@ -21,7 +21,9 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0, metavar="N", help="the first seed")
     parser.add_argument("--seed", type=int, metavar="N", help="only this one, and what happens in it")
     parser.add_argument("--planted", action="store_true", help="bugs that are planted, and the seeds that find them")
+    parser.add_argument("--bug", choices=BUGS, help="of the planted ones, only this")
     parser.add_argument("--boundaries", action="store_true", help="one run, killed at every change that it makes")
+    parser.add_argument("--every", type=int, default=1, metavar="N", help="of the changes, every Nth")
     args = parser.parse_args()
     sys.unraisablehook = lambda _: None  # coroutines of processes that were killed never end
     logging.getLogger("asyncio").disabled = True
@@ -36,9 +38,9 @@ def main() -> int:
         return 0
     seeds = range(args.first, args.first + args.seeds)
     if args.planted:
-        tried = _planted(seeds)
+        tried = _planted([args.bug] if args.bug else [*BUGS], seeds)
     elif args.boundaries:
-        tried = _boundaries()
+        tried = _boundaries(args.every)
     else:
         tried = _seeds(seeds)
     for number, problem in enumerate(tried, 1):
@@ -61,16 +63,16 @@ def _seeds(seeds: range) -> Iterator[str]:
             yield ""
 
 
-def _planted(seeds: range) -> Iterator[str]:
-    for bug in BUGS:
+def _planted(bugs: list[str], seeds: range) -> Iterator[str]:
+    for bug in bugs:
         seed = found_by(bug, seeds, lambda seed: Scenario(seed).run())
         print(f"{bug}: {f'found by seed {seed}' if seed is not None else 'not found'}")
         yield "" if seed is not None else f"not found by {len(seeds)} seeds: {bug}"
 
 
-def _boundaries() -> Iterator[str]:
+def _boundaries(every: int) -> Iterator[str]:
     for objects in (False, True):
-        for change, fault, problem in every_kill(objects):
+        for change, fault, problem in every_kill(objects, every):
             where = "object store" if objects else "disk"
             yield f"{fault} at change {change} of the {where}: {problem}" if problem else ""
 

@@ -10,11 +10,11 @@ from simulator.scenario import Faults, Scenario
 SEED = 1
 
 
-def every_kill(objects: bool) -> Iterator[tuple[int, str, str]]:
-    """Yield each change and way to die, with what is wrong then; empty if nothing is."""
+def every_kill(objects: bool, every: int) -> Iterator[tuple[int, str, str]]:
+    """Yield each change, or every nth, and way to die, with what is wrong then; empty if nothing is."""
     whole = Scenario(SEED, Faults(objects=objects))
     whole.run()
-    for change in range(1, whole.changes + 1):
+    for change in range(1, whole.changes + 1, every):
         for fault in ("kill",) if objects else ("kill", "power"):
             scenario = Scenario(SEED, Faults({change: fault}, objects=objects))
             try:

@@ -11,6 +11,7 @@ A process can be killed or suspended wherever one of its threads waits: none of 
 from __future__ import annotations
 
 import asyncio
+import sys
 from asyncio import base_events
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -148,10 +149,12 @@ class World(clock.Clock):
         thread = self.current
         assert thread, "a thread of the world waits"
         thread.ready, thread.at = ready, at
-        loop = asyncio._get_running_loop()
+        loop, hooks = asyncio._get_running_loop(), sys.get_asyncgen_hooks()  # which belong to a thread of the system
         asyncio._set_running_loop(None)
+        sys.set_asyncgen_hooks(None, None)
         self._hub.switch()
         asyncio._set_running_loop(loop)
+        sys.set_asyncgen_hooks(*hooks)
         if not thread.process.alive:
             raise Killed
 
