@@ -19,7 +19,7 @@ export Q DOCS MODEL
 MAKEFLAGS += --no-print-directory
 .PHONY: help research install test test-long test-model check lint bench bench-docs bench-text bench-research \
 	bench-world bench-report bench-claims \
-	bench-guard bench-compare bench-record lock clean
+	bench-guard bench-compare bench-record simulate lock clean
 
 help:
 	@echo 'make research Q="How does ...?"   research a question; prints the answer, and where the report is'
@@ -31,6 +31,7 @@ help:
 	@echo 'make test-long                    the same, with a run killed at 30 moments instead of 6'
 	@echo 'make test-model                   research with a small real language model: 200 MB, many minutes'
 	@echo 'make check                        format, lint, types, counts, tests: what a change must pass'
+	@echo 'make simulate SEEDS=1000          run the engine in simulated processes that die (SEED=7: one again; docs/simulator.md)'
 	@echo 'make bench                        measure what the pipeline itself costs, against scripted providers'
 	@echo 'make bench-text EVAL_DATA=folder  measure the text engine on evaluation data (ARGS=--speed: on generated text)'
 	@echo 'make bench-docs [EVAL_DATA=folder]  measure answers from documents without a model, by default from files of ours'
@@ -70,6 +71,9 @@ test-long: test
 
 test-model: $(VENV)/.dev $(MODEL_PACKAGES)/.installed
 	@$(BIN)/python -m pytest tests/model -n 0 $(ARGS)
+
+simulate: $(VENV)/.dev
+	@$(BIN)/python -m simulator $(if $(SEED),--seed "$(SEED)",--seeds "$(or $(SEEDS),1000)") $(ARGS)
 
 lint: $(VENV)/.dev
 	@$(BIN)/ruff format --check --quiet .
@@ -171,4 +175,4 @@ $(UV):
 
 clean:
 	@rm -rf .venv .venv-lock $(MODEL_PACKAGES) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist
-	@find fathom tasks flows tests benchmarks -name __pycache__ -prune -exec rm -rf {} +
+	@find fathom tasks flows tests benchmarks simulator -name __pycache__ -prune -exec rm -rf {} +

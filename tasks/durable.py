@@ -212,6 +212,26 @@ def results_of(store: ArtifactStore, run_key: str) -> Recorded:
     return read
 
 
+def storing(store: ArtifactStore, run_key: str) -> Recorded:
+    """Return what gives a recorded task the result that is stored, else makes the call and stores its result."""
+    results = _results_on(store)
+
+    async def recorded(task: Task[Any, Any], inputs: Mapping[str, Any]) -> Any:
+        return await _kept(results, _result_path(run_key, task.name, inputs), lambda: task.fn(**inputs))
+
+    return recorded
+
+
+async def _kept(results: ResultStore, path: str, call: Callable[[], Awaitable[R]]) -> R:
+    """Return the stored result of a call, or make it and store its result."""
+    try:
+        result: R = (await results.aread(path)).result
+    except FileNotFoundError:
+        result = await call()
+        await results.awrite(result, key=path)
+    return result
+
+
 def run_logger() -> logging.Logger | logging.LoggerAdapter[logging.Logger]:
     """Return Prefect's logger of the run; outside Prefect, one that prints warnings only, unless it is configured."""
     return get_run_logger() if _outside.get() is None else logging.getLogger("fathom.run")
@@ -257,12 +277,7 @@ class RunTask(Generic[P, R]):
         results = get_result_store()
         only = _under_way.setdefault(path, asyncio.Lock())
         async with only:
-            try:
-                result: R = (await results.aread(path)).result
-            except FileNotFoundError:
-                result = await self.task.fn(*args, **kwargs)
-                await results.awrite(result, key=path)
-        return result
+            return await _kept(results, path, lambda: self.task.fn(*args, **kwargs))
 
 
 def _eager(function: Callable[P, Awaitable[R]]) -> Callable[P, Awaitable[R]]:

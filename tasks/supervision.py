@@ -83,7 +83,7 @@ class Supervision:
                 await _settled(self._set(Cancelled(message=str(busy))))
             raise Abort(str(busy)) from busy
         self._lease = LeaseKeeper(lease, self._stop_soon)
-        self._guarded.guard(self._lease.confirm)
+        self._guarded.guard(self._lease)
         self._watch.enter_context(watched(self._flow_run.id, self._stop_soon))
         # Prefect's handler raises inside whatever runs at that moment. It stays in a worker's process, which the worker
         # ends in its own way.

@@ -33,6 +33,7 @@ MODULES = sorted(
 LOCKS = ["requirements.lock", "requirements-dev.lock", "requirements-image.lock"]
 
 ROOMS = [
+    "clock",
     "errors",
     "network",
     "models",

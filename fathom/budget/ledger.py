@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from decimal import ROUND_DOWN, Decimal
@@ -18,6 +17,7 @@ from typing import NamedTuple, Self
 from uuid import uuid4
 
 from fathom.budget.caps import StoreBudget
+from fathom.clock import monotonic
 from fathom.config.groups import Budget
 from fathom.errors import BudgetExceeded, CircuitOpen, StoreError
 from fathom.models import Account
@@ -84,7 +84,7 @@ class Ledger:
         folder: str,
         earlier: tuple[Cost, float] = (Cost(), 0.0),
         *,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float] = monotonic,
         store_budget: StoreBudget | None = None,
     ) -> None:
         self.budget = budget
@@ -206,6 +206,7 @@ class Ledger:
             await self._store_budget.cover(reserved.usd)
             covered = True
             await self._save()
+            await self.confirm()
             yield attempt
         except (BudgetExceeded, CircuitOpen):  # no request was made
             attempt.took(Cost())
@@ -223,6 +224,14 @@ class Ledger:
                 self._store_budget.give_back(reserved.usd - attempt.cost.usd)
             if not broken_off:
                 await self._save()
+
+    async def confirm(self) -> None:
+        """Make certain that this process still owns the run: one that was suspended must not ask again for another.
+
+        Raises:
+            RunBusy: it does not.
+        """
+        await self._store.confirm()
 
     async def _reserve(self, worst: Callable[[Cost], Cost | None], research: bool, timed: bool) -> Cost:
         while True:

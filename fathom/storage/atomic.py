@@ -12,13 +12,13 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from glob import has_magic
 from pathlib import Path
-from time import monotonic
 from typing import Any, BinaryIO, TypeVar
 from uuid import uuid4
 
 from fsspec.core import url_to_fs
 from fsspec.implementations.local import LocalFileSystem
 
+from fathom.clock import monotonic
 from fathom.config.environment import Environment
 
 READERS = 16
@@ -150,6 +150,8 @@ class AtomicFiles:
                 if file.write(data) < len(data):
                     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
                 os.fsync(file.fileno())
+                if not end:  # it may be new
+                    _flush_folder(target.parent)
             except OSError:
                 file.truncate(end)
                 raise
@@ -203,7 +205,10 @@ class AtomicFiles:
             raise TimeoutError(f"it did not answer within {seconds:.0f} s") from error
 
     def _write_local(self, path: str, data: bytes, *, replace: bool) -> bool:
-        """Write a hidden file beside the target and flush what it has to the disk, then give it the target's name."""
+        """Write a hidden file beside the target, then give it the target's name; each is flushed to the disk.
+
+        If only the first were, a power cut could undo the change after others have relied on it.
+        """
         target = Path(self.root, path)
         hidden = target.with_name(f".{uuid4().hex}.tmp")
         try:
@@ -215,12 +220,14 @@ class AtomicFiles:
             self.confirm()
             if replace:
                 hidden.replace(target)
-                return True
-            try:
-                # fsspec checks first and then writes, so a race could have two winners; a hard link has one.
-                target.hardlink_to(hidden)
-            except FileExistsError:
-                return False
+            else:
+                try:
+                    # fsspec checks first and then writes, so a race could have two winners; a hard link has one.
+                    target.hardlink_to(hidden)
+                except FileExistsError:
+                    return False
+            if data:
+                _flush_folder(target.parent)
             return True
         finally:
             hidden.unlink(missing_ok=True)
@@ -233,6 +240,15 @@ def _opened(path: Path) -> BinaryIO:
         with suppress(FileNotFoundError):
             return path.open("xb")
     return path.open("xb")
+
+
+def _flush_folder(folder: Path) -> None:
+    """Flush to the disk which names a folder has, and what they mean."""
+    number = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)
 
 
 def _is_taken(error: OSError) -> bool:

@@ -15,18 +15,16 @@ import hashlib
 import os
 import re
 import socket
-import sys
-import time
 from collections.abc import Callable
 from concurrent.futures import Future
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from threading import Condition, Thread
-from time import monotonic
 from typing import Annotated, Any
 from uuid import uuid4
 
 from pydantic import AfterValidator, ValidationError
 
+from fathom.clock import monotonic, now, uptime
 from fathom.errors import FathomError, OtherLayout, RunBusy, StoreError
 from fathom.models import Model
 from fathom.models.run import LAYOUT
@@ -41,11 +39,6 @@ _OWN_SHARE = 0.9
 """Part of this for which its process relies on it: the clocks of others may be ahead by the rest."""
 _AHEAD_SECONDS = (1 - _OWN_SHARE) * LEASE_SECONDS
 _LOOKS = 45  # while a lease of a clock that is further ahead is watched
-
-
-def _clock() -> float:
-    """Return seconds that go on while the process or the machine is suspended."""
-    return time.clock_gettime(time.CLOCK_BOOTTIME) if sys.platform == "linux" else monotonic()
 
 
 def _in_utc(text: str) -> str:
@@ -75,7 +68,7 @@ class Lease(Model):
     @property
     def age(self) -> float:
         """Seconds since it was renewed."""
-        return (datetime.now(UTC) - datetime.fromisoformat(self.renewed)).total_seconds()
+        return (now() - datetime.fromisoformat(self.renewed)).total_seconds()
 
     @property
     def alive(self) -> bool:
@@ -131,7 +124,7 @@ class LeaseFile:
         if last:
             last.check_free()
         await note_change(store, f"{RESULTS}/{run_key}")
-        results, began = await _results(store, run_key), _clock()
+        results, began = await _results(store, run_key), uptime()
         lease = _own(run_id, run_key, parameters, seconds).model_copy(update={"results": results})
         return await cls._create(store, number + 1, lease, began)
 
@@ -145,7 +138,7 @@ class LeaseFile:
         number, last = await _latest(store, run_key)
         if last and last.alive:
             raise last.busy()
-        began = _clock()
+        began = uptime()
         lease = _own(last.run_id if last else run_id, run_key, last.parameters if last else {}, LEASE_SECONDS)
         kept = {"held": True, "layout": last.layout if last else LAYOUT}
         return await cls._create(store, number + 1, lease.model_copy(update=kept), began), last
@@ -162,13 +155,13 @@ class LeaseFile:
         While the lease is valid, nobody else takes the run. Once it is not, this process competes for the next number
         as everybody does: a file that it only overwrote would not tell who has read the one before.
         """
-        began, lease, following = _clock(), self._renewed(), _path(self._lease.run_key, self._number + 1)
+        began, lease, following = uptime(), self._renewed(), _path(self._lease.run_key, self._number + 1)
         if self.valid:
             await self._write(lease)
             if await self._store.exists(following):
                 return False
         if not self.valid:
-            began, lease = _clock(), self._renewed()
+            began, lease = uptime(), self._renewed()
             if not await self._store.create(following, _bytes(lease)):
                 return False
             self._number += 1
@@ -186,7 +179,7 @@ class LeaseFile:
     @property
     def valid(self) -> bool:
         """Whether it is certain that no other process has taken the run."""
-        return _clock() < self._until
+        return uptime() < self._until
 
     def _valid_from(self, began: float) -> None:
         self._until = began + _OWN_SHARE * self._lease.seconds
@@ -295,12 +288,12 @@ async def _observed(store: ArtifactStore, run_key: str) -> tuple[int, Lease | No
     first = number, lease = await _latest(store, run_key)
     if not (lease and lease.alive and lease.age < -_AHEAD_SECONDS):
         return first
-    until = _clock() + lease.seconds
-    while _clock() < until:
+    until = uptime() + lease.seconds
+    while uptime() < until:
         await asyncio.sleep(lease.seconds / _LOOKS)
-        if (now := await _latest(store, run_key)) != first:
-            return now
-    expired = datetime.now(UTC) - timedelta(seconds=lease.seconds)
+        if (latest := await _latest(store, run_key)) != first:
+            return latest
+    expired = now() - timedelta(seconds=lease.seconds)
     return number, lease.model_copy(update={"renewed": expired.isoformat()})
 
 
@@ -343,7 +336,7 @@ def _bytes(lease: Lease) -> bytes:
 
 
 def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds")
+    return now().isoformat(timespec="milliseconds")
 
 
 _RENEWALS = 4.5  # while a lease is valid
@@ -367,6 +360,11 @@ class LeaseKeeper:
         self._ended.set_running_or_notify_cancel()  # whoever waits for the thread cannot cancel it
         Thread(target=self._run, name="lease", daemon=True).start()
 
+    @property
+    def certain(self) -> bool:
+        """Whether it is certain at this moment that this process owns the run."""
+        return self._end is None and self._lease.valid
+
     def confirm(self) -> None:
         """Check that this process owns the run; while that is not certain, wait until it is. Blocks.
 
@@ -376,8 +374,9 @@ class LeaseKeeper:
         """
         with self._changed:
             while not (self._end or self._lease.valid):
-                self._asked = True
-                self._changed.notify_all()
+                if not self._asked:  # else threads that wait here would wake each other without end
+                    self._asked = True
+                    self._changed.notify_all()
                 self._changed.wait()
             if self._end:
                 raise self._end

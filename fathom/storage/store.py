@@ -5,18 +5,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from time import time
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import from_json, to_jsonable_python
 
+from fathom.clock import now
 from fathom.config.secrets import without_credentials
 from fathom.errors import InvalidInput, RunBusy, StoreError
 from fathom.models import Note, Plan, Report, RunManifest, RunResult, Source, ToolOutput
@@ -35,6 +36,17 @@ NOTED = "%Y%m%dT%H%M%S"  # the time in the name of a note
 REMOVED_AT_ONCE = 1_000  # files, the most that S3 takes in one request
 
 T = TypeVar("T")
+
+
+class Keeper(Protocol):
+    """What keeps the lease of a run."""
+
+    @property
+    def certain(self) -> bool:
+        """Whether it is certain at this moment that this process owns the run."""
+
+    def confirm(self) -> None:
+        """Wait until it is certain that this process owns the run; raise an error once it does not. Blocks."""
 
 
 class ArtifactStore:
@@ -62,16 +74,28 @@ class ArtifactStore:
                 next_step="choose a folder or an address such as s3://bucket/prefix",
             ) from error
         self.local = self._files.local
+        self._keeper: Keeper | None = None
         self._outages = Outages(self._files, patience, say)
 
-    def guard(self, confirm: Callable[[], object]) -> None:
-        """Have a function called immediately before each change, in any thread; its error prevents the change."""
-        self._files.confirm = confirm
+    def guard(self, keeper: Keeper) -> None:
+        """Change nothing while it is not certain that this process owns the run."""
+        self._keeper = keeper
+        self._files.confirm = keeper.confirm
+
+    async def confirm(self) -> None:
+        """Return at once while it is certain that this process owns the run, else when it is.
+
+        Raises:
+            RunBusy: another process has taken it.
+        """
+        while self._keeper and not self._keeper.certain:
+            await asyncio.to_thread(self._keeper.confirm)
 
     def impatient(self) -> ArtifactStore:
         """Return the same store, guarded in the same way, without patience."""
         store = ArtifactStore(self.address())
-        store.guard(self._files.confirm)
+        if self._keeper:
+            store.guard(self._keeper)
         return store
 
     def address(self, path: str = "") -> str:
@@ -368,7 +392,7 @@ class RunFolder:
 
 async def note_change(store: ArtifactStore, place: str) -> None:
     """Leave a note that the run at a path is about to begin, to get another manifest, or to be removed."""
-    await store.write(note_path(place, time()), b"")
+    await store.write(note_path(place, now().timestamp()), b"")
 
 
 def note_path(place: str, at: float) -> str:

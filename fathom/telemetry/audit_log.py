@@ -7,11 +7,11 @@ import json
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from datetime import UTC, datetime
 from typing import Any
 
 from pydantic_core import to_jsonable_python
 
+from fathom.clock import now
 from fathom.errors import StoreError
 from fathom.models import AuditHead
 from fathom.storage.store import ArtifactStore
@@ -177,7 +177,7 @@ async def _whatever_happens(work: Coroutine[Any, Any, None]) -> None:
 def _event(type: AuditType, actor: Actor, action: str, details: Mapping[str, object], event_id: str = "") -> AuditEvent:
     return AuditEvent(
         id=event_id or new_id(),
-        at=datetime.now(UTC).isoformat(timespec="milliseconds"),
+        at=now().isoformat(timespec="milliseconds"),
         type=type,
         actor=actor,
         action=" ".join(action.split()),
