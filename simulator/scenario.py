@@ -197,7 +197,7 @@ class Scenario:
                 if not self.faults.lying:
                     raise
                 ended = f"failed: {error!r}"
-            self.world.say(f"{order.key} ended: {ended.replace(self.temporary, str())}")
+            self.world.say(f"{order.key} ended: {ended.replace(self.temporary, '')}")
             return ended
 
         host = self.world.random.choice(HOSTS) if self.faults.objects else HOSTS[0]
