@@ -24,6 +24,7 @@ from fathom.flows.approval import agree, write_accepted
 from fathom.flows.changes import compare_with_last
 from fathom.flows.rounds import research_rounds
 from fathom.flows.runs import following
+from fathom.flows.runs.asking import library_of
 from fathom.flows.runs.endings import ended, page, tell_failure, whereabouts
 from fathom.flows.runs.states import FLOW
 from fathom.flows.writing import save_exchanges, save_explanation, save_provenance, save_report
@@ -100,7 +101,8 @@ async def deep_research(
             check_models(start.settings, environment)  # at each attempt: a key may be missing where the run is resumed
             ledger = await _open_ledger(start, store, environment)
             audit = AuditLog(store, f"{RESULTS}/{start.run_key}/{PENDING_FILE}", log_event)
-            engine = Engine(start, store, environment, ledger, audit)
+            library = library_of(store, environment.cache, list(flow_run.tags)) if start.settings.library else None
+            engine = Engine(start, store, environment, ledger, audit, library=library)
             if problem := start_tracing(environment):
                 engine.warnings.warn(run_logger(), problem, problem)
             turns = SharedTurns(await read_limits())

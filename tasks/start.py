@@ -7,6 +7,8 @@ from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import version
 
+from prefect.runtime import flow_run
+
 from fathom.changes.model import CHANGES_FILES
 from fathom.config.environment import Environment
 from fathom.config.secrets import Scrubber
@@ -22,6 +24,7 @@ from fathom.models.run import LAYOUT
 from fathom.report.unanswered import UNANSWERED
 from fathom.run.engine import Engine, Parent, RunStart
 from fathom.storage.corpora import CorpusStore
+from fathom.storage.ownership import Ownership
 from fathom.storage.pruning import PRUNED
 from fathom.storage.store import MANIFEST, REPORT, REPORT_PAGE, REPORT_TEXT, RESULT, RunFolder, json_bytes
 from fathom.tasks.durable import (
@@ -115,6 +118,7 @@ async def _start(
         corpora=corpora,
         warnings=warnings,
         watch=watch,
+        asker=Ownership.of_tags(flow_run.tags).owner if resolved.library else "",
         parent=parent,
         understood=understood(query, parent.question) if parent else "",
         template=template_of(settings.template) if settings.template else None,

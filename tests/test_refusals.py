@@ -40,9 +40,9 @@ from fathom.service.caller import Limits, Role
 from fathom.service.limits import STREAMS
 from fathom.service.options import Options
 from fathom.service.outages import outage
-from fathom.service.ownership import Ownership
 from fathom.service.runs import RunService
 from fathom.service.tokens import Tokens
+from fathom.storage.ownership import Ownership
 from fathom.storage.store import ArtifactStore, json_bytes
 from tests.conftest import ROOT, FathomCLI, PrefectServer, quiet_port
 from tests.processes import asking

@@ -167,6 +167,31 @@ class RunList(Model):
     next: str | None = None
 
 
+class LibraryHit(Model):
+    """A sentence of an earlier run: of its question, its answer, a note or a source. Without a source, that is empty.
+
+    `link` leads to the run: a path on the server; empty where no server answers.
+    """
+
+    kind: Literal["answer", "note", "question", "source"]
+    sentence: str
+    question: str
+    run_id: str
+    asked: str  # ISO 8601 in UTC
+    folder: str = Field(exclude=True)  # of the run, in the store
+    source_id: str = ""
+    title: str = ""
+    url: str = ""
+    link: str = ""
+
+
+class LibraryHits(Model):
+    """The sentences of earlier runs that are closest to a query, the best first."""
+
+    query: str
+    hits: list[LibraryHit]
+
+
 class EventType(StrEnum):
     """The type of an event. `now` has no id: it is not stored, and not repeated when a client reconnects."""
 

@@ -116,6 +116,13 @@ class ResearchSettings(TemplatedSettings):
         max_length=20,
         exclude_if=lambda corpora: corpora is None,  # it came later: runs without it keep their calls
     )
+    library: Annotated[bool, Setting("--library", page="searching", by_template=False)] = Field(
+        False,
+        title="What to read: earlier runs",
+        description="Also search what earlier runs have read, as far as you may read these runs. The report cites the "
+        "original sources and says when they were read.",
+        exclude_if=lambda library: not library,  # it came later: runs without it keep their calls
+    )
     tools: Annotated[
         list[str] | None,
         Setting("--tools", "NAME,...", empty="all configured tools that belong to no group", page="searching"),

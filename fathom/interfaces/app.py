@@ -18,6 +18,7 @@ from fathom.interfaces.api import (
     batches,
     corpora,
     document,
+    library,
     reports,
     runs,
     sessions,
@@ -62,7 +63,7 @@ def create_app(options: Options, wake: Callable[[], object] = lambda: None) -> F
     app.state.service, app.state.gate = service, gate
     for kind in (FathomError, RequestValidationError, HTTPException, httpx.HTTPError):
         app.add_exception_handler(kind, on_error)
-    data = (runs, reports, watches, batches, status, sessions, sharing, corpora, completions, responses)
+    data = (runs, library, reports, watches, batches, status, sessions, sharing, corpora, completions, responses)
     for part in (*data, *PAGE):
         app.include_router(part.router)
     app.router.routes += mcp.routes()

@@ -44,6 +44,13 @@ class Referenced(Model):
     reference: Bibliographic | None = Field(None, exclude_if=not_)
 
 
+class ReadBefore(Model):
+    """The earlier run whose stored text of a source is used, and the day on which that run read it, in ISO 8601."""
+
+    run_id: str
+    on: str
+
+
 class Source(Referenced):
     """The origin of a text. `source_id` is `S` and at least six hex digits of the canonical URL's SHA-256."""
 
@@ -58,6 +65,7 @@ class Source(Referenced):
     digest: str = ""  # first digits of the SHA-256 of its text
     fields: dict[str, str] = Field({}, exclude_if=not_)  # fields of its header, in order: Status, Author
     file_sha256: str = Field("", exclude_if=not_)  # of the user's file, which is not copied
+    before: ReadBefore | None = Field(None, exclude_if=not_)  # for a text from the library of earlier runs
     gone: str = Field("", exclude_if=not_)  # the day on which its address led to no page any more, in ISO 8601
 
     @property

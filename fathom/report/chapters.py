@@ -107,13 +107,15 @@ def place_in(source: Source) -> list[str]:
 
 
 def credit_of(source: Source) -> list[str]:
-    """Return the authors of a source, at most three by name, and its journal, as far as a catalogue knows them."""
+    """Return the authors of a source, at most three by name, its journal, as far as a catalogue knows them, and its age
+    if an earlier run read it."""
     known = source.reference or Bibliographic()
     names = [" ".join(clean_line(author).split(", ", 1)[::-1]) for author in known.authors]
     written = ", ".join(names if len(names) <= NAMED_AUTHORS else [f"{names[0]} et al."])
     archived = f"archived at {clean_line(known.full_text)}" if known.archived else ""
     archived = archived or (f"gone on {source.gone}, no archived copy found" if source.gone else "")
-    return [part.replace("`", "") for part in (written, clean_line(known.venue), archived) if part]
+    before = f"read on {source.before.on} by the run {clean_line(source.before.run_id)[:8]}" if source.before else ""
+    return [part.replace("`", "") for part in (written, clean_line(known.venue), archived, before) if part]
 
 
 def sides_of(

@@ -29,7 +29,7 @@ from fathom.telemetry.audit_log import AuditLog
 from fathom.telemetry.logs import Warnings
 from fathom.text.terms import terms
 from fathom.tools.documents.corpus import UploadedCorpora
-from fathom.tools.earlier import EarlierRun
+from fathom.tools.earlier import EarlierRun, EarlierRuns, TextsFor
 from fathom.tools.mcp.offer import OfferedTools
 from fathom.tools.mcp.servers import McpServers
 from fathom.tools.toolbox import Toolbox, open_toolbox, searched_by_default
@@ -68,6 +68,7 @@ class RunStart(Model):
     settings: ResolvedSettings
     warnings: list[str] = []  # about the request
     watch: str = ""  # the watch that the run belongs to
+    asker: str = ""  # who asked it over a server, if it searches earlier runs
     corpora: list[UsedCorpus] = []  # in the editions that it reads
     parent: Parent | None = None  # of a follow-up
     understood: str = ""  # of a follow-up: its query as a question of its own
@@ -97,7 +98,14 @@ class Engine:
     """The settings, store, tools, budget and audit log of a run, and the backends that answer for its roles."""
 
     def __init__(
-        self, start: RunStart, store: ArtifactStore, environment: Environment, ledger: Ledger, audit: AuditLog
+        self,
+        start: RunStart,
+        store: ArtifactStore,
+        environment: Environment,
+        ledger: Ledger,
+        audit: AuditLog,
+        *,
+        library: TextsFor | None = None,
     ) -> None:
         self.start = start
         self.settings = start.settings
@@ -106,6 +114,7 @@ class Engine:
         self.simple = False  # whether the question is simple, as the planner judges
         self._environment = environment
         self.earlier = EarlierRun(RunFolder(store, start.parent.folder)) if start.parent else None
+        self._library = library
         self._corpora = UploadedCorpora(CorpusStore(store), start.corpora)
         self.extractive: Backend = ExtractiveBackend()
         self.ledger = ledger
@@ -142,6 +151,7 @@ class Engine:
             self.start.query,
             ledger=self.ledger,
             earlier=self.earlier,
+            library=EarlierRuns(self.start.asker, self._library) if self.settings.library else None,
             corpora=self._corpora,
             servers=servers,
         )

@@ -120,7 +120,15 @@ class ResearchState:
         for call in self.all_calls:
             for source in call.result.sources:
                 read.setdefault(source.source_id, []).append(source)
-        return {source_id: own[0].model_copy(update={"reference": described(own)}) for source_id, own in read.items()}
+        return {
+            source_id: own[0].model_copy(
+                update={
+                    "reference": described(own),
+                    "before": own[0].before if all(source.before for source in own) else None,  # not read again
+                }
+            )
+            for source_id, own in read.items()
+        }
 
     @property
     def unreadable(self) -> list[str]:

@@ -35,13 +35,14 @@ from fathom.models.run import BatchQuestion, BatchRow
 from fathom.service.activity import Action
 from fathom.service.caller import Caller, Role
 from fathom.service.limits import capped, most_usd
-from fathom.service.ownership import Ownership
+from fathom.service.ownership import check_owner, check_read, owned_by
 from fathom.service.reports import hidden
 from fathom.service.run_view import API
 from fathom.service.runs import RunService
 from fathom.storage.atomic import READERS
 from fathom.storage.lease import result_key
 from fathom.storage.names import slug
+from fathom.storage.ownership import Ownership
 from fathom.storage.store import json_bytes
 
 FOLDER = ".serve/batches"
@@ -117,7 +118,7 @@ async def cancel(service: RunService, caller: Caller, key: str) -> None:
         NotAllowed: it is somebody else's.
     """
     kept = await _find(service, caller, key)
-    kept.ownership.check_owner(caller, "batch")
+    check_owner(kept.ownership, caller, "batch")
     flow_run = await _flow_run(kept.run_id)
     if flow_run and not (flow_run.state and flow_run.state.is_final()):
         waits = flow_run.state_type is StateType.SCHEDULED
@@ -195,7 +196,7 @@ async def _created(  # noqa: PLR0917 - what is asked, and by whom
                 "deployment": f"{FLOW}/{service.options.deployment}",
                 "run_key": key,
             },
-            tags=Ownership(owner=caller.name).tags,
+            tags=owned_by(caller).tags,
             idempotency_key=f"fathom/serve/batch/{key}",
         )
     return key, flow_run
@@ -206,7 +207,7 @@ async def _find(service: RunService, caller: Caller, key: str) -> _Kept:
     kept = await _read(service, key) if key and result_key("", key) == key else None
     if kept is None:
         raise missing
-    kept.ownership.check_read(caller, missing)
+    check_read(kept.ownership, caller, missing)
     return kept
 
 

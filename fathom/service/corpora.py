@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from fathom.client.shapes import Corpus, CorpusEntry, CorpusLimits, CorpusList, CorpusSummary
 from fathom.flows.corpora import examine, examined, sorted_out
 from fathom.service.caller import Caller, Role
-from fathom.service.ownership import Ownership
+from fathom.service.ownership import check_owner, check_read
 from fathom.storage.corpora import CorpusStore
 from fathom.storage.editions import Edition, Upload, check_name, no_corpus, unknown_corpus
+from fathom.storage.ownership import Ownership
 from fathom.tools.documents.corpus import CorpusReading
 from fathom.tools.documents.readers import ENDINGS
 
@@ -143,7 +144,7 @@ class CorpusService:
         Raises:
             NotAllowed: it is somebody else's.
         """
-        _ownership(await self._readable(caller, name)).check_owner(caller, "corpus")
+        check_owner(_ownership(await self._readable(caller, name)), caller, "corpus")
 
     def _read(self, key: str, done: asyncio.Task[CorpusReading]) -> None:
         self._reading.pop(key, None)
@@ -160,7 +161,7 @@ class CorpusService:
         missing = no_corpus(name)
         if edition is None:
             raise missing
-        _ownership(edition).check_read(caller, missing)
+        check_read(_ownership(edition), caller, missing)
         return edition
 
 

@@ -35,8 +35,8 @@ from fathom.flows.runs.index import RunIndex
 from fathom.flows.runs.states import FLOW, row_of, state_of
 from fathom.models import Ending, RunResult, RunState
 from fathom.service.caller import Caller
-from fathom.service.ownership import Owners, Ownership
 from fathom.storage.atomic import READERS
+from fathom.storage.ownership import Owners, Ownership
 from fathom.storage.runs import StoredRun
 from fathom.storage.store import ArtifactStore
 

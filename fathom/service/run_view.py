@@ -16,8 +16,8 @@ from fathom.flows.runs.finding import KnownRun
 from fathom.flows.runs.states import row_of, state_of
 from fathom.models import RunManifest, RunResult, RunState
 from fathom.service.options import is_own
-from fathom.service.ownership import Ownership
 from fathom.service.workers import living, waiting_in
+from fathom.storage.ownership import Ownership
 from fathom.storage.store import ArtifactStore
 from fathom.telemetry.progress import read_live
 from fathom.text.plain import counted

@@ -18,6 +18,7 @@ from fathom.client.shapes import (
     DeedEntry,
     FollowUpRequest,
     Form,
+    LibraryHits,
     RatingRequest,
     Run,
     RunEvent,
@@ -25,8 +26,10 @@ from fathom.client.shapes import (
     RunRequest,
     ShareLink,
 )
+from fathom.config.environment import Environment
 from fathom.config.form import SetBy, setting_of
 from fathom.config.given import settings_from
+from fathom.config.inputs import check_query
 from fathom.config.settings import SETTINGS, ResearchSettings
 from fathom.errors import (
     Conflict,
@@ -42,6 +45,7 @@ from fathom.flows.preflight import CheckedRequest, check_request
 from fathom.flows.resuming import reschedule
 from fathom.flows.runs import answering, following
 from fathom.flows.runs.finding import Finder, KnownRun, find_run, no_run
+from fathom.flows.runs.library import MOST_HITS, Library
 from fathom.flows.runs.steering import check_author, check_remark, steer
 from fathom.flows.runs.stored import find, no_report
 from fathom.models import Matter, Reply, Report, ReportRating, RunState
@@ -53,12 +57,13 @@ from fathom.service.events import Feeds, LogReader
 from fathom.service.limits import Spending, capped, check_choice, check_most, most_usd
 from fathom.service.links import ShareLinks
 from fathom.service.options import Options
-from fathom.service.ownership import Owners, Ownership
+from fathom.service.ownership import check_owner, check_read, owned_by
 from fathom.service.run_list import EVERYTHING, MOST, Listing, RunFilter
 from fathom.service.run_view import read_run
 from fathom.service.submissions import Submissions, cancel_flow_run
 from fathom.service.workers import Readiness
 from fathom.storage.corpora import CorpusStore
+from fathom.storage.ownership import Owners, Ownership
 from fathom.storage.ratings import Ratings
 from fathom.storage.steering import Steer
 from fathom.storage.store import ArtifactStore, RunFolder
@@ -90,6 +95,7 @@ class RunService:
         self.submissions = Submissions(options, self.owners, self.activity, self.spending, wake)
         self._listing = Listing(self.store, self.owners)
         self._finder = Finder(self.store)
+        self._library = Library(self.store, Environment.read().cache)
         self.resuming = WeakValueDictionary[str, asyncio.Lock]()  # by run, so that each is paid for once
         self.adding_watch = asyncio.Lock()  # so that watches are counted one after another
 
@@ -109,7 +115,7 @@ class RunService:
         settings = self.settings_for(caller, given, request.template)
         await self.corpora.check_readable(caller, settings.corpora or [])
         checked = await asyncio.to_thread(check_request, request.question, settings)
-        ownership = Ownership(owner=caller.name, shared=request.shared)
+        ownership = owned_by(caller, shared=request.shared)
         started = await self.submissions.submit(caller, checked.query, checked.settings, ownership, key=key)
         return _told(await self.read(caller, started), checked)
 
@@ -127,7 +133,7 @@ class RunService:
         own = await self.owners.of(found.run_id, found.tags)
         if not own.readable_by(caller) and await self.links.let_in(found.run_id, caller):
             own = own.model_copy(update={"guest": caller.name})
-        own.check_read(caller, no_run(found.run_id))
+        check_read(own, caller, no_run(found.run_id))
         return own
 
     async def read(self, caller: Caller, run_id: str) -> Run:
@@ -139,6 +145,23 @@ class RunService:
     ) -> RunList:
         """Return the runs that the caller may see, the newest first; `cursor` is `next` of the page before."""
         return await self._listing.page(caller, wanted, min(limit, MOST), cursor)
+
+    async def search_library(self, caller: Caller, query: str, limit: int) -> LibraryHits:
+        """Return the sentences closest to a query in the runs that the caller may read.
+
+        Raises:
+            InvalidInput: the query is empty or too long.
+        """
+
+        async def may_read(run_id: str) -> bool:
+            try:
+                return caller.is_admin or bool(await self.open(caller, run_id))
+            except RunNotFound:
+                return False
+
+        hits = await self._library.search(check_query(query), min(limit, MOST_HITS), may_read)
+        linked = [hit.model_copy(update={"link": f"/runs/{hit.run_id}"}) for hit in hits]
+        return LibraryHits(query=query, hits=linked)
 
     async def join(self, caller: Caller, run_id: str, secret: str) -> None:
         """Let a caller in who has a link; from then on they read the run without it.
@@ -239,7 +262,7 @@ class RunHandle:
             earlier["corpora"] = await service.corpora.readable(caller, earlier["corpora"])
         settings = settings_from({**earlier, "artifacts": service.options.artifacts})
         checked = await asyncio.to_thread(check_request, request.question, settings, follow_up=True)
-        own = Ownership(owner=caller.name, shared=self._ownership.shared)
+        own = owned_by(caller, shared=self._ownership.shared)
         started = await service.submissions.submit(
             caller, checked.query, checked.settings, own, key=key, parent=self.run_id
         )
@@ -467,7 +490,7 @@ class RunHandle:
         await self._note(Action.told if kind is Steer.tell else Action.stopped, text)
 
     def _check_owner(self) -> None:
-        self._ownership.check_owner(self.caller, "run")
+        check_owner(self._ownership, self.caller, "run")
 
     async def _note(self, action: Action, detail: str = "") -> None:
         await self._service.activity.note(self.run_id, self.caller, action, detail)

@@ -18,8 +18,9 @@ from fathom.client.shapes import Run, RunRequest
 from fathom.errors import Conflict, InvalidState, RunNotFound
 from fathom.models import Model
 from fathom.service.caller import Caller, Role
-from fathom.service.ownership import Ownership
+from fathom.service.ownership import check_read
 from fathom.service.runs import RunHandle, RunService
+from fathom.storage.ownership import Ownership
 from fathom.storage.store import json_bytes
 
 FOLDER = ".serve/sessions"
@@ -114,7 +115,7 @@ async def find(service: RunService, caller: Caller, session_id: str) -> SessionH
         kept = _Kept.model_validate_json(await service.store.read(_path(session_id)))
     except (ValueError, FileNotFoundError, ValidationError):
         raise missing from None
-    Ownership(owner=kept.owner).check_read(caller, missing)
+    check_read(Ownership(owner=kept.owner), caller, missing)
     try:
         run_id = str(json.loads(await service.store.read(_path(session_id, "run")))["run_id"])
     except FileNotFoundError:

@@ -21,7 +21,7 @@ from fathom.service.caller import Caller
 from fathom.service.limits import Spending, capped, check_most, most_usd
 from fathom.service.options import Options
 from fathom.service.outages import starting
-from fathom.service.ownership import Owners, Ownership
+from fathom.storage.ownership import Owners, Ownership
 
 
 class Submissions:

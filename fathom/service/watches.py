@@ -15,9 +15,10 @@ from fathom.flows import notifying, watches
 from fathom.flows.preflight import check_request
 from fathom.flows.runs.comparing import runs_of
 from fathom.service.caller import Caller, Role
-from fathom.service.ownership import Ownership
+from fathom.service.ownership import check_owner, check_read, owned_by
 from fathom.service.run_list import RunFilter
 from fathom.service.runs import RunService
+from fathom.storage.ownership import Ownership
 
 
 async def add(service: RunService, caller: Caller, request: WatchRequest) -> Watch:
@@ -44,7 +45,7 @@ async def add(service: RunService, caller: Caller, request: WatchRequest) -> Wat
         raise InvalidInput(
             wrong=[WrongValue("name", request.name, "it has no letter or digit")], next_step="use at least one"
         )
-    tags = Ownership(owner=caller.name).tags
+    tags = owned_by(caller).tags
     async with service.adding_watch:
         await _check_count(service, caller)
         try:
@@ -139,7 +140,7 @@ async def _check_count(service: RunService, caller: Caller) -> None:
 
 async def _own(service: RunService, caller: Caller, name: str) -> watches.WatchedQuestion:
     found = await _find(service, caller, name)
-    _ownership(found).check_owner(caller, "watch")
+    check_owner(_ownership(found), caller, "watch")
     return found
 
 
@@ -153,7 +154,7 @@ async def _find(service: RunService, caller: Caller, name: str) -> watches.Watch
         raise missing from None
     if not _is_here(service, found):
         raise missing
-    _ownership(found).check_read(caller, missing)
+    check_read(_ownership(found), caller, missing)
     return found
 
 

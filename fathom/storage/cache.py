@@ -19,7 +19,7 @@ from pydantic import BaseModel, ValidationError
 
 from fathom.storage.atomic import AtomicFiles
 
-_FOLDERS = ("searches", "pages", "documents", "corpora")
+_FOLDERS = ("searches", "pages", "documents", "corpora", "library")
 _ENTRY = re.compile(
     r"[0-9a-f]{64}(?:\.[a-z]{2,8})?|[0-9a-f]{32}\.sqlite|\.[0-9a-f]{32}\.tmp"
 )  # the last pattern: files of a process that was killed

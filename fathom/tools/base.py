@@ -28,7 +28,7 @@ from fathom.errors import FathomError, ToolError
 from fathom.models import Holdings, Survey, ToolCall, ToolOutput, ToolResult
 from fathom.storage.cache import TimedCache
 from fathom.text.urls import canonical_url
-from fathom.tools.earlier import EarlierRun
+from fathom.tools.earlier import EarlierRun, EarlierRuns
 from fathom.tools.fetch.allow import AllowList
 from fathom.tools.limits import ANYWHERE, Limit, SearchLimits
 from fathom.tools.pages import WebPage
@@ -105,6 +105,7 @@ class Tool(Configurable):
     searches: bool = False  # takes a search query and brings new evidence; without a model, only such tools are called
     network: bool = False  # needs the network
     fetchable: bool = False  # `fetch` may read the pages that its results name
+    setting: str = ""  # the setting that offers it, beside the chosen tools, and without which it is never used
     of_follow_ups: bool = False  # works on the run that this one follows up on, and is offered to such a run only
     by_vendors: bool = False  # works through the search vendors, so one that is configured is enough
     # The fields that it knows, of `domains.toml` or other words: it is offered to steps that are about one of them, in
@@ -217,6 +218,7 @@ class RunContext:
     fetchable: Sequence[str]  # names of the tools whose results may be fetched
     search_budget: SearchBudget = field(default_factory=SearchBudget)  # the ledger that pays for searches and pages
     earlier: EarlierRun | None = None  # the run that it follows up on
+    library: EarlierRuns | None = None
     corpora: UploadedCorpora | None = None  # in the editions that it reads
     unreadable: UnreadablePages = field(default_factory=UnreadablePages)
 

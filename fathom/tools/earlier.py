@@ -7,7 +7,8 @@ raw outputs, so it can be checked even if the earlier run is gone. The same hold
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
@@ -30,6 +31,18 @@ class _Files(NamedTuple):
     record: Provenance
     notes: list[Note]
     outputs: dict[str, bytes]
+
+
+TextsFor = Callable[[str, int], Awaitable[list[StoredText]]]
+"""Returns the texts of the sources that are closest to a query, and of at most so many."""
+
+
+@dataclass(frozen=True)
+class EarlierRuns:
+    """The earlier runs that an asker may read. `texts` finds the sources closest to a query; a replay has none."""
+
+    asker: str
+    texts: TextsFor | None
 
 
 class EarlierRun:

@@ -45,10 +45,11 @@ class EarlierRunTool(Tool):
         if not self._earlier:
             raise ToolRejected("This run follows up on no other.", next_step="fathom ask RUN QUESTION")
         texts = [text for text in await self._earlier.texts() if admitted(text.source, self._rules)]
-        return await asyncio.to_thread(_closest, tool_input, texts, self._max_results)
+        return await asyncio.to_thread(closest, tool_input, texts, self._max_results)
 
 
-def _closest(query: str, texts: Sequence[StoredText], most: int) -> ToolOutput:
+def closest(query: str, texts: Sequence[StoredText], most: int) -> ToolOutput:
+    """Return the texts closest to a query, one of each source, with the time at which the oldest was read."""
     places = best_places(query, [titled(text.source_text()) for text in texts])
     sources = [text.source for text in texts]
     named = naming(query, ((s.source_id, borne) for s in sources for borne in borne_by(s.title, s.url)))

@@ -30,6 +30,7 @@ from fathom.tools.search.choice import check_vendors, named
 TOOLS = (
     "fathom.tools.earlier_run:EarlierRunTool",
     "fathom.tools.documents.tool:DocumentsTool",
+    "fathom.tools.library:LibraryTool",
     "fathom.tools.search.web_search:WebSearchTool",
     "fathom.tools.search.web_extract:WebExtractTool",
     "fathom.tools.fetch.tool:FetchTool",
@@ -137,7 +138,7 @@ def configured_tools(
     """Return the names of the tools a run may use: the ones asked for, else all that are configured and useful.
 
     A group stands for its configured tools, `default` for the tools of a run that asks for none. A `follow_up` gets the
-    tools for follow-ups in any case.
+    tools for follow-ups in any case, and a run the tool that a setting offers.
 
     Raises:
         InvalidInput: a tool that is asked for does not exist or is only for a follow-up, or a variable or a host to
@@ -148,7 +149,8 @@ def configured_tools(
     check_vendors(settings, environment, registry.vendors)
     wanted = set(settings.tools or [DEFAULT])
     asked = wanted - {DEFAULT}
-    able = [tool for tool in registry.tools.values() if follow_up or not tool.of_follow_ups]
+    offered = [tool for tool in registry.tools.values() if not tool.setting or getattr(settings, tool.setting)]
+    able = [tool for tool in offered if follow_up or not tool.of_follow_ups]
     configured = [tool for tool in able if registry.is_configured(tool, environment, settings.search)]
     joins = DEFAULT in wanted or any(name.startswith(PREFIX) for name in wanted)
     of_servers = allowed_tools(environment) if joins else []
@@ -160,12 +162,15 @@ def configured_tools(
             known = ", ".join([*(tool.name for tool in able if not tool.follows), *of_servers])
             groups = ", ".join([DEFAULT, *registry.groups])
             raise InvalidInput(f"There is no tool {name!r}.", next_step=f"tools: {known}; groups: {groups}")
+        if meant and not any(tool in offered for tool in meant):
+            own = meant[0].setting
+            raise InvalidInput(f"The tool {name} needs the setting {own}.", next_step=f"set {own} instead: --{own}")
         if meant and not any(tool in able for tool in meant):
             raise InvalidInput(f"The tool {name} works in a follow-up only.", next_step="fathom ask RUN QUESTION")
         if meant and not any(tool in configured for tool in meant):
             needed = " or ".join(dict.fromkeys(registry.variables(tool, settings.search) for tool in meant))
             raise MissingCredential(f"The tool {name} is not configured.", next_step=f"set {needed}")
-    usable = [tool for tool in configured if tool.of_follow_ups or not wanted.isdisjoint(names_of(tool))]
+    usable = [t for t in configured if t.of_follow_ups or t.setting or not wanted.isdisjoint(names_of(t))]
     beside: list[type[Tool]] = [*usable, McpTool] if of_servers else usable
     called = [t for t in usable if not asked.isdisjoint(names_of(t)) or t.is_useful(settings, query, beside)]
     followed = {name for tool in called for name in (tool.name, tool.group) if name}

@@ -29,7 +29,7 @@ from fathom.text.terms import Language, language_of, terms
 from fathom.tools.base import ArtifactReader, RunContext, Tool, read_by_tools
 from fathom.tools.documents.corpus import UploadedCorpora
 from fathom.tools.documents.tool import SHIPPED, DocumentsTool
-from fathom.tools.earlier import EarlierRun
+from fathom.tools.earlier import EarlierRun, EarlierRuns
 from fathom.tools.mcp.configuration import PREFIX
 from fathom.tools.mcp.offer import OfferedTools
 from fathom.tools.mcp.servers import McpServers
@@ -191,14 +191,15 @@ def open_toolbox(
     registry: Registry = REGISTRY,
     ledger: Ledger | None = None,
     earlier: EarlierRun | None = None,
+    library: EarlierRuns | None = None,
     corpora: UploadedCorpora | None = None,
     servers: McpServers | None = None,
 ) -> Toolbox:
     """Open the tools that the settings name. Nothing is read and no connection made before the first call.
 
     The query is the run's question, which may name pages to fetch; the run's ledger pays; `earlier` is the run that it
-    follows up on. `corpora` holds the uploaded corpora in the editions that it reads, `servers` the MCP servers, if
-    some are open already.
+    follows up on, and `library` the runs that its asker may read. `corpora` holds the uploaded corpora in the editions
+    that it reads, `servers` the MCP servers, if some are open already.
     """
     search = settings.search
     run = RunContext(
@@ -210,6 +211,7 @@ def open_toolbox(
         fetchable=[tool.name for tool in registry.tools.values() if tool.fetchable],
         search_budget=SearchBudget(ledger, settings.search_prices),
         earlier=earlier,
+        library=library,
         corpora=corpora,
     )
     chosen = [tool for tool in registry.tools.values() if tool.name in settings.tools]
@@ -226,6 +228,7 @@ def open_toolbox(
         settings={
             **read_by_tools(settings),
             **({"earlier": earlier.folder} if earlier else {}),
+            **({"library": library.asker} if library else {}),
             **({"corpora": corpora.digests} if corpora and corpora.digests else {}),
         },
         servers=servers,

@@ -24,7 +24,7 @@ from fathom.interfaces.cli.notify import notify
 from fathom.interfaces.cli.options import SettingsCommand
 from fathom.interfaces.cli.rate import rate
 from fathom.interfaces.cli.research import ask, research, resume
-from fathom.interfaces.cli.runs import audit, diff, replay, runs, show
+from fathom.interfaces.cli.runs import audit, diff, library, replay, runs, show
 from fathom.interfaces.cli.serve import mcp, metrics, serve, worker
 from fathom.interfaces.cli.tokens import tokens
 from fathom.interfaces.cli.verify import trace, verify
@@ -40,7 +40,7 @@ app = typer.Typer(
 
 COMMANDS = (
     *(research, ask, templates, batch, resume, answer, tell, stop),
-    *(runs, show, rate, verify, trace, diff, audit, replay, export, import_, prune),
+    *(runs, library, show, rate, verify, trace, diff, audit, replay, export, import_, prune),
     *(serve, mcp, worker, deploy, costs, metrics, doctor),
 )
 WITH_SETTINGS = (research, ask, batch, doctor)

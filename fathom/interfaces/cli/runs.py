@@ -15,6 +15,7 @@ from fathom.text.plain import counted, size
 
 if TYPE_CHECKING:
     from fathom.changes.model import Change, Changes, Statement
+    from fathom.client.shapes import LibraryHits
     from fathom.flows.replay import ReplayedFile
     from fathom.flows.runs.listing import RunRow
     from fathom.flows.runs.stored import Audit, RunDetails
@@ -82,6 +83,46 @@ def _show_rows(found: Sequence[RunRow]) -> None:
         row(f"  {one_line(store)}  ", one_line(", ".join(ids)))
     if sizes:
         console.print(f"{counted(len(found), 'run')}, {size(sum(run.bytes or 0 for run in found))}")
+
+
+def library(
+    query: Annotated[str, typer.Argument(help="Words or a question, in quotes.", show_default=False)],
+    *,
+    limit: Annotated[int, typer.Option(metavar="N", min=1, max=100, help="Number of sentences to show.")] = 10,
+    artifacts: Root = None,
+    as_json: Json = False,
+) -> None:
+    """Search all finished runs of a store: their questions, answers, notes and sources.
+
+    Each line is a sentence of a run, with its source and the run's question. Needs no server. To have a new run search
+    them too: fathom research --library.
+
+    Example: fathom library "notice period of the Pro plan"
+    """
+    import asyncio
+
+    from fathom.client.shapes import LibraryHits
+    from fathom.config.environment import Environment, artifact_root
+    from fathom.config.inputs import check_query
+    from fathom.flows.runs.library import Library
+    from fathom.flows.runs.stored import on_stderr
+    from fathom.storage.store import ArtifactStore
+
+    store = ArtifactStore(artifact_root(artifacts))
+    searched = Library(store, Environment.read().cache, on_stderr).search(check_query(query), limit)
+    linked = [hit.model_copy(update={"link": store.address(hit.folder)}) for hit in asyncio.run(searched)]
+    output(LibraryHits(query=query, hits=linked), _show_hits, as_json=as_json)
+
+
+def _show_hits(found: LibraryHits) -> None:
+    if not found.hits:
+        line("No finished run says anything about this.")
+    for number, hit in enumerate(found.hits, 1):
+        row((f"{number:>2}. ", "dim"), one_line(hit.sentence))
+        if hit.url:
+            row("    ", f"{one_line(hit.title)}, {printable(hit.url)}")
+        question = "" if hit.kind == "question" else f"  {one_line(hit.question)}"
+        row("    ", (f"{hit.asked[:10]}  {hit.kind}{question}  (fathom show {hit.run_id[:8]})", "dim"))
 
 
 def show(run: Run, open_it: Open = False, artifacts: Root = None, as_json: Json = False) -> None:

@@ -61,7 +61,11 @@ def add(
 
     if only_changes and not notify:
         raise InvalidInput("--only-changes needs a webhook.", next_step="give its address: --notify URL")
-    request = check_request(query, GivenOptions.of(context).over_defaults())
+    given = GivenOptions.of(context)
+    settings = given.over_defaults()
+    if "library" not in given.chosen():  # a watch reads what is new, unless it is told otherwise itself
+        settings = settings.model_copy(update={"library": False})
+    request = check_request(query, settings)
     if request.searched:
         typer.echo(f"fathom: {only_searched(request.searched)}", err=True)
     ensure_api()

@@ -1,0 +1,187 @@
+"""The library: all finished runs of a store, searched by their questions, answers, notes and sources.
+
+Its index lies in the cache of this machine and is brought up to date with the store before each search. Who may read
+a run is asked for each run that is found.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+from fathom.client.shapes import LibraryHit
+from fathom.errors import StoreError, ToolRejected
+from fathom.evidence.stored import StoredText
+from fathom.flows.runs.index import RunIndex
+from fathom.models import ReadBefore, Source
+from fathom.storage.library import Kind, LibraryIndex, LibraryMatch, LibraryText
+from fathom.storage.pruning import PRUNED
+from fathom.storage.runs import StoredRun
+from fathom.storage.store import ArtifactStore
+from fathom.text.citations import without_citations
+from fathom.text.plain import clean_line
+from fathom.text.sentences import split_sentences
+from fathom.text.terms import query_terms, terms
+from fathom.tools.earlier import EarlierRun
+
+MOST_HITS = 100
+CANDIDATES = 200  # texts that are looked at in one search
+PIECE = 1_000  # characters of a source that are found together; up to twice as many in a long paragraph
+LONGEST_NOTE = 400  # characters of a note that is shown whole, as the rows of a table are
+_WORTH_A_WORD = 50  # runs to be read
+
+MayRead = Callable[[str], Awaitable[bool]]
+"""Whether whoever asks may read the run with an id."""
+
+
+async def everything(run_id: str) -> bool:
+    """Let somebody read every run: who has the store."""
+    return True
+
+
+class Library:
+    """The library of one store. `say` is called with the reason if reading takes long."""
+
+    def __init__(self, store: ArtifactStore, cache: Path, say: Callable[[str], object] = lambda line: None) -> None:
+        self._store = store
+        self._say = say
+        self._runs = RunIndex(store, say)
+        name = hashlib.sha256(store.address().encode()).hexdigest()[:32]
+        self._index = LibraryIndex(cache / "library" / f"{name}.sqlite")
+        self._refreshing = asyncio.Lock()
+
+    async def search(self, query: str, limit: int, may_read: MayRead = everything) -> list[LibraryHit]:
+        """Return the closest texts of runs that whoever asks may read, each sentence once.
+
+        Raises:
+            StoreError: the store or the index cannot be read.
+        """
+        hits: dict[str, LibraryHit] = {}
+        seen: set[str] = set()
+        async for run, found in self._found(query, may_read):
+            kind, text, source_id, title, url = found.text
+            if text in seen:  # a page that many runs have read
+                continue
+            seen.add(text)
+            sentence = _closest(query, text) if kind == "source" or len(text) > LONGEST_NOTE else text
+            key = "".join(char for char in sentence.casefold() if char.isalnum())
+            if key not in hits:
+                hits[key] = LibraryHit(
+                    kind=kind,
+                    sentence=sentence,
+                    question=run.query,
+                    run_id=run.run_id,
+                    asked=run.started,
+                    folder=run.folder,
+                    source_id=source_id,
+                    title=title,
+                    url=url,
+                )
+            if len(hits) == limit:
+                break
+        return list(hits.values())
+
+    async def texts(self, query: str, limit: int, may_read: MayRead = everything) -> list[StoredText]:
+        """Return the stored texts of the closest sources, the newest reading of each, with the run that read them.
+
+        Raises:
+            StoreError: the store or the index cannot be read.
+        """
+        chosen: dict[str, list[StoredRun]] = {}
+        async for run, found in self._found(query, may_read):
+            if found.text.url and (found.text.url in chosen or len(chosen) < limit):
+                chosen.setdefault(found.text.url, []).append(run)
+        texts: list[StoredText] = []
+        for url, runs in chosen.items():
+            newest = max(runs, key=lambda run: run.started)
+            with suppress(ToolRejected):  # its files were removed in the meantime
+                own = await EarlierRun(newest.files).texts()
+                texts += [_dated(text, newest) for text in own if text.source.url == url]
+        return texts
+
+    async def _found(self, query: str, may_read: MayRead) -> AsyncIterator[tuple[StoredRun, LibraryMatch]]:
+        stored = await self._refresh()
+        found = [one for one in await asyncio.to_thread(self._index.find, query, CANDIDATES) if one.folder in stored]
+        readable: dict[str, bool] = {}
+        pruned: dict[str, bool] = {}
+        for one in found:
+            run = stored[one.folder]
+            if one.folder not in readable:
+                readable[one.folder] = await may_read(run.run_id)
+                pruned[one.folder] = await self._store.exists(f"{one.folder}/{PRUNED}")
+            if readable[one.folder] and not (pruned[one.folder] and one.text.kind == "source"):
+                yield run, one
+
+    async def _refresh(self) -> dict[str, StoredRun]:
+        """Bring the index up to date, and return the runs of the store by their folders."""
+        async with self._refreshing:
+            stored = {run.folder: run for run in await self._runs.read() if run.folder and not run.damaged}
+            known = await asyncio.to_thread(self._index.runs)
+            new = [run for folder, run in stored.items() if known.get(folder) != run.run_id]
+            if len(new) > _WORTH_A_WORD:
+                self._say(f"Reading {len(new):,} runs of {self._store.address()} for the library, which is done once.")
+            if gone := [folder for folder in known if folder not in stored]:
+                await asyncio.to_thread(self._index.drop, gone)
+            for run in new:
+                if texts := await _texts_of(run):
+                    await asyncio.to_thread(self._index.put, run.folder, run.run_id, texts)
+            return stored
+
+
+async def _texts_of(run: StoredRun) -> list[LibraryText]:
+    """Return the texts of a finished run; none of one that has not ended. Damaged files hide no others."""
+    folder = run.files
+    found = [LibraryText("question", run.query)]
+    try:
+        if await folder.result() is None:
+            return []
+        report, notes = await folder.report(), await folder.notes()
+    except StoreError:
+        return found
+    try:
+        stored = await EarlierRun(folder).texts()
+    except ToolRejected:  # its evidence was removed, or it has none
+        stored = []
+    sources = {source.source_id: source for source in (report.sources if report else [])}
+    sources |= {text.source.source_id: text.source for text in stored}
+    for claim in report.claims if report else ():
+        found.append(_of(sources, "answer", without_citations(claim.sentence), claim.source_ids))
+    for note in notes or ():
+        found += [_of(sources, "note", text, ids) for text, ids in note.quotations()]
+    for text in stored:
+        found += [_of(sources, "source", piece, [text.source.source_id]) for piece in _pieces(text)]
+    return found
+
+
+def _of(sources: Mapping[str, Source], kind: Kind, text: str, ids: Sequence[str]) -> LibraryText:
+    source = next((sources[source_id] for source_id in ids if source_id in sources), None)
+    own = (source.source_id, clean_line(source.title), source.url) if source else ()
+    return LibraryText(kind, text, *own)
+
+
+def _pieces(text: StoredText) -> Iterator[str]:
+    """Yield a source in pieces that end at the ends of paragraphs, or of lines if these are far; first its title."""
+    piece = f"{clean_line(text.source.title)}\n"
+    for line in text.text.splitlines(keepends=True):
+        if len(piece) > 2 * PIECE or (len(piece) > PIECE and not line.strip()):
+            yield piece
+            piece = ""
+        piece += line
+    yield piece
+
+
+def _closest(query: str, text: str) -> str:
+    """Return the sentence of a text with the most words of a query."""
+    wanted = set(query_terms(query))
+    lines = [sentence.clean for sentence in split_sentences(text)] or [text]
+    return max(lines, key=lambda line: len(wanted.intersection(terms(line))))
+
+
+def _dated(text: StoredText, run: StoredRun) -> StoredText:
+    """Return a text with the run that read it, and when; a text that the run had from an earlier one keeps that."""
+    before = text.source.before or ReadBefore(run_id=run.run_id, on=(text.retrieved or run.started)[:10])
+    return replace(text, source=text.source.model_copy(update={"before": before}))

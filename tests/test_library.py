@@ -1,0 +1,138 @@
+"""The library: what earlier runs asked, answered, noted and read is found by whoever may read it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from fathom.config.environment import Environment
+from fathom.config.settings import ResearchSettings
+from fathom.errors import InvalidInput
+from fathom.evidence.verify import verify_run
+from fathom.flows.replay import replay
+from fathom.flows.runs.asking import library_of
+from fathom.flows.runs.library import Library
+from fathom.flows.runs.stored import files_of, find
+from fathom.service.caller import Limits, Role
+from fathom.service.options import Options
+from fathom.service.tokens import Tokens
+from fathom.storage.library import LibraryIndex, LibraryText
+from fathom.storage.ownership import Owners, Ownership
+from fathom.storage.store import ArtifactStore
+from fathom.tools.registry import configured_tools
+from tests.conftest import ROOT, FathomCLI, PrefectServer, quiet_port
+from tests.inprocess import research
+from tests.server import served_with
+
+RUN = "df99f416-1f7e-4c63-94d9-a70b9f20c5f2"
+FOLDER = "research_artifacts/water_tanks_hold"
+SAID = "The plant keeps 400 cubic metres of treated water in two tanks."
+
+
+@pytest.fixture
+def root(home: Path, tmp_path: Path) -> Path:
+    """A store with a finished run."""
+    return shutil.copytree(ROOT / "tests/stored_run", tmp_path / "store")
+
+
+async def kinds(root: Path, query: str = "treated water in tanks") -> set[str]:
+    library = Library(ArtifactStore(str(root)), Environment.read().cache)
+    return {hit.kind for hit in await library.search(query, 20)}
+
+
+def test_a_sentence_is_found_with_its_question_and_source(root: Path, fathom_cli: FathomCLI) -> None:
+    command = ["library", "How much treated water is there?", "--artifacts", str(root)]
+    found = json.loads(fathom_cli([*command, "--json"]).stdout)
+    hit = next(hit for hit in found["hits"] if hit["kind"] == "answer")
+    assert (hit["sentence"], hit["run_id"], hit["asked"][:10]) == (SAID, RUN, "2026-11-22")
+    assert hit["question"] == "How much water do the tanks hold?" and hit["url"].startswith("docs:")
+    assert hit["link"] == str(root / FOLDER)
+    shown = fathom_cli(command).stdout
+    assert SAID in shown and "fathom show df99f416" in shown
+    assert [hit["sentence"] for hit in found["hits"]].count(SAID) == 1, "its note and its source say the same"
+    assert "No finished run" in fathom_cli(["library", "zebra", "--artifacts", str(root)]).stdout
+
+
+async def test_what_is_removed_from_the_store_is_found_no_more(root: Path) -> None:
+    assert {"answer", "question"} <= await kinds(root)
+    assert "source" in await kinds(root, "storage")  # only the title of the document says it
+    shutil.copy(root / FOLDER / "result.json", root / FOLDER / "pruned.json")
+    assert "source" not in await kinds(root, "storage"), "its evidence was removed"
+    assert "answer" in await kinds(root)
+    (index,) = (Environment.read().cache / "library").glob("*.sqlite")
+    index.write_bytes(b"no database" * 100)
+    assert "answer" in await kinds(root), "the index is made again"
+    shutil.rmtree(root / FOLDER)
+    assert await kinds(root) == set()
+
+
+async def test_a_run_with_the_library_cites_what_an_earlier_one_has_stored(
+    root: Path, tmp_path: Path, prefect_server: PrefectServer
+) -> None:
+    (tmp_path / "moon.md").write_text("The moon is round.")
+    query = "How many cubic metres of treated water does the plant keep?"
+    given: dict[str, Any] = {"model": "extractive", "docs": [str(tmp_path / "moon.md")], "run_key": "new"}
+    without = await research(root, query, **{**given, "run_key": "old"})
+    result = await research(root, query, library=True, **given)
+    assert SAID not in str(without.cited_answer)
+    assert SAID in str(result.cited_answer)
+    assert result.report
+    assert f"read on 2026-11-22 by the run {RUN[:8]}" in Path(result.report).read_text()
+    store = ArtifactStore(str(root))
+    shutil.rmtree(root / FOLDER)  # what is cited is stored with the new run
+    run = await find(store, result.run_id)
+    assert verify_run(await files_of(run)).problems == []
+    assert {file.state for file in await replay(run)} == {"same"}
+
+
+async def test_only_those_who_may_read_a_run_find_it(root: Path, prefect_server: PrefectServer) -> None:
+    store = ArtifactStore(str(root))
+    await Owners(store).record(RUN, Ownership(owner="ann"))
+    people = Tokens(store)
+    tokens = {name: (await people.add(name, Role.asker, Limits()))[1] for name in ("ann", "bob")}
+    tokens["root"] = (await people.add("root", Role.admin, Limits()))[1]
+
+    async def texts(*tags: str) -> bool:
+        return bool(await library_of(store, Environment.read().cache, tags)("treated water", 5))
+
+    def seen(name: str) -> bool:
+        headers = {"Authorization": f"Bearer {tokens[name]}"}
+        with httpx.Client(base_url=served.url, headers=headers, timeout=60) as client:
+            found = client.get("/api/v1/library", params={"q": "treated water"}).json()["hits"]
+            assert all(hit["link"] == f"/runs/{RUN}" for hit in found)
+            assert (SAID in client.get("/library", params={"q": "treated water"}).text) is bool(found)
+            return bool(found)
+
+    with served_with(Options(str(root), port=quiet_port(), sign_in=True), limit=0) as served:
+        assert [seen(name) for name in ("ann", "bob", "root")] == [True, False, True]
+        assert await texts("owner:ann") and not await texts("owner:bob")
+        assert await texts("owner:root", "admin") and await texts(), "who has the store may read it"
+        await Owners(store).record(RUN, Ownership(owner="ann", shared=True))
+        assert seen("bob") and await texts("owner:bob")
+
+
+def test_words_are_found_in_other_forms_and_writings(tmp_path: Path) -> None:
+    index = LibraryIndex(tmp_path / "index.sqlite")
+    texts = ["The tanks were refilled.", "東京の人口は1400万人です。\n大阪は270万人です。", "Die Gebühr beträgt 5 €."]
+    for text in texts:
+        index.put(f"folder of {text}", "run", [LibraryText("source", text)])
+    asked: dict[str, int | None] = {"refilling a tank": 0, "東京の人口": 1, "gebuhr": 2, "zebra": None, '"': None}
+    for query, number in asked.items():
+        found = index.find(query, 5)
+        assert [one.text.text for one in found[:1]] == ([] if number is None else [texts[number]]), query
+    index.put(f"folder of {texts[0]}", "again", [LibraryText("source", "Empty.")])
+    assert index.runs()[f"folder of {texts[0]}"] == "again" and not index.find("tanks", 5)
+
+
+def test_the_tool_comes_with_the_setting_alone(home: Path) -> None:
+    environment = Environment.read({"HOME": str(home)})
+    assert "library" not in configured_tools(ResearchSettings(), environment)
+    chosen = configured_tools(ResearchSettings(library=True, tools=["fetch"]), environment)
+    assert chosen == ["library", "fetch"]
+    with pytest.raises(InvalidInput, match="needs the setting library"):
+        configured_tools(ResearchSettings(tools=["library"]), environment)
