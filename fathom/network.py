@@ -12,20 +12,23 @@ objects of a loop.
 from __future__ import annotations
 
 import asyncio
+import socket
 import ssl
 import threading
 import time
 import zlib
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Collection, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import cache
 from importlib.metadata import version
-from typing import TYPE_CHECKING
+from ipaddress import ip_address
+from typing import TYPE_CHECKING, Literal
+from urllib.parse import urlsplit
 
-from fathom.errors import ToolRateLimited
+from fathom.errors import InvalidInput, ToolRateLimited
 
 if TYPE_CHECKING:
     import httpx
@@ -43,6 +46,50 @@ def tls() -> ssl.SSLContext:
     import httpx
 
     return httpx.create_ssl_context()
+
+
+Sender = Literal["tools", "models", "traces"]
+_kept_in: ContextVar[frozenset[Sender]] = ContextVar("fathom_kept_in", default=frozenset())
+
+
+@asynccontextmanager
+async def keeping_in(senders: Collection[Sender]) -> AsyncIterator[None]:
+    """Let some senders reach only this machine and its private network inside the block."""
+    token = _kept_in.set(frozenset(senders))
+    try:
+        yield
+    finally:
+        _kept_in.reset(token)
+
+
+def may_send(sender: Sender, address: str) -> bool:
+    """Return whether a sender may ask an address; it is asked by every client before a request."""
+    return sender not in _kept_in.get() or is_local(address)
+
+
+def check_sending(sender: Sender, address: str) -> None:
+    """Check that a sender may ask an address.
+
+    Raises:
+        InvalidInput: the scope of the run forbids it.
+    """
+    if not may_send(sender, address):
+        host = urlsplit(address).hostname or "an address beyond this machine"
+        message = f"The scope of the run keeps its {sender} from {host}, so nothing was sent."
+        raise InvalidInput(message, next_step="choose another --scope, or an address on this machine")
+
+
+@cache
+def is_local(address: str) -> bool:
+    """Return whether an address is on this machine or its private network; a name is, if all its addresses are."""
+    host = urlsplit(address).hostname
+    if not host:
+        return False
+    try:
+        found = {ip_address(str(info[4][0]).partition("%")[0]) for info in socket.getaddrinfo(host, None)}
+    except OSError:  # it has no address, so it cannot be asked either
+        return False
+    return all(ip.is_loopback or (ip.is_private and not ip.is_link_local) for ip in found)
 
 
 PIECE = 2**16  # bytes unpacked at once

@@ -34,6 +34,7 @@ async def agree(engine: Engine) -> ResearchState:
         planned.unread,
         sufficiency=engine.settings.sufficiency,
         searched=engine.start.searched,
+        scope=engine.start.scope,
     )
     if usage.llm_calls or usage.fallbacks:
         run.spend(CLARIFIER.name, usage)

@@ -30,7 +30,7 @@ from fathom.flows.runs.states import FLOW
 from fathom.flows.writing import save_exchanges, save_explanation, save_provenance, save_report
 from fathom.llm.model_checks import check_models, models_of
 from fathom.models import Report, RunResult
-from fathom.network import sharing
+from fathom.network import keeping_in, sharing
 from fathom.report.changes import summary_of
 from fathom.report.chapters import unread_lines
 from fathom.report.markdown import cited_answer
@@ -107,7 +107,7 @@ async def deep_research(
                 engine.warnings.warn(run_logger(), problem, problem)
             turns = SharedTurns(await read_limits())
             async with Display() as display, showing(store, start.run_key):
-                async with aclosing(engine), sharing(turns), session(engine) as span:
+                async with aclosing(engine), sharing(turns), keeping_in(start.kept_in), session(engine) as span:
                     display.label(start.settings)
                     await tell_start(start)
                     publish(Event("spent", spent=ledger.account, caps=ledger.budget))
@@ -214,6 +214,7 @@ def _result(engine: Engine, run: ResearchState, report: Report | None, seconds: 
         reason=reason,
         stop=run.stop.value if run.stop else "",
         searched=run.searched,
+        scope=run.scope,
         answered=report.answered if report else None,
         warnings=[*engine.start.warnings, *unread_lines(run.unread)],
     )

@@ -30,7 +30,7 @@ from fathom.storage.store import ArtifactStore
 from fathom.tools.documents.corpus import check_documents
 from fathom.tools.documents.tool import DocumentsTool
 from fathom.tools.mcp.configuration import read_servers
-from fathom.tools.registry import REGISTRY, configured_tools
+from fathom.tools.registry import REGISTRY, check_scope, configured_tools
 from fathom.tools.search.choice import without_limits
 from fathom.tools.toolbox import searched_by_default
 
@@ -96,10 +96,12 @@ def check_settings(settings: ResearchSettings, *, follow_up: bool = False) -> tu
         }
     )
     tools = configured_tools(settings, environment, follow_up=follow_up)
+    resolved = resolve(settings, environment, tools)
+    check_scope(resolved)
     check_documents(settings.docs, settings.embed_model)
     if settings.corpora:
         asyncio.run(CorpusStore(ArtifactStore(settings.artifacts or "")).fixed(settings.corpora))
-    check_models(resolve(settings, environment, tools), environment)
+    check_models(resolved, environment)
     unlimited = without_limits(settings, environment, REGISTRY.vendors) if "web_search" in tools else []
     return settings, [*_notices(settings, tools), *unlimited, *_unused_servers(environment)]
 

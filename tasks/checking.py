@@ -297,7 +297,8 @@ async def with_links(report: Report, engine: Engine) -> Report:
     """Return a report that says which of the web pages that it cites are gone, with their archived copies."""
     cited = cited_sources(report)
     urls = [s.url for s in cited if s.kind == "web" and not (s.reference and s.reference.archived)]
-    if not engine.settings.report.check_links or not any(source.kind == "web" for source in cited):
+    checks = engine.settings.report.check_links and "tools" not in engine.start.kept_in
+    if not checks or not any(source.kind == "web" for source in cited):
         return report
     links = await check_links(urls, _engine=engine)
     if urls and not links:  # in the replay of a run of a version that did not check them

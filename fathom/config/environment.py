@@ -94,6 +94,11 @@ class Environment:
         return frozenset(value for value in found if len(value) >= SHORTEST_SECRET and not _is_placeholder(value))
 
     @property
+    def scope(self) -> str:
+        """The scope that no run of this process may leave; empty for none."""
+        return self.variables.get("FATHOM_SCOPE", "").strip()
+
+    @property
     def server(self) -> str:
         """The address of the Fathom server that a client asks."""
         return self.variables.get("FATHOM_URL") or "http://127.0.0.1:8700"
@@ -123,6 +128,13 @@ class Environment:
             how = "set OTEL_EXPORTER_OTLP_TRACES_PROTOCOL=http/protobuf and the endpoint's port for HTTP, usually 4318"
             return f"Fathom does not send them by the protocol {protocol!r}: {how}."
         return "otlp"
+
+    @property
+    def traced_to(self) -> str:
+        """The address to which traces are sent."""
+        get = self.variables.get
+        own = get("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") or get("OTEL_EXPORTER_OTLP_ENDPOINT")
+        return own or "http://localhost:4318"
 
     @property
     def contact(self) -> str:

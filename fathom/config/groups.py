@@ -11,6 +11,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field, model_validator
 
 from fathom.config.form import FormModel, ReadByTools, Setting
+from fathom.network import Sender
 from fathom.text.urls import domain_of
 
 
@@ -115,6 +116,39 @@ class Unsupported(StrEnum):
 
     remove = "remove"
     mark = "mark"
+
+
+class AccessScope(StrEnum):
+    """What a run may read, and what may leave this machine."""
+
+    documents = "documents"
+    web = "web"
+    public_sources = "public-sources"
+    private = "private"
+
+    @property
+    def about(self) -> str:
+        """What it means, in words."""
+        return _SCOPES[self]
+
+    @property
+    def kept_in(self) -> list[Sender]:
+        """The senders that may reach nothing beyond this machine and its private network."""
+        if self is AccessScope.private:
+            return ["tools", "models", "traces"]
+        return ["tools"] if self is AccessScope.documents else []
+
+    def admits(self, other: AccessScope | None) -> bool:
+        """Whether another scope is this one or a narrower one."""
+        return other is self or (self is AccessScope.documents and other is AccessScope.private)
+
+
+_SCOPES = {
+    AccessScope.documents: "only your documents",
+    AccessScope.web: "only web search and pages",
+    AccessScope.public_sources: "only the scholarly and factual services",
+    AccessScope.private: "only your documents, and nothing leaves this machine and its private network",
+}
 
 
 class Judging(StrEnum):

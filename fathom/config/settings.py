@@ -19,6 +19,7 @@ from fathom.config.groups import (
     ABOUT,
     EXTRACTIVE,
     PROFILES,
+    AccessScope,
     Budget,
     CompressionSettings,
     Effort,
@@ -115,6 +116,15 @@ class ResearchSettings(TemplatedSettings):
         examples=[["handbook"]],
         max_length=20,
         exclude_if=lambda corpora: corpora is None,  # it came later: runs without it keep their calls
+    )
+    scope: Annotated[
+        AccessScope | None, Setting("--scope", "NAME", empty="whatever the tools and models need", page="access")
+    ] = Field(
+        None,
+        title="What to read: scope",
+        description="What the run may read, and what may leave this machine; it overrides all other settings. "
+        + "".join(f"{scope.value}: {scope.about}. " for scope in AccessScope).strip(),
+        exclude_if=lambda scope: scope is None,  # it came later: runs without it keep their calls
     )
     library: Annotated[bool, Setting("--library", page="searching", by_template=False)] = Field(
         False,
@@ -384,6 +394,25 @@ def _role_models(chosen: Mapping[Role, RoleModel], model: RoleModel) -> dict[Rol
     return found
 
 
+def scope_of(settings: ResearchSettings, environment: Environment) -> AccessScope | None:
+    """Return the scope of a run: its own, within the scope that FATHOM_SCOPE pins for the process.
+
+    Raises:
+        InvalidInput: FATHOM_SCOPE is no scope, or the run asks for another one that is not narrower.
+    """
+    if not (pinned := environment.scope):
+        return settings.scope
+    if pinned not in list(AccessScope):
+        names = ", ".join(AccessScope)
+        raise InvalidInput(f"FATHOM_SCOPE is {pinned!r}, which is no scope.", next_step=f"set it to one of {names}")
+    scope = AccessScope(pinned)
+    if settings.scope and not scope.admits(settings.scope):
+        narrower = " or ".join(one for one in AccessScope if scope.admits(one))
+        message = f"The scope {settings.scope} is wider than {scope}, to which FATHOM_SCOPE limits every run here."
+        raise InvalidInput(message, next_step=f"leave it out, or choose {narrower}")
+    return settings.scope or scope
+
+
 def resolve(settings: ResearchSettings, environment: Environment, tools: list[str]) -> ResolvedSettings:
     """Fill empty settings from the profile and the environment; `tools` are the configured ones.
 
@@ -400,6 +429,7 @@ def resolve(settings: ResearchSettings, environment: Environment, tools: list[st
             "model": model.model,
             "role_models": _role_models(settings.role_models, model),
             "tools": tools,
+            "scope": scope_of(settings, environment),
             "fetch_allow_hosts": sorted({*settings.fetch_allow_hosts, *environment.fetch_allow}),
             "artifacts": settings.artifacts or environment.artifacts,
         }

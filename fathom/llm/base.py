@@ -139,6 +139,9 @@ class Transport(Protocol):
     def service(self, model: str) -> str:
         """Return the service that answers for a model; its failures and limits apply to all who ask it."""
 
+    def address(self, model: str) -> str:
+        """Return the address at which a model is asked; empty if only litellm knows it."""
+
     def own_server(self, model: str) -> bool:
         """Return whether a model is asked at an address of the user's own."""
 

@@ -25,13 +25,14 @@ from typing import Any
 from fathom.budget.ledger import LEAST_SECONDS, Cost, Ledger
 from fathom.budget.prices import Pricing, Rates, provider_and_name
 from fathom.config.environment import Environment
-from fathom.config.groups import EXTRACTIVE, ModelCallSettings, Price, Role, RoleModel
+from fathom.config.groups import EXTRACTIVE, AccessScope, ModelCallSettings, Price, Role, RoleModel
 from fathom.config.secrets import Scrubber
 from fathom.errors import (
     AnswerTooLarge,
     BudgetExceeded,
     CircuitOpen,
     ContextOverflow,
+    InvalidInput,
     ModelError,
     ModelTimeout,
     ModelUnavailable,
@@ -49,7 +50,7 @@ from fathom.llm.prompts import REPETITIONS, request_options, sent_messages, vari
 from fathom.llm.services import MAX_WAIT, circuit_of, pulse_of, slots, spacing_of
 from fathom.llm.windows import Learnt, sent_tokens, shrunk, table_answer
 from fathom.models import Usage
-from fathom.network import turn
+from fathom.network import check_sending, is_local, turn
 from fathom.telemetry.logs import Warnings
 from fathom.telemetry.tracing import describe_reply, request_span
 
@@ -59,6 +60,19 @@ REFUSALS = (400, 422, 500)  # statuses with which servers refuse the form of a r
 HALVINGS = 4
 OVERHEAD_TOKENS = 1_024  # that providers put around messages and schema, which have at most one token per byte
 LEAST_ANSWER_TOKENS = 1_024  # with less room an answer would be cut off, and paid for in vain
+
+
+def check_local(model: str, address: str) -> None:
+    """Check that a model is asked at an address on this machine or its private network.
+
+    Raises:
+        InvalidInput: it is not.
+    """
+    if not is_local(address):
+        where = address or "an address of its provider"
+        message = f"The scope private keeps everything on this machine, and the model {model} is asked at {where}."
+        how = "choose a local one (ollama/..., openai/... with OPENAI_BASE_URL) or none, or another --scope"
+        raise InvalidInput(message, next_step=how)
 
 
 class ModelBackend:
@@ -71,7 +85,10 @@ class ModelBackend:
         calls: ModelCallSettings | None = None,
         prices: Mapping[str, Price] | None = None,
         warnings: Warnings | None = None,
+        *,
+        scope: AccessScope | None = None,
     ) -> None:
+        self._scope = scope
         self._scrubber = Scrubber(environment.secrets)
         self._openai_chat: Transport = OpenAIChat(environment, self._scrubber)
         self._litellm: Transport = LiteLLM(environment, self._scrubber)
@@ -260,7 +277,11 @@ class ModelBackend:
         return left
 
     def _transport(self, model: str) -> Transport:
-        return self._openai_chat if speaks_openai_chat(model) else self._litellm
+        transport = self._openai_chat if speaks_openai_chat(model) else self._litellm
+        if self._scope is AccessScope.private:
+            check_local(model, transport.address(model))
+        check_sending("models", transport.address(model))
+        return transport
 
     def _usage(self, model: str, reply: ModelReply, seconds: float) -> Usage:
         """Return the cost of an answer; zero tokens if the provider does not state them."""

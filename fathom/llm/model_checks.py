@@ -10,13 +10,23 @@ from fathom.budget.caps import CAPS
 from fathom.budget.ledger import Ledger
 from fathom.budget.prices import Pricing
 from fathom.config.environment import Environment
-from fathom.config.groups import DEFAULT_USD, EXTRACTIVE, Budget, ModelCallSettings, Role, RoleModel, StructuredOutput
+from fathom.config.groups import (
+    DEFAULT_USD,
+    EXTRACTIVE,
+    AccessScope,
+    Budget,
+    ModelCallSettings,
+    Role,
+    RoleModel,
+    StructuredOutput,
+)
+from fathom.config.secrets import Scrubber
 from fathom.config.settings import ResolvedSettings
 from fathom.errors import InvalidInput, MissingCredential
 from fathom.llm.base import Completion, CutOff, ModelCall
-from fathom.llm.client import ModelBackend
-from fathom.llm.openai_chat import speaks_openai_chat
-from fathom.llm.over_litellm import load_litellm
+from fathom.llm.client import ModelBackend, check_local
+from fathom.llm.openai_chat import OpenAIChat, speaks_openai_chat
+from fathom.llm.over_litellm import LiteLLM, load_litellm
 from fathom.llm.parsing import without_debris
 from fathom.models import Model
 from fathom.roles import Answer, Request, RoleSpec
@@ -31,12 +41,16 @@ def check_models(settings: ResolvedSettings, environment: Environment) -> None:
     """Check that every chosen model exists for litellm and has its key.
 
     Raises:
-        InvalidInput: litellm knows no provider for the name, or there is a dollar cap and a price is unknown.
+        InvalidInput: litellm knows no provider for the name, its server is beyond the scope, or there is a dollar cap
+            and a price is unknown.
         MissingCredential: a key is missing; the message names the variable.
     """
     if not (models := models_of(settings)):
         return
     for model in models:
+        if settings.scope is AccessScope.private:
+            speaker = OpenAIChat if speaks_openai_chat(model) else LiteLLM
+            check_local(model, speaker(environment, Scrubber(environment.secrets)).address(model))
         _check_key(model, environment)
     unpriced = _unpriced(models, Pricing(settings.prices))
     capped = settings.budget.max_usd is not None or any(environment.cap(name) is not None for name in CAPS)

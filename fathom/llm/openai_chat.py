@@ -70,6 +70,10 @@ class OpenAIChat:
         """Return what answers for a model, as a message names it."""
         return f"{model} at {self._own_address}" if self._own_address else model
 
+    def address(self, model: str) -> str:
+        """Return the address at which a model is asked."""
+        return self._own_address or ADDRESS
+
     def own_server(self, model: str) -> bool:
         """Return whether a model is asked at an address of the user's own."""
         return bool(self._own_address)

@@ -60,6 +60,10 @@ class LiteLLM:
         address = self._address(model)
         return f"{model} at {address}" if address else model
 
+    def address(self, model: str) -> str:
+        """Return the address at which a model is asked; empty if only litellm knows it."""
+        return self._address(model) or (OLLAMA_ADDRESS if model.partition("/")[0] in OLLAMA else "")
+
     def own_server(self, model: str) -> bool:
         """Return whether a model is asked at an address of the user's own."""
         return model.partition("/")[0] in LOCAL
@@ -69,7 +73,7 @@ class LiteLLM:
         import httpx
 
         provider, _slash, name = model.partition("/")
-        address = self._address(model) or (OLLAMA_ADDRESS if provider in OLLAMA else "")
+        address = self.address(model)
         if provider not in LOCAL or not address:
             return table_window(model)
         key = self._environment.variables.get(f"{provider.upper()}_API_KEY", "").strip()

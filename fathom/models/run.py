@@ -135,6 +135,7 @@ class Making(Model):
     cost_usd: float | None = 0.0
     seconds: float = 0.0  # of work until the claims were checked
     template: str = Field("", exclude_if=not_)  # its title
+    scope: str = Field("", exclude_if=not_)  # its name and what it means
     searched: str = Field("", exclude_if=not_)  # for want of documents and a web search; empty if there were any
 
 
@@ -354,6 +355,7 @@ class RunResult(Model):
     reason: str = ""  # why the run is not `complete`
     stop: str = ""  # why the research ended, as a clause: "the evidence is sufficient", "the last round is done"
     searched: str = Field("", exclude_if=not_)  # for want of documents and a web search; empty if there were any
+    scope: str = Field("", exclude_if=not_)  # of the run, and what it means; empty if it has none
     answered: Answered | None = None  # whether the sources answer the question; None without a report
     unanswered: Unanswered | None = None  # instead of a report
     warnings: list[str] = []  # about the request and the user's files; the report has its own about the evidence

@@ -92,6 +92,8 @@ def making_parts(made: Making | None, *, timed: bool) -> list[str]:
     parts = [f"{AS_OF} {day.day} {day:%B %Y}", made.model or "no language model", counted(made.tool_calls, "tool call")]
     if made.searched:
         parts.insert(1, f"searched: {made.searched}; {MORE_TO_SEARCH}")
+    if made.scope:
+        parts.insert(1, f"scope {made.scope}")
     if made.template:
         parts.insert(1, f"template “{made.template}”")
     if made.llm_calls:

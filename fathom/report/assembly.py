@@ -144,6 +144,7 @@ def making(run: ResearchState, *, as_of: str, model: str, seconds: float, templa
         seconds=seconds,
         template=template,
         searched=run.searched,
+        scope=run.scope,
     )
 
 

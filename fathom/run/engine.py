@@ -19,6 +19,7 @@ from fathom.extractive.following import own_words
 from fathom.llm.base import Backend, ExchangeRecord
 from fathom.llm.client import ModelBackend
 from fathom.models import Model, ParentRun, Plan, PlanCost, ToolOutput
+from fathom.network import Sender
 from fathom.roles.base import AnswerT, RequestT, RoleSpec
 from fathom.run.estimate import Scope, Speed, plan_cost
 from fathom.storage.corpora import CorpusStore
@@ -79,6 +80,16 @@ class RunStart(Model):
         return self.understood or self.query
 
     @property
+    def kept_in(self) -> list[Sender]:
+        """What may reach nothing beyond this machine and its private network."""
+        return self.settings.scope.kept_in if self.settings.scope else []
+
+    @property
+    def scope(self) -> str:
+        """The name of the scope and what it means; empty for none."""
+        return f"{self.settings.scope}: {self.settings.scope.about}" if self.settings.scope else ""
+
+    @property
     def searched(self) -> str:
         """What the run searches for want of documents and a web search; empty if there are any."""
         return searched_by_default(self.settings, self.settings.tools)
@@ -128,7 +139,9 @@ class Engine:
         self.remarks: list[str] = []  # a person's remarks on earlier drafts of the report
         self.plan: Plan | None = None  # as it was accepted
         settings = start.settings
-        self._models = ModelBackend(environment, ledger, settings.model_calls, settings.prices, self.warnings)
+        self._models = ModelBackend(
+            environment, ledger, settings.model_calls, settings.prices, self.warnings, scope=settings.scope
+        )
 
     def adopt(self, scope: Scope) -> None:
         """Adopt the scope that the question deserves; tools that read fewer results are created anew."""

@@ -53,9 +53,17 @@ class ResearchState:
     """The state of a run between two calls."""
 
     def __init__(
-        self, plan: Plan, usage: Usage, unread: Sequence[UnreadFile] = (), *, sufficiency: int, searched: str = ""
+        self,
+        plan: Plan,
+        usage: Usage,
+        unread: Sequence[UnreadFile] = (),
+        *,
+        sufficiency: int,
+        searched: str = "",
+        scope: str = "",
     ) -> None:
         self.unread = list(unread)  # the user's files that no search can find
+        self.scope = scope  # its name and what it means; empty for none
         self.searched = searched  # for want of documents and a web search; empty if there are any
         self.sufficiency = sufficiency  # score of the critic from which the evidence suffices, 1 to 10
         self.plan = plan  # with the steps' current statuses, follow-up steps included

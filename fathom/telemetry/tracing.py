@@ -33,6 +33,7 @@ from uuid import uuid4
 from fathom.config.environment import Environment
 from fathom.errors import FathomError
 from fathom.models import Metrics, ToolResult, Usage
+from fathom.network import may_send
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider
@@ -77,6 +78,7 @@ class Span:
 _current: ContextVar[Span | None] = ContextVar("fathom_span", default=None)
 _wanted_id: ContextVar[str] = ContextVar("fathom_span_id", default="")
 _tracer: Tracer | None = None
+_address = ""
 _started = False
 
 
@@ -129,7 +131,7 @@ def span(
 def _open(
     name: str, attributes: Mapping[str, Attribute], id: str, parent: Span | None, *, client: bool
 ) -> OTelSpan | None:
-    if _tracer is None:
+    if _tracer is None or not may_send("traces", _address):
         return None
     from opentelemetry.context import Context
     from opentelemetry.trace import SpanKind, set_span_in_context
@@ -149,7 +151,7 @@ def start_tracing(environment: Environment) -> str:
 
     Returns why they cannot be sent, once, or nothing.
     """
-    global _tracer, _started  # noqa: PLW0603 - one provider a process, as its exporter is one thread
+    global _tracer, _started, _address  # noqa: PLW0603 - one provider a process, as its exporter is one thread
     if _started or not environment.traces:
         return ""
     _started = True
@@ -159,6 +161,7 @@ def start_tracing(environment: Environment) -> str:
         provider = _provider()
     except ImportError:
         return _NOT_INSTALLED
+    _address = environment.traced_to
     _tracer = provider.get_tracer("fathom", version("fathom-research"))
     return ""
 

@@ -22,6 +22,7 @@ from pydantic import JsonValue
 from fathom.config.environment import Environment
 from fathom.config.form import ReadByTools, setting_of
 from fathom.config.given import placed
+from fathom.config.groups import AccessScope
 from fathom.config.secrets import Scrubber
 from fathom.config.settings import SETTINGS, Render, ResearchSettings, ResolvedSettings
 from fathom.errors import FathomError, ToolError
@@ -105,6 +106,7 @@ class Tool(Configurable):
     searches: bool = False  # takes a search query and brings new evidence; without a model, only such tools are called
     network: bool = False  # needs the network
     fetchable: bool = False  # `fetch` may read the pages that its results name
+    scope: AccessScope | None = None  # the scope of a run that has it beside runs without any
     setting: str = ""  # the setting that offers it, beside the chosen tools, and without which it is never used
     of_follow_ups: bool = False  # works on the run that this one follows up on, and is offered to such a run only
     by_vendors: bool = False  # works through the search vendors, so one that is configured is enough
@@ -113,6 +115,12 @@ class Tool(Configurable):
     domains: tuple[str, ...] = ()
     group: str = ""  # a name by which `tools` chooses it together with others
     follows: str = ""  # the tool or group whose results make the pipeline call this one, which no model is offered
+
+    @classmethod
+    def is_within(cls, scope: AccessScope | None) -> bool:
+        """Return whether a run of a scope may use it; each may read again what the run itself has."""
+        own = AccessScope.documents if scope is AccessScope.private else scope
+        return scope is None or cls.scope is own or not (cls.searches or cls.network)
 
     @classmethod
     def is_useful(cls, settings: ResearchSettings, query: str, configured: Collection[type[Tool]]) -> bool:

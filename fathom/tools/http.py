@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack
 
 from fathom.errors import ToolError, ToolRateLimited, ToolRejected, ToolTimeout, ToolUnavailable
-from fathom.network import ENCODINGS, BodyTooLarge, limit_body, retry_after, tls, turn, user_agent
+from fathom.network import ENCODINGS, BodyTooLarge, check_sending, limit_body, retry_after, tls, turn, user_agent
 from fathom.tools.warc import keep
 
 if TYPE_CHECKING:
@@ -83,8 +83,13 @@ def limited_client(**options: Any) -> httpx.AsyncClient:
 
     headers = {"User-Agent": user_agent(), "Accept-Encoding": ENCODINGS}
     made = httpx.AsyncClient(verify=tls(), timeout=ATTEMPT_SECONDS, headers=headers, **options)
+    made.event_hooks["request"][:0] = [_check]
     made.event_hooks["response"][:0] = [_limit, _keep]
     return made
+
+
+async def _check(request: httpx.Request) -> None:
+    check_sending("tools", str(request.url))
 
 
 async def _limit(response: httpx.Response) -> None:

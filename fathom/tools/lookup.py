@@ -40,6 +40,7 @@ from urllib.parse import quote
 
 from pydantic import AfterValidator, BaseModel, ValidationError, ValidatorFunctionWrapHandler, WrapValidator
 
+from fathom.config.groups import AccessScope
 from fathom.errors import ToolError, ToolRateLimited, ToolRejected
 from fathom.models import Bibliographic, Holdings, SourceText, ToolOutput
 from fathom.network import pace_of, user_agent
@@ -91,6 +92,7 @@ class LookupTool(Tool):
     at_once: int = 4
     joins: tuple[str, ...] = ()
     searches = network = fetchable = True
+    scope = AccessScope.public_sources
 
     def __init__(self, run: RunContext) -> None:
         settings, own = run.settings, {name: run.variable(name) for name in (*self.variables, *self.optional)}

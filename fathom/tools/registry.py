@@ -13,10 +13,12 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 from pkgutil import resolve_name
 
 from fathom.config.environment import CONTACT, Environment
-from fathom.config.settings import ResearchSettings
+from fathom.config.groups import AccessScope
+from fathom.config.settings import ResearchSettings, ResolvedSettings, scope_of
 from fathom.errors import InvalidInput, MissingCredential
 from fathom.text.plain import clean_line
 from fathom.tools.base import Configurable, SearchVendor, Tool
@@ -147,17 +149,22 @@ def configured_tools(
     """
     AllowList.parse([*settings.fetch_allow_hosts, *environment.fetch_allow])
     check_vendors(settings, environment, registry.vendors)
-    wanted = set(settings.tools or [DEFAULT])
+    scope = scope_of(settings, environment)
+    usual = registry.groups if scope is AccessScope.public_sources else [DEFAULT]
+    wanted = set(settings.tools or usual)
     asked = wanted - {DEFAULT}
-    offered = [tool for tool in registry.tools.values() if not tool.setting or getattr(settings, tool.setting)]
+    within = [tool for tool in registry.tools.values() if _fits(tool, scope, settings)]
+    offered = [tool for tool in within if not tool.setting or getattr(settings, tool.setting)]
     able = [tool for tool in offered if follow_up or not tool.of_follow_ups]
     configured = [tool for tool in able if registry.is_configured(tool, environment, settings.search)]
-    joins = DEFAULT in wanted or any(name.startswith(PREFIX) for name in wanted)
+    joins = scope is None and (DEFAULT in wanted or any(name.startswith(PREFIX) for name in wanted))
     of_servers = allowed_tools(environment) if joins else []
     for name in settings.tools or ():
         meant = registry.meant(name)
         if not meant and (problem := registry.plugins.broken.get(name)):
             raise InvalidInput(f"The tool {name} cannot be used: {problem}.", next_step="repair or remove the package")
+        if scope and (name.startswith(PREFIX) or (meant and not any(tool.is_within(scope) for tool in meant))):
+            raise outside(name, scope)
         if not meant and name not in of_servers:
             known = ", ".join([*(tool.name for tool in able if not tool.follows), *of_servers])
             groups = ", ".join([DEFAULT, *registry.groups])
@@ -179,6 +186,45 @@ def configured_tools(
         check_addresses(registry.configured_by(tool, settings.search), environment)
     joined = of_servers if DEFAULT in wanted else [name for name in of_servers if name in wanted]
     return [*(tool.name for tool in chosen), *joined]
+
+
+def _fits(tool: type[Tool], scope: AccessScope | None, settings: ResearchSettings) -> bool:
+    """Whether a run of a scope may use a tool; without documents, a scope has none, not even the shipped ones."""
+    lacks = scope and tool.scope is AccessScope.documents and not (settings.docs or settings.corpora)
+    return tool.is_within(scope) and not lacks
+
+
+def outside(name: str, scope: AccessScope) -> InvalidInput:
+    """Return the error of a tool that a run of a scope must not use."""
+    message = f"The tool {name} is outside the scope {scope}: {scope.about}."
+    return InvalidInput(message, next_step="leave the tool out, or choose another --scope")
+
+
+def check_scope(settings: ResolvedSettings, registry: Registry = REGISTRY) -> None:
+    """Check that the tools of a run stay within its scope, and that it has something to search.
+
+    Raises:
+        InvalidInput: they do not, or there is nothing.
+    """
+    if (scope := settings.scope) is None:
+        return
+    chosen = [registry.tools.get(name) for name in settings.tools]
+    for name, tool in zip(settings.tools, chosen, strict=True):
+        if tool is None or not _fits(tool, scope, settings):
+            raise outside(name, scope)
+    if settings.library:
+        raise outside("library", scope)
+    if scope is AccessScope.private and settings.embed_model and not Path(settings.embed_model).is_dir():
+        message = f"The scope private loads no model over the network, as {settings.embed_model!r} may have to be."
+        raise InvalidInput(message, next_step="set embed_model to the folder of a model")
+    if not any(tool and (tool.searches or tool.of_follow_ups) for tool in chosen):
+        how = {
+            AccessScope.web: "set a search key (fathom doctor shows how)",
+            AccessScope.public_sources: "choose some of its tools: --tools scholarly,facts",
+        }
+        message = f"A run of the scope {scope} ({scope.about}) has nothing to search."
+        next_step = how.get(scope, "give documents: --docs PATH or --corpus NAME")
+        raise InvalidInput(message, next_step=f"{next_step}; or choose another --scope")
 
 
 def names_of(tool: type[Tool]) -> set[str]:

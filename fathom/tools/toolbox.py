@@ -35,7 +35,7 @@ from fathom.tools.mcp.offer import OfferedTools
 from fathom.tools.mcp.servers import McpServers
 from fathom.tools.payment import SearchBudget, receipt
 from fathom.tools.redact import redact, redacted
-from fathom.tools.registry import REGISTRY, Registry
+from fathom.tools.registry import REGISTRY, Registry, check_scope
 from fathom.tools.warc import recording
 
 
@@ -201,6 +201,7 @@ def open_toolbox(
     follows up on, and `library` the runs that its asker may read. `corpora` holds the uploaded corpora in the editions
     that it reads, `servers` the MCP servers, if some are open already.
     """
+    check_scope(settings, registry)
     search = settings.search
     run = RunContext(
         settings,

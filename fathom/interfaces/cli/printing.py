@@ -119,6 +119,7 @@ def show_summary(result: RunResult, address: str = "", reference: str = "") -> N
         ("ended", f"{ending}: {result.reason}" if result.reason else ending),
         ("", f"research ended because {result.stop}" if result.stop else ""),
         ("", _ANSWERED.get(result.answered or "", "")),
+        ("scope", result.scope),
         ("changes", result.changes),
         ("searched", f"{result.searched}; {MORE_TO_SEARCH}" if result.searched else ""),
         ("sources", f"{len(result.sources)} {'cited' if result.report else 'found'}"),

@@ -14,6 +14,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Self
 
+from fathom.config.groups import AccessScope
 from fathom.config.settings import ResearchSettings
 from fathom.models import AbsentWord, Document, Holdings, SourceText, Survey, ToolOutput, UnreadFile
 from fathom.retrieval.chunking import GAP, headings_above
@@ -45,6 +46,7 @@ class DocumentsTool(Tool):
 
     name = "documents"
     searches = True
+    scope = AccessScope.documents
 
     def __init__(
         self,

@@ -23,7 +23,7 @@ import httpcore
 import httpx
 
 from fathom.errors import ToolRejected, ToolTimeout, ToolUnavailable
-from fathom.network import ENCODINGS, BodyTooLarge, BodyUnreadable, tls, unpacked, user_agent
+from fathom.network import ENCODINGS, BodyTooLarge, BodyUnreadable, check_sending, tls, unpacked, user_agent
 from fathom.tools.fetch.allow import AllowList, check_url
 from fathom.tools.warc import keep
 
@@ -100,6 +100,7 @@ class Client:
             ToolRejected: the body is too large.
             ToolUnavailable: there is no connection, or the answer is not valid HTTP.
         """
+        check_sending("tools", str(url))
         headers: dict[bytes | str, bytes | str] = {
             "Host": url.netloc.decode("ascii"),
             "User-Agent": user_agent(self._contact if ASK_WHO_READS.search(url.host) else ""),

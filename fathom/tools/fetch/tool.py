@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Self
 
+from fathom.config.groups import AccessScope
 from fathom.config.settings import ResearchSettings
 from fathom.errors import ToolError, ToolRejected
 from fathom.models import Source, ToolOutput
@@ -30,6 +31,7 @@ class FetchTool(Tool):
         "its page may hold."
     )
     network = True
+    scope = AccessScope.web
 
     def __init__(
         self,

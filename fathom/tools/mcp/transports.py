@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fathom.errors import ToolRejected
-from fathom.network import ENCODINGS, BodyTooLarge, tls, unpacked, user_agent
+from fathom.network import ENCODINGS, BodyTooLarge, check_sending, tls, unpacked, user_agent
 from fathom.text.plain import clean_line
 from fathom.tools.mcp import guard
 
@@ -62,6 +62,7 @@ class Address:
     @asynccontextmanager
     async def streams(self) -> AsyncIterator[tuple[Any, Any]]:
         """Yield the streams from the server and to it."""
+        check_sending("tools", self._url)
         import httpx2
         from mcp.client.streamable_http import streamable_http_client
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Self
 
+from fathom.config.groups import AccessScope
 from fathom.models import ToolCall, ToolFailure, ToolOutput, ToolResult
 from fathom.sources.domains import reading_bonus
 from fathom.tools.base import RunContext
@@ -18,6 +19,7 @@ class FullTextTool(FetchTool):
     name = "full_text"
     description = "Reads the open full texts of scholarly works. Input: their source ids, separated by spaces."
     follows = "scholarly"
+    scope = AccessScope.public_sources
 
     def __init__(self, run: RunContext) -> None:
         super().__init__(run.artifacts, run.fetchable, run.query, run.reader, unreadable=run.unreadable)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Self
 
+from fathom.config.groups import AccessScope
 from fathom.errors import BudgetExceeded, FathomError, ToolError, ToolRejected
 from fathom.models import ToolFailure, ToolOutput
 from fathom.network import turn
@@ -21,6 +22,7 @@ class WebExtractTool(Tool):
     name = "web_extract"
     description = "Reads web pages in full. Input: their URLs, separated by spaces."
     network = by_vendors = True
+    scope = AccessScope.web
     follows = "web_search"
 
     def __init__(self, readers: Sequence[PageReader], unreadable: UnreadablePages | None = None) -> None:

@@ -12,7 +12,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Self
 
-from fathom.config.groups import SourceRules, WebSettings
+from fathom.config.groups import AccessScope, SourceRules, WebSettings
 from fathom.config.settings import SearchMode
 from fathom.errors import BudgetExceeded, FathomError, ToolError, ToolRejected
 from fathom.models import Source, ToolCall, ToolFailure, ToolOutput, ToolResult
@@ -48,6 +48,7 @@ class WebSearchTool(Tool):
         "also after:2024-01-31, before:2025-12-31 or region:de."
     )
     searches = network = fetchable = by_vendors = True
+    scope = AccessScope.web
 
     def __init__(
         self,
