@@ -93,7 +93,8 @@ async def deep_research(
     await store.check_writable()
     remember(store.address(), environment)
     with durable_run(store):
-        async with Supervision(store, scrubber):
+        async with Supervision(store, scrubber) as supervision:
+            await store.open_journal(supervision.journal)
             query = check_query(scrubber.message(query))
             asked = settings.model_copy(update={"artifacts": None})  # a store that was moved is still the same store
             start = await _begin(query, asked, store, environment, parent=parent or "", watch=watch or "")
@@ -119,11 +120,7 @@ async def deep_research(
                     await audit.record(
                         AuditType.session_completed, "system", status, reason=result.reason, metrics=metrics
                     )
-                result = result.model_copy(update={"audit_head": audit.head})
-                await engine.run_folder.save_json(RESULT, result)
-                if report:  # last, because it contains the hash of every other file
-                    await save_provenance(engine, run, report)
-                    await _name_in_parent(engine)
+                result = await _conclude(engine, run, report, result)
                 display.end(result.status)
             await tell_end(engine, result, report, whereabouts(result), changes)  # all files must exist by then
     run_logger().info("%s", whereabouts(result))
@@ -173,6 +170,17 @@ async def investigate(engine: Engine, display: Display) -> tuple[ResearchState, 
         display.refusal(render_unanswered(engine.start.query, unanswered), result.artifacts)
     await save_exchanges(engine)
     return run, report, result
+
+
+async def _conclude(engine: Engine, run: ResearchState, report: Report | None, result: RunResult) -> RunResult:
+    """Store the result of a run, which says that it has ended, once all before it is certain."""
+    await engine.store.close_journal()
+    result = result.model_copy(update={"audit_head": engine.audit.head})
+    await engine.run_folder.save_json(RESULT, result)
+    if report:  # last, because it contains the hash of every other file
+        await save_provenance(engine, run, report)
+        await _name_in_parent(engine)
+    return result
 
 
 async def _name_in_parent(engine: Engine) -> None:

@@ -82,6 +82,7 @@ class Supervision:
             if not holder or holder.run_id != run_id:  # else only the other process may set the states of this run
                 await _settled(self._set(Cancelled(message=str(busy))))
             raise Abort(str(busy)) from busy
+        self.journal = lease.journal
         self._lease = LeaseKeeper(lease, self._stop_soon)
         self._guarded.guard(self._lease)
         self._watch.enter_context(watched(self._flow_run.id, self._stop_soon))
@@ -103,6 +104,7 @@ class Supervision:
             await _settled(self._ask_why())  # the worker may have been quicker than the watch
         elif self._reason is None and isinstance(error, RunBusy):
             self._reason = error  # the log told it before the lease
+        await _settled(self._guarded.close_journal())
         await _settled(self._lease.release(waiting=isinstance(error, Pause)))
         if self._reason is not None:
             await self._end(self._reason)

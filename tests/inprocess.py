@@ -52,6 +52,7 @@ async def investigated(root: Path | str, query: str = QUERY, _before: Any = None
     resolved = resolve(asked, environment, configured_tools(asked, environment, query))
     now, run_id = datetime.now(UTC).isoformat(timespec="seconds"), uuid.uuid4().hex
     own = f"{RESULTS}/{run_id}"
+    await store.open_journal(f"{own}/journal/0001")
     start = RunStart(
         run_id=run_id,
         run_key=run_id,
@@ -72,6 +73,7 @@ async def investigated(root: Path | str, query: str = QUERY, _before: Any = None
             status, metrics = result.status.value, result.metrics
             describe_run(span, status, metrics)
             await audit.record(AuditType.session_completed, "system", status, metrics=metrics.model_dump(mode="json"))
+    await store.close_journal()
     return result
 
 

@@ -196,6 +196,11 @@ class LeaseFile:
         return _path(self._lease.run_key, self._number)
 
     @property
+    def journal(self) -> str:
+        """The path of the journal of its process."""
+        return f"{RESULTS}/{self._lease.run_key}/journal/{self._number:04}"
+
+    @property
     def seconds(self) -> float:
         """Seconds for which it is valid after a renewal."""
         return self._lease.seconds
