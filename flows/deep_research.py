@@ -120,7 +120,7 @@ async def deep_research(
                     await audit.record(
                         AuditType.session_completed, "system", status, reason=result.reason, metrics=metrics
                     )
-                result = await _conclude(engine, run, report, result)
+                result = await conclude(engine, run, report, result)
                 display.end(result.status)
             await tell_end(engine, result, report, whereabouts(result), changes)  # all files must exist by then
     run_logger().info("%s", whereabouts(result))
@@ -172,7 +172,7 @@ async def investigate(engine: Engine, display: Display) -> tuple[ResearchState, 
     return run, report, result
 
 
-async def _conclude(engine: Engine, run: ResearchState, report: Report | None, result: RunResult) -> RunResult:
+async def conclude(engine: Engine, run: ResearchState, report: Report | None, result: RunResult) -> RunResult:
     """Store the result of a run, which says that it has ended, once all before it is certain."""
     await engine.store.close_journal()
     result = result.model_copy(update={"audit_head": engine.audit.head})

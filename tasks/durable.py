@@ -21,7 +21,7 @@ import hashlib
 import json
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import wraps
@@ -106,10 +106,11 @@ class RunKeyPolicy(CachePolicy):
         self, task_ctx: TaskRunContext, inputs: dict[str, Any], flow_parameters: dict[str, Any], **_kwargs: Any
     ) -> str:
         """Return the path of the call's result on the artifact store."""
-        return _result_path(current_run_key(), task_ctx.task.name, inputs)
+        return result_path(current_run_key(), task_ctx.task.name, inputs)
 
 
-def _result_path(run_key: str, task_name: str, inputs: Mapping[str, Any]) -> str:
+def result_path(run_key: str, task_name: str, inputs: Mapping[str, Any]) -> str:
+    """Return the path of the result of a call on the artifact store."""
     counting = {name: value for name, value in inputs.items() if not name.startswith("_")}
     text = json.dumps(to_jsonable_python(counting), sort_keys=True, ensure_ascii=False)
     digest = hashlib.sha256(text.encode()).hexdigest()[:24]
@@ -145,7 +146,8 @@ def _warn(message: str) -> None:
     publish(Event("warning", message))
 
 
-def _results_on(store: ArtifactStore) -> ResultStore:
+def results_on(store: ArtifactStore) -> ResultStore:
+    """Return the results of tasks on a store, as Prefect reads and writes them."""
     return ResultStore(
         result_storage=StoredResults.on(store), serializer=JSONSerializer(), cache_result_in_memory=False
     )
@@ -156,14 +158,14 @@ def durable_run(store: ArtifactStore) -> Iterator[None]:
     """Keep the results of all tasks called inside on the store."""
     flow_context = FlowRunContext.get()
     assert flow_context, "durable tasks run inside a flow"
-    context = flow_context.model_copy(update={"result_store": _results_on(store), "persist_result": True})
+    context = flow_context.model_copy(update={"result_store": results_on(store), "persist_result": True})
     with context:
         yield
 
 
 async def recorded_start(store: ArtifactStore, run_key: str, run_id: str) -> RunStart | None:
     """Return the recorded start of a run; None if there is none."""
-    results, folder = _results_on(store), f"{RESULTS}/{run_key}"
+    results, folder = results_on(store), f"{RESULTS}/{run_key}"
     for name in await store.list(folder):
         if name.startswith("begin-"):
             start = (await results.aread(f"{folder}/{name}")).result
@@ -173,10 +175,16 @@ async def recorded_start(store: ArtifactStore, run_key: str, run_id: str) -> Run
 
 
 async def recorded_folders(store: ArtifactStore, run_key: str) -> list[str]:
-    """Return the folders that the runs of a key have in their store: usually one, and none before it is claimed."""
-    results, place = _results_on(store), f"{RESULTS}/{run_key}"
-    claims = [name for name in await store.list(place) if name.startswith("claim_folder-")]
-    return sorted({str((await results.aread(f"{place}/{name}")).result) for name in claims})
+    """Return the folders that the runs of a key have in their store: usually one, and none before it is claimed.
+
+    A record that a power cut has damaged is restored by the next attempt, and counts as absent until then.
+    """
+    results, place, folders = results_on(store), f"{RESULTS}/{run_key}", set[str]()
+    for name in await store.list(place):
+        if name.startswith("claim_folder-"):
+            with suppress(ValueError):
+                folders.add(str((await results.aread(f"{place}/{name}")).result))
+    return sorted(folders)
 
 
 Recorded = Callable[[Task[Any, Any], Mapping[str, Any]], Awaitable[Any]]
@@ -199,10 +207,10 @@ def outside_prefect(recorded: Recorded) -> Iterator[None]:
 
 def results_of(store: ArtifactStore, run_key: str) -> Recorded:
     """Return a reader of the results that a run left in its store; it raises RecordMissing if there is none."""
-    results = _results_on(store)
+    results = results_on(store)
 
     async def read(task: Task[Any, Any], inputs: Mapping[str, Any]) -> Any:
-        path = _result_path(run_key, task.name, inputs)
+        path = result_path(run_key, task.name, inputs)
         try:
             return (await results.aread(path)).result
         except (FileNotFoundError, ValueError) as error:
@@ -273,7 +281,7 @@ class RunTask(Generic[P, R]):
         """
         if _outside.get():
             return await self(*args, **kwargs)
-        path = _result_path(current_run_key(), self.task.name, get_call_parameters(self.task.fn, args, kwargs))
+        path = result_path(current_run_key(), self.task.name, get_call_parameters(self.task.fn, args, kwargs))
         results = get_result_store()
         only = _under_way.setdefault(path, asyncio.Lock())
         async with only:

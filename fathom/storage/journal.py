@@ -21,7 +21,7 @@ from fathom.errors import RunBusy, StoreError
 from fathom.storage.atomic import AtomicFiles
 
 GATHER_SECONDS = 0.05
-"""For which changes wait for others, unless somebody waits for them."""
+"""For which the flush of a change waits for others, unless somebody waits for it."""
 
 
 class FileChange(NamedTuple):
@@ -46,28 +46,31 @@ class Journal:
         self._call = call
         self._length = 0  # of the journal
         self._waiting: list[FileChange] = []
-        self._flushed: list[FileChange] = []  # in the journal, and not in the files yet
-        self._added = self._entered = self._done = 0  # changes: known, in the journal, in the files too
+        self._ahead: list[FileChange] = []  # in the journal, and not in the files yet
+        self._added = self._entered = self._done = 0  # changes: known, in the journal, on the disk and in the files
         self._changed = dict[str, None]()  # the paths of the files
         self._writing: asyncio.Task[None] | None = None
+        self._entering: asyncio.Task[None] | None = None
         self._gathering: asyncio.Task[None] | None = None
 
     def add(self, change: FileChange) -> None:
-        """Add a change. It is written soon; who must be certain of it calls `commit`."""
+        """Add a change. It is in the journal at once, for a kill, and soon on the disk; `commit` waits for that."""
         self._waiting.append(change)
         self._changed[change.path] = None
         self._added += 1
+        if self._entering is None or self._entering.done():
+            self._entering = asyncio.create_task(self._soon(0, flush=False))
         if self._gathering is None or self._gathering.done():
-            self._gathering = asyncio.create_task(self._soon())
+            self._gathering = asyncio.create_task(self._soon(GATHER_SECONDS, flush=True))
 
     def written(self, path: str) -> bytes | None:
         """Return all bytes of a file that is about to be written; None if none is."""
-        changes = [change for change in (*self._flushed, *self._waiting) if change.path == path]
+        changes = [change for change in (*self._ahead, *self._waiting) if change.path == path]
         return changes[-1].data if changes and changes[-1].at is None else None
 
     def concerns(self, path: str) -> bool:
         """Whether a file is about to change, or one in a folder."""
-        paths = {change.path for change in (*self._flushed, *self._waiting)}
+        paths = {change.path for change in (*self._ahead, *self._waiting)}
         return path in paths or any(not path or changed.startswith(f"{path}/") for changed in paths)
 
     async def commit(self) -> None:
@@ -79,9 +82,7 @@ class Journal:
         """
         number = self._added
         while self._done < number:
-            if self._writing is None or self._writing.done():
-                self._writing = asyncio.create_task(self._write())
-            await asyncio.shield(self._writing)  # who is cancelled leaves no half of it
+            await self._next(flush=True)
 
     async def close(self) -> None:
         """Flush the files, and remove the journal."""
@@ -89,23 +90,31 @@ class Journal:
         await self._call(self._path, lambda _path: self._files.settle_local(list(self._changed)))
         await self._call(self._path, self._files.remove)
 
-    async def _soon(self) -> None:
-        await asyncio.sleep(GATHER_SECONDS)
+    async def _soon(self, seconds: float, *, flush: bool) -> None:
+        await asyncio.sleep(seconds)
         with suppress(StoreError, RunBusy):  # the next one who must be certain tries again, and is told
-            await self.commit()
+            if self._entered < self._added or (flush and self._done < self._added):
+                await self._next(flush=flush)
 
-    async def _write(self) -> None:
-        if taken := list(self._waiting):
-            data = b"".join(map(_entry, taken))
-            await self._call(self._path, lambda path: self._append(path, data, self._length))
-            self._length += len(data)
-            self._entered += len(taken)
-            self._flushed = [*_outcome([*self._flushed, *taken]).values()]
-            del self._waiting[: len(taken)]
-        await self._call(self._path, lambda _path: self._apply())
-        self._done = self._entered
+    async def _next(self, *, flush: bool) -> None:
+        """Write what waits, or wait for who is writing."""
+        if self._writing is None or self._writing.done():
+            self._writing = asyncio.create_task(self._write(flush=flush))
+        await asyncio.shield(self._writing)  # who is cancelled leaves no half of it
 
-    def _append(self, path: str, data: bytes, at: int, *, flush: bool = True) -> None:
+    async def _write(self, *, flush: bool) -> None:
+        taken = list(self._waiting)
+        data = b"".join(map(_entry, taken))
+        await self._call(self._path, lambda path: self._append(path, data, self._length, flush=flush))
+        self._length += len(data)
+        self._entered += len(taken)
+        self._ahead = [*_outcome([*self._ahead, *taken]).values()]
+        del self._waiting[: len(taken)]
+        if flush:
+            await self._call(self._path, lambda _path: self._apply())
+            self._done = self._entered
+
+    def _append(self, path: str, data: bytes, at: int, *, flush: bool) -> None:
         if (length := self._files.append_local(path, data, at, flush=flush)) != at:
             raise RunBusy(
                 f"{self._files.address(path)} has {length:,} bytes instead of {at:,}: another process writes it.",
@@ -115,12 +124,12 @@ class Journal:
     def _apply(self) -> None:
         """Change the files; one that cannot be changed does not hold up the others."""
         failed: list[tuple[FileChange, Exception]] = []
-        for change in self._flushed:
+        for change in self._ahead:
             try:
                 self._change(change)
             except self._files.failures as error:
                 failed.append((change, error))
-        self._flushed = [change for change, _ in failed]
+        self._ahead = [change for change, _ in failed]
         if failed:
             raise failed[0][1]
 
