@@ -36,11 +36,11 @@ from fathom.report.markdown import cited_answer
 from fathom.report.unanswered import render_unanswered
 from fathom.run.engine import Engine, RunStart
 from fathom.run.state import ResearchState, measure
-from fathom.storage.lease import RESULTS
+from fathom.storage.lease import RESULTS, journals_of
 from fathom.storage.store import REPORT_TEXT, RESULT, ArtifactStore
 from fathom.storage.used import remember
 from fathom.tasks.auditing import log_event, quieten_tasks, session
-from fathom.tasks.durable import durable_run, run_logger, run_store
+from fathom.tasks.durable import current_run_key, durable_run, run_logger, run_store
 from fathom.tasks.events import tell_end, tell_start
 from fathom.tasks.limits import SharedTurns, read_limits
 from fathom.tasks.start import begin, begin_follow_up, claim_folder, find_parent, take_up_servers
@@ -93,8 +93,8 @@ async def deep_research(
     await store.check_writable()
     remember(store.address(), environment)
     with durable_run(store):
-        async with Supervision(store, scrubber) as supervision:
-            await store.open_journal(supervision.journal)
+        async with Supervision(store, scrubber):
+            await store.open_journal(journals_of(current_run_key()))
             query = check_query(scrubber.message(query))
             asked = settings.model_copy(update={"artifacts": None})  # a store that was moved is still the same store
             start = await _begin(query, asked, store, environment, parent=parent or "", watch=watch or "")

@@ -106,11 +106,10 @@ class RunKeyPolicy(CachePolicy):
         self, task_ctx: TaskRunContext, inputs: dict[str, Any], flow_parameters: dict[str, Any], **_kwargs: Any
     ) -> str:
         """Return the path of the call's result on the artifact store."""
-        return result_path(current_run_key(), task_ctx.task.name, inputs)
+        return _result_path(current_run_key(), task_ctx.task.name, inputs)
 
 
-def result_path(run_key: str, task_name: str, inputs: Mapping[str, Any]) -> str:
-    """Return the path of the result of a call on the artifact store."""
+def _result_path(run_key: str, task_name: str, inputs: Mapping[str, Any]) -> str:
     counting = {name: value for name, value in inputs.items() if not name.startswith("_")}
     text = json.dumps(to_jsonable_python(counting), sort_keys=True, ensure_ascii=False)
     digest = hashlib.sha256(text.encode()).hexdigest()[:24]
@@ -146,8 +145,7 @@ def _warn(message: str) -> None:
     publish(Event("warning", message))
 
 
-def results_on(store: ArtifactStore) -> ResultStore:
-    """Return the results of tasks on a store, as Prefect reads and writes them."""
+def _results_on(store: ArtifactStore) -> ResultStore:
     return ResultStore(
         result_storage=StoredResults.on(store), serializer=JSONSerializer(), cache_result_in_memory=False
     )
@@ -158,14 +156,14 @@ def durable_run(store: ArtifactStore) -> Iterator[None]:
     """Keep the results of all tasks called inside on the store."""
     flow_context = FlowRunContext.get()
     assert flow_context, "durable tasks run inside a flow"
-    context = flow_context.model_copy(update={"result_store": results_on(store), "persist_result": True})
+    context = flow_context.model_copy(update={"result_store": _results_on(store), "persist_result": True})
     with context:
         yield
 
 
 async def recorded_start(store: ArtifactStore, run_key: str, run_id: str) -> RunStart | None:
     """Return the recorded start of a run; None if there is none."""
-    results, folder = results_on(store), f"{RESULTS}/{run_key}"
+    results, folder = _results_on(store), f"{RESULTS}/{run_key}"
     for name in await store.list(folder):
         if name.startswith("begin-"):
             start = (await results.aread(f"{folder}/{name}")).result
@@ -179,7 +177,7 @@ async def recorded_folders(store: ArtifactStore, run_key: str) -> list[str]:
 
     A record that a power cut has damaged is restored by the next attempt, and counts as absent until then.
     """
-    results, place, folders = results_on(store), f"{RESULTS}/{run_key}", set[str]()
+    results, place, folders = _results_on(store), f"{RESULTS}/{run_key}", set[str]()
     for name in await store.list(place):
         if name.startswith("claim_folder-"):
             with suppress(ValueError):
@@ -207,10 +205,10 @@ def outside_prefect(recorded: Recorded) -> Iterator[None]:
 
 def results_of(store: ArtifactStore, run_key: str) -> Recorded:
     """Return a reader of the results that a run left in its store; it raises RecordMissing if there is none."""
-    results = results_on(store)
+    results = _results_on(store)
 
     async def read(task: Task[Any, Any], inputs: Mapping[str, Any]) -> Any:
-        path = result_path(run_key, task.name, inputs)
+        path = _result_path(run_key, task.name, inputs)
         try:
             return (await results.aread(path)).result
         except (FileNotFoundError, ValueError) as error:
@@ -281,7 +279,7 @@ class RunTask(Generic[P, R]):
         """
         if _outside.get():
             return await self(*args, **kwargs)
-        path = result_path(current_run_key(), self.task.name, get_call_parameters(self.task.fn, args, kwargs))
+        path = _result_path(current_run_key(), self.task.name, get_call_parameters(self.task.fn, args, kwargs))
         results = get_result_store()
         only = _under_way.setdefault(path, asyncio.Lock())
         async with only:

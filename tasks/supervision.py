@@ -82,7 +82,6 @@ class Supervision:
             if not holder or holder.run_id != run_id:  # else only the other process may set the states of this run
                 await _settled(self._set(Cancelled(message=str(busy))))
             raise Abort(str(busy)) from busy
-        self.journal = lease.journal
         self._lease = LeaseKeeper(lease, self._stop_soon)
         self._guarded.guard(self._lease)
         self._watch.enter_context(watched(self._flow_run.id, self._stop_soon))

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import uuid
-from collections import defaultdict
 from collections.abc import Mapping
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -22,10 +20,10 @@ from fathom.flows.deep_research import conclude, deep_research, investigate
 from fathom.flows.runs.endings import result_in
 from fathom.models import RunResult
 from fathom.run.engine import Engine, RunStart
-from fathom.storage.lease import RESULTS
+from fathom.storage.lease import RESULTS, journals_of
 from fathom.storage.store import ArtifactStore
 from fathom.tasks.auditing import session
-from fathom.tasks.durable import Recorded, outside_prefect, result_path, results_on
+from fathom.tasks.durable import Recorded, outside_prefect, storing
 from fathom.tasks.ui import Display
 from fathom.telemetry.audit_events import AuditType
 from fathom.telemetry.audit_log import PENDING_FILE, AuditLog
@@ -55,22 +53,11 @@ async def investigated(root: Path | str, query: str = QUERY, _before: Any = None
     return await _investigated(start, store, _called, _before)
 
 
-async def resumable(root: Path | str, run_id: str, attempt: int, **settings: Any) -> RunResult:
+async def resumable(root: Path | str, run_id: str, **settings: Any) -> RunResult:
     """Research without Prefect, each result stored where Prefect's tasks store it: another attempt goes on with it."""
     store = ArtifactStore(str(root))
-    results = results_on(store)
-    under_way = defaultdict[str, asyncio.Lock](asyncio.Lock)
-
-    async def kept(task: Task[Any, Any], inputs: Mapping[str, Any]) -> Any:
-        path = result_path(run_id, task.name, inputs)
-        async with under_way[path]:
-            with suppress(FileNotFoundError):
-                return (await results.aread(path)).result
-            result = await task.fn(**inputs)
-            await results.awrite(result, key=path)
-            return result
-
-    return await _investigated(_start(run_id, QUERY, _settings(root, settings)), store, kept, attempt=attempt)
+    start = _start(run_id, QUERY, _settings(root, settings))
+    return await _investigated(start, store, storing(store, run_id))
 
 
 def _start(run_id: str, query: str, asked: ResearchSettings) -> RunStart:
@@ -87,11 +74,9 @@ def _start(run_id: str, query: str, asked: ResearchSettings) -> RunStart:
     )
 
 
-async def _investigated(
-    start: RunStart, store: ArtifactStore, recorded: Recorded, before: Any = None, attempt: int = 1
-) -> RunResult:
+async def _investigated(start: RunStart, store: ArtifactStore, recorded: Recorded, before: Any = None) -> RunResult:
     environment, own = Environment.read(), f"{RESULTS}/{start.run_key}"
-    await store.open_journal(f"{own}/journal/{attempt:04}")
+    await store.open_journal(journals_of(start.run_key))
     ledger = await Ledger.open(start.settings.budget, store, f"{own}/ledger")
     engine = Engine(start, store, environment, ledger, AuditLog(store, f"{own}/{PENDING_FILE}"))
     start_tracing(environment)

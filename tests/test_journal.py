@@ -39,11 +39,11 @@ def small(providers: Stubs) -> Stubs:
     return providers
 
 
-def dies(root: Path, attempt: int, dies_at: int) -> bool:
+def dies(root: Path, dies_at: int) -> bool:
     """Let an attempt die at a change, and its machine with it at every other one; return whether it came so far."""
     with failing(root, dies_at) as disk:
         try:
-            asyncio.run(attempt_at(root, attempt))  # which leaves no task of the dead process
+            asyncio.run(attempt_at(root))  # which leaves no task of the dead process
         except BaseException as error:
             if not isinstance(error, Killed) and disk.changes <= dies_at:
                 raise
@@ -53,9 +53,9 @@ def dies(root: Path, attempt: int, dies_at: int) -> bool:
     return died
 
 
-async def attempt_at(root: Path, attempt: int) -> RunResult:
+async def attempt_at(root: Path) -> RunResult:
     asyncio.get_running_loop().set_exception_handler(lambda *_: None)  # the dead leave tasks whose end nobody heard
-    return await resumable(root, RUN, attempt, fresh=True)
+    return await resumable(root, RUN, fresh=True)
 
 
 def finished(root: Path) -> Counter[str]:
@@ -78,16 +78,16 @@ def asked(stubs: Stubs) -> Counter[str]:
 
 def test_a_run_that_dies_at_any_change_repeats_nothing_and_loses_nothing(small: Stubs, tmp_path: Path) -> None:
     with failing(tmp_path / "undisturbed") as disk:
-        undisturbed = asyncio.run(attempt_at(tmp_path / "undisturbed", 1))
+        undisturbed = asyncio.run(attempt_at(tmp_path / "undisturbed"))
     total = asked(small)
     moments = random.Random(SEED).sample(range(disk.changes), min(MOMENTS, disk.changes))
     for moment in sorted(moments):
         root = tmp_path / "killed"
         small.requests.clear()
-        assert dies(root, 1, moment), moment
+        assert dies(root, moment), moment
         time.sleep(0.1)  # until the providers have noticed what it asked them last
         kept, before = finished(root), asked(small)
-        result = asyncio.run(attempt_at(root, 2))
+        result = asyncio.run(attempt_at(root))
         again = asked(small) - before
         assert again == total - kept, (moment, total, kept, again)
         opened = Ledger.open(Budget(), ArtifactStore(str(root)), f"{RESULTS}/{RUN}/ledger")
@@ -106,7 +106,7 @@ def test_a_run_that_dies_at_any_change_repeats_nothing_and_loses_nothing(small: 
 
 async def test_a_journal_that_a_kill_has_cut_off_is_read_to_its_last_whole_change(tmp_path: Path) -> None:
     store = ArtifactStore(str(tmp_path))
-    await store.open_journal("key/journal/0001")
+    await store.open_journal("key/journal")
     await store.append("log", b"1\n", at=0)
     await store.write("kept", b"old")
     await store.write("kept", b"new")
@@ -124,7 +124,7 @@ async def test_a_journal_that_a_kill_has_cut_off_is_read_to_its_last_whole_chang
     for path in ("log", "kept"):
         (tmp_path / path).write_bytes(b"")
     later = ArtifactStore(str(tmp_path))
-    await later.open_journal("key/journal/0002")
+    await later.open_journal("key/journal")
     assert (await later.read("log"), await later.exists("kept")) == (b"1\n2\n", False)
     assert await later.list("key/journal") == ["0002"]
 
@@ -137,7 +137,9 @@ async def test_changes_that_come_together_are_flushed_once(tmp_path: Path, monke
         flush(number)
 
     store = ArtifactStore(str(tmp_path))
-    await store.open_journal("key/journal/0001")
+    await store.open_journal("key/journal")
+    await store.write("first", b"{}")
+    await store.commit()
     monkeypatch.setattr(os, "fsync", flushing)
     ledgers = [await Ledger.open(Budget(), store, f"ledger-{number}") for number in range(8)]
 

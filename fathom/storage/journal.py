@@ -1,6 +1,6 @@
 """The journal of an attempt at a run: what the attempt writes reaches the disk together, and in order.
 
-Each change of the run's files is an entry of `.results/{run key}/journal/{attempt}`, which is appended and flushed.
+Each change of the run's files is an entry of `.results/{run key}/journal/{number}`, which is appended and flushed.
 Only then are the files themselves changed, without a flush. So changes that come at about the same time, such as a
 result, the lines of the audit log and the account, share one flush, and a change is certain only with all before it.
 
@@ -142,14 +142,15 @@ class Journal:
             self._append(change.path, change.data, change.at, flush=False)
 
 
-def restore(files: AtomicFiles, folder: str, following: str) -> None:
-    """Make the files what the journals in a folder say, and begin the following one there, empty.
+def restore(files: AtomicFiles, folder: str) -> str:
+    """Make the files what the journals in a folder say; return the path of the next journal, which is empty.
 
     Raises:
         OSError: the disk is full or broken.
         ValueError: a file is shorter than a line that was appended to it says.
     """
-    names = [name for name in files.list(folder) if f"{folder}/{name}" != following] if files.exists(folder) else []
+    names = files.list(folder) if files.exists(folder) else []
+    following = f"{folder}/{int(names[-1]) + 1 if names else 1:04}"
     outcome = _outcome(change for name in names for change in changes_in(files.read(f"{folder}/{name}")))
     for path, data, at in outcome.values():
         found = files.read(path) if files.exists(path) else b""
@@ -163,6 +164,7 @@ def restore(files: AtomicFiles, folder: str, following: str) -> None:
     files.settle_local([*outcome, following])
     for name in names:
         files.remove(f"{folder}/{name}")
+    return following
 
 
 def changes_in(data: bytes) -> Iterator[FileChange]:

@@ -196,14 +196,14 @@ class LeaseFile:
         return _path(self._lease.run_key, self._number)
 
     @property
-    def journal(self) -> str:
-        """The path of the journal of its process."""
-        return f"{RESULTS}/{self._lease.run_key}/journal/{self._number:04}"
-
-    @property
     def seconds(self) -> float:
         """Seconds for which it is valid after a renewal."""
         return self._lease.seconds
+
+
+def journals_of(run_key: str) -> str:
+    """Return the folder of the journals of the attempts at a run."""
+    return f"{RESULTS}/{run_key}/journal"
 
 
 async def read_lease(store: ArtifactStore, run_key: str) -> Lease | None:

@@ -80,16 +80,15 @@ class ArtifactStore:
         self._outages = Outages(self._files, patience, say)
         self._journal: Journal | None = None
 
-    async def open_journal(self, path: str) -> None:
-        """Restore what earlier attempts at a run have left in the folder of a path, and keep a journal at the path.
+    async def open_journal(self, folder: str) -> None:
+        """Restore what earlier attempts at a run have left in the folder of its journals, and keep another one there.
 
         From now on, what is written, appended and removed waits for other changes, and all of it is flushed at once
         (`fathom.storage.journal`). Who must be certain of it calls `commit`; what is read is what was written. An
         object store has no journal: there each change is certain when its method returns.
         """
         if self.local:
-            folder = path.rpartition("/")[0]
-            await self._run("write", folder, lambda folder: restore(self._files, folder, path))
+            path = await self._run("write", folder, lambda folder: restore(self._files, folder))
             self._journal = Journal(self._files, path, partial(self._run, "write"))
 
     async def close_journal(self) -> None:
