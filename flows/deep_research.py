@@ -37,11 +37,11 @@ from fathom.report.markdown import cited_answer
 from fathom.report.unanswered import render_unanswered
 from fathom.run.engine import Engine, RunStart
 from fathom.run.state import ResearchState, measure
-from fathom.storage.lease import RESULTS
+from fathom.storage.lease import RESULTS, journals_of
 from fathom.storage.store import REPORT_TEXT, RESULT, ArtifactStore
 from fathom.storage.used import remember
 from fathom.tasks.auditing import log_event, quieten_tasks, session
-from fathom.tasks.durable import durable_run, run_logger, run_store
+from fathom.tasks.durable import current_run_key, durable_run, run_logger, run_store
 from fathom.tasks.events import tell_end, tell_start
 from fathom.tasks.limits import SharedTurns, read_limits
 from fathom.tasks.start import begin, begin_follow_up, claim_folder, find_parent, take_up_servers
@@ -95,6 +95,7 @@ async def deep_research(
     remember(store.address(), environment)
     with durable_run(store):
         async with Supervision(store, scrubber):
+            await store.open_journal(journals_of(current_run_key()))
             query = check_query(scrubber.message(query))
             asked = settings.model_copy(update={"artifacts": None})  # a store that was moved is still the same store
             start = await _begin(query, asked, store, environment, parent=parent or "", watch=watch or "")
@@ -121,11 +122,7 @@ async def deep_research(
                     await audit.record(
                         AuditType.session_completed, "system", status, reason=result.reason, metrics=metrics
                     )
-                result = result.model_copy(update={"audit_head": audit.head})
-                await engine.run_folder.save_json(RESULT, result)
-                if report:  # last, because it contains the hash of every other file
-                    await save_provenance(engine, run, report)
-                    await _name_in_parent(engine)
+                result = await conclude(engine, run, report, result)
                 display.end(result.status)
             await tell_end(engine, result, report, whereabouts(result), changes)  # all files must exist by then
     run_logger().info("%s", whereabouts(result))
@@ -175,6 +172,17 @@ async def investigate(engine: Engine, display: Display) -> tuple[ResearchState, 
         display.refusal(render_unanswered(engine.start.query, unanswered), result.artifacts)
     await save_exchanges(engine)
     return run, report, result
+
+
+async def conclude(engine: Engine, run: ResearchState, report: Report | None, result: RunResult) -> RunResult:
+    """Store the result of a run, which says that it has ended, once all before it is certain."""
+    await engine.store.close_journal()
+    result = result.model_copy(update={"audit_head": engine.audit.head})
+    await engine.run_folder.save_json(RESULT, result)
+    if report:  # last, because it contains the hash of every other file
+        await save_provenance(engine, run, report)
+        await _name_in_parent(engine)
+    return result
 
 
 async def _name_in_parent(engine: Engine) -> None:

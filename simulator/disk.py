@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from fathom.storage import atomic
 from simulator.world import Killed, World
 
 Moment = Callable[[str, str], None]
@@ -94,6 +95,14 @@ class Disk:
         if not self.lies:
             with real.open(path, "rb") as file:
                 self._flushed[inode] = file.read()
+
+    def flush_all(self) -> None:
+        """Make certain all that files have and that names mean."""
+        for path in Path(self.root).rglob("*"):
+            if path.is_file():
+                self.flush_file(path.stat().st_ino, str(path))
+        if not self.lies:
+            self._changes = []
 
     def opened(self, number: int, path: str) -> None:
         """Remember a file that is open for writing."""
@@ -182,6 +191,7 @@ class Real:
     unlink = staticmethod(os.unlink)
     remove = staticmethod(os.remove)
     fsync = staticmethod(os.fsync)
+    flush_file_system = staticmethod(atomic.flush_file_system)
     fdatasync = staticmethod(os.fdatasync)
     os_open = staticmethod(os.open)
     os_write = staticmethod(os.write)
@@ -277,7 +287,15 @@ def mounted(disk: Disk) -> Iterator[None]:  # noqa: PLR0915 - one system, whose 
                 disk.flush_file(inode, f"/proc/self/fd/{number}")
         return None
 
+    def flushing_all(folder: str) -> None:
+        if not disk.owns(folder):
+            return real.flush_file_system(folder)
+        with disk.moment("flush", folder):
+            disk.flush_all()
+        return None
+
     patches = [
+        (atomic, "flush_file_system", flushing_all),
         *((where, "open", opening) for where in (builtins, io)),
         (os, "replace", renaming(real.replace)),
         (os, "rename", renaming(real.rename)),

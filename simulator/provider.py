@@ -25,6 +25,7 @@ class Provider:
         self.failing = failing
         self._answers = 0
         self.again: list[str] = []
+        self.changed: list[str] = []
         self.by_run: dict[str, Cost] = {}
         self.paid = Cost()
         self.used: dict[str, str] = {}

@@ -18,7 +18,7 @@ from fathom.config.groups import Budget, Role
 from fathom.errors import BudgetExceeded, FathomError, RunBusy, RunCancelled, StoreError
 from fathom.models import SourceText, ToolOutput
 from fathom.storage.atomic import OUTAGE_SECONDS
-from fathom.storage.lease import RESULTS, LeaseFile, LeaseKeeper
+from fathom.storage.lease import RESULTS, LeaseFile, LeaseKeeper, journals_of
 from fathom.storage.store import REPORT_TEXT, RESULT, ArtifactStore, RunFolder
 from fathom.tasks.durable import outside_prefect, recorded_task, storing
 from fathom.telemetry.audit_events import Actor, AuditType
@@ -86,8 +86,10 @@ class Research:
         return note
 
     async def noted(self, type: AuditType, actor: Actor, action: str, **details: object) -> None:
-        """Record an event, and remember that it is recorded."""
-        self.order.recorded.append(await self.audit.record(type, actor, action, **details))
+        """Record an event, and remember that it is certain."""
+        event = await self.audit.record(type, actor, action, **details)
+        await self.store.commit()
+        self.order.recorded.append(event)
 
     async def _asked(self, question: str) -> str:
         """Return the answer to a question, the stored one if there is one, and let the provider see that it is used."""
@@ -95,8 +97,10 @@ class Research:
             answer = await ask(question, self)
         except BudgetExceeded:
             return NOTHING
+        await self.store.commit()
         before = self.order.provider.used.setdefault(f"{self.order.key} {question}", answer)
-        assert before == answer, f"the answer to {question!r} was {before!r} and is {answer!r}"
+        if before != answer:
+            self.order.provider.changed.append(f"the answer to {question!r} was {before!r} and is {answer!r}")
         return answer
 
 
@@ -163,11 +167,16 @@ async def attempt(order: Order, owners: list[Process], process: Process) -> str:
     patient.guard(keeper)
     ended = "complete"
     try:
+        await patient.open_journal(journals_of(order.key))
         await _continued(order, patient)
     except asyncio.CancelledError:
         ended = f"stopped: {why}"
     except (RunBusy, StoreError) as error:
         ended = f"failed: {error}"
+    try:
+        await patient.close_journal()
+    except (RunBusy, StoreError, asyncio.CancelledError) as error:
+        ended = f"{ended}, its journal is left: {error!r}"
     try:
         await keeper.release()
     except (StoreError, asyncio.CancelledError) as error:

@@ -227,6 +227,8 @@ class Scenario:
             raise Violation(f"all runs were paid {self.provider.paid.usd} dollars, over {self.orders[0].daily}")
         if self.provider.again:
             raise Violation(f"asked again although the answer was stored: {self.provider.again}")
+        if self.provider.changed:
+            raise Violation("; ".join(self.provider.changed))
         reader = self.world.start("reader", lambda process: Loop(self.world, process).run_until_complete(self._read()))
         self.world.run(lambda: reader.ended)
 

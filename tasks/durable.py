@@ -21,7 +21,7 @@ import hashlib
 import json
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import wraps
@@ -173,10 +173,16 @@ async def recorded_start(store: ArtifactStore, run_key: str, run_id: str) -> Run
 
 
 async def recorded_folders(store: ArtifactStore, run_key: str) -> list[str]:
-    """Return the folders that the runs of a key have in their store: usually one, and none before it is claimed."""
-    results, place = _results_on(store), f"{RESULTS}/{run_key}"
-    claims = [name for name in await store.list(place) if name.startswith("claim_folder-")]
-    return sorted({str((await results.aread(f"{place}/{name}")).result) for name in claims})
+    """Return the folders that the runs of a key have in their store: usually one, and none before it is claimed.
+
+    A record that a power cut has damaged is restored by the next attempt, and counts as absent until then.
+    """
+    results, place, folders = _results_on(store), f"{RESULTS}/{run_key}", set[str]()
+    for name in await store.list(place):
+        if name.startswith("claim_folder-"):
+            with suppress(ValueError):
+                folders.add(str((await results.aread(f"{place}/{name}")).result))
+    return sorted(folders)
 
 
 Recorded = Callable[[Task[Any, Any], Mapping[str, Any]], Awaitable[Any]]

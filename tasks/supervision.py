@@ -103,6 +103,7 @@ class Supervision:
             await _settled(self._ask_why())  # the worker may have been quicker than the watch
         elif self._reason is None and isinstance(error, RunBusy):
             self._reason = error  # the log told it before the lease
+        await _settled(self._guarded.close_journal())
         await _settled(self._lease.release(waiting=isinstance(error, Pause)))
         if self._reason is not None:
             await self._end(self._reason)

@@ -28,9 +28,9 @@ class WatchedStore(ArtifactStore):
         number, self._changes = self._changes, self._changes + 1
         await self._before(number)
 
-    async def write(self, path: str, data: bytes) -> None:
+    async def write(self, path: str, data: bytes, *, flush: bool = True) -> None:
         await self._changing()
-        await super().write(path, data)
+        await super().write(path, data, flush=flush)
 
     async def create(self, path: str, data: bytes) -> bool:
         await self._changing()

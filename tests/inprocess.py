@@ -16,21 +16,21 @@ from fathom.config.environment import Environment
 from fathom.config.groups import ReportSettings
 from fathom.config.settings import ResearchSettings, resolve
 from fathom.config.templates import template_of
-from fathom.flows.deep_research import deep_research, investigate
+from fathom.flows.deep_research import conclude, deep_research, investigate
 from fathom.flows.runs.endings import result_in
 from fathom.models import RunResult
 from fathom.run.engine import Engine, RunStart
-from fathom.storage.lease import RESULTS
+from fathom.storage.lease import RESULTS, journals_of
 from fathom.storage.store import ArtifactStore
 from fathom.tasks.auditing import session
-from fathom.tasks.durable import outside_prefect
+from fathom.tasks.durable import Recorded, outside_prefect, storing
 from fathom.tasks.ui import Display
 from fathom.telemetry.audit_events import AuditType
 from fathom.telemetry.audit_log import PENDING_FILE, AuditLog
 from fathom.telemetry.tracing import describe_run, start_tracing
 from fathom.tools.registry import configured_tools
 
-__all__ = ["QUERY", "investigated", "research"]
+__all__ = ["QUERY", "investigated", "research", "resumable"]
 
 QUERY = "How do tides form on moons with liquid methane seas?"
 
@@ -48,31 +48,51 @@ async def investigated(root: Path | str, query: str = QUERY, _before: Any = None
 
     `_before` is called with the engine before the run begins.
     """
-    environment, asked, store = Environment.read(), _settings(root, settings), ArtifactStore(str(root))
-    resolved = resolve(asked, environment, configured_tools(asked, environment, query))
-    now, run_id = datetime.now(UTC).isoformat(timespec="seconds"), uuid.uuid4().hex
-    own = f"{RESULTS}/{run_id}"
-    start = RunStart(
+    store = ArtifactStore(str(root))
+    start = _start(uuid.uuid4().hex, query, _settings(root, settings))
+    return await _investigated(start, store, _called, _before)
+
+
+async def resumable(root: Path | str, run_id: str, **settings: Any) -> RunResult:
+    """Research without Prefect, each result stored where Prefect's tasks store it: another attempt goes on with it."""
+    store = ArtifactStore(str(root))
+    start = _start(run_id, QUERY, _settings(root, settings))
+    return await _investigated(start, store, storing(store, run_id))
+
+
+def _start(run_id: str, query: str, asked: ResearchSettings) -> RunStart:
+    environment = Environment.read()
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    return RunStart(
         run_id=run_id,
         run_key=run_id,
         query=query,
         started=now,
         today=now[:10],
-        settings=resolved,
+        settings=resolve(asked, environment, configured_tools(asked, environment, query)),
         template=template_of(asked.template) if asked.template else None,
     )
-    ledger, audit = await Ledger.open(resolved.budget, store, f"{own}/ledger"), AuditLog(store, f"{own}/{PENDING_FILE}")
-    engine = Engine(start, store, environment, ledger, audit)
+
+
+async def _investigated(start: RunStart, store: ArtifactStore, recorded: Recorded, before: Any = None) -> RunResult:
+    environment, own = Environment.read(), f"{RESULTS}/{start.run_key}"
+    await store.open_journal(journals_of(start.run_key))
+    ledger = await Ledger.open(start.settings.budget, store, f"{own}/ledger")
+    engine = Engine(start, store, environment, ledger, AuditLog(store, f"{own}/{PENDING_FILE}"))
     start_tracing(environment)
-    if _before:
-        await _before(engine)
-    with outside_prefect(_called):
+    if before:
+        await before(engine)
+    with outside_prefect(recorded):
         async with aclosing(engine), session(engine) as span:
-            _run, _report, result = await investigate(engine, Display(shown=False))
+            run, report, result = await investigate(engine, Display(shown=False))
             status, metrics = result.status.value, result.metrics
             describe_run(span, status, metrics)
-            await audit.record(AuditType.session_completed, "system", status, metrics=metrics.model_dump(mode="json"))
-    return result
+            told = metrics.model_dump(mode="json")
+            await engine.audit.record(AuditType.session_completed, "system", status, metrics=told)
+        if recorded is _called:
+            await store.close_journal()
+            return result
+        return await conclude(engine, run, report, result)
 
 
 def _settings(root: Path | str, chosen: Mapping[str, Any]) -> ResearchSettings:

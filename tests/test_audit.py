@@ -54,9 +54,9 @@ class CountingStore(ArtifactStore):
         self.writes += 1
         await super().append(path, data, at)
 
-    async def write(self, path: str, data: bytes) -> None:
+    async def write(self, path: str, data: bytes, *, flush: bool = True) -> None:
         self.writes += 1  # on S3 each append is one as well
-        await super().write(path, data)
+        await super().write(path, data, flush=flush)
 
 
 @pytest.fixture(params=["local", "s3"])

@@ -206,6 +206,7 @@ class Ledger:
             await self._store_budget.cover(reserved.usd)
             covered = True
             await self._save()
+            await self._store.commit()
             await self.confirm()
             yield attempt
         except (BudgetExceeded, CircuitOpen):  # no request was made

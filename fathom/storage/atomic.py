@@ -6,8 +6,9 @@ Everything here blocks; `fathom.storage.store` calls it in threads.
 from __future__ import annotations
 
 import asyncio
-import errno
+import ctypes
 import os
+import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from glob import has_magic
@@ -97,10 +98,10 @@ class AtomicFiles:
         # Hidden files are still being written, or were left by a killed process.
         return sorted(name for name in names if not (name.startswith(".") and name.endswith(".tmp")))
 
-    def write(self, path: str, data: bytes) -> None:
-        """Write or replace a file."""
+    def write(self, path: str, data: bytes, *, flush: bool = True) -> None:
+        """Write or replace a file. Without `flush`, a power cut may leave a part of it: its reader must notice."""
         if self.local:
-            self._write_local(path, data, replace=True)
+            self._write_local(path, data, replace=True, flush=flush)
         else:
             self._put(path, data)
 
@@ -134,7 +135,7 @@ class AtomicFiles:
             with suppress(OSError):  # it is not empty
                 Path(self.root, folder).rmdir()
 
-    def append_local(self, path: str, data: bytes, at: int) -> int:
+    def append_local(self, path: str, data: bytes, at: int, *, flush: bool = True) -> int:
         """Append bytes to a file of `at` bytes on a local disk, or create it; return the number of bytes before.
 
         If this is not `at`, nothing is written. When the disk is full, nothing is either; a killed process may leave
@@ -147,15 +148,32 @@ class AtomicFiles:
             if (end := file.seek(0, os.SEEK_END)) != at:
                 return end
             try:
-                if file.write(data) < len(data):
-                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-                os.fsync(file.fileno())
-                if not end:  # it may be new
-                    _flush_folder(target.parent)
+                written = 0
+                while written < len(data):  # the second one raises what has cut off the first
+                    written += file.write(data[written:])
+                if flush:
+                    os.fsync(file.fileno())
+                    if not end:  # it may be new
+                        _flush_folder(target.parent)
             except OSError:
                 file.truncate(end)
                 raise
         return end
+
+    def settle_local(self, paths: Sequence[str]) -> None:
+        """Flush what was written without it: files on a local disk, and their names.
+
+        Linux flushes the whole file system in one call, which is quicker than to flush many files one by one.
+        """
+        if sys.platform == "linux":
+            flush_file_system(self.root)
+            return
+        there = [target for target in (Path(self.root, path) for path in paths) if target.exists()]
+        for target in there:
+            with target.open("rb") as file:
+                os.fsync(file.fileno())
+        for folder in {folder for target in there for folder in target.parents if folder.is_relative_to(self.root)}:
+            _flush_folder(folder)
 
     def create(self, path: str, data: bytes) -> bool:
         """Write a new file; return False, and write nothing, when it exists."""
@@ -204,7 +222,7 @@ class AtomicFiles:
         except TimeoutError as error:
             raise TimeoutError(f"it did not answer within {seconds:.0f} s") from error
 
-    def _write_local(self, path: str, data: bytes, *, replace: bool) -> bool:
+    def _write_local(self, path: str, data: bytes, *, replace: bool, flush: bool = True) -> bool:
         """Write a hidden file beside the target, then give it the target's name; each is flushed to the disk.
 
         If only the first were, a power cut could undo the change after others have relied on it.
@@ -213,8 +231,8 @@ class AtomicFiles:
         hidden = target.with_name(f".{uuid4().hex}.tmp")
         try:
             with _opened(hidden) as file:
-                if data:  # a probe has nothing to lose
-                    file.write(data)
+                file.write(data)
+                if data and flush:  # a probe has nothing to lose
                     file.flush()
                     os.fsync(file.fileno())
             self.confirm()
@@ -226,7 +244,7 @@ class AtomicFiles:
                     target.hardlink_to(hidden)
                 except FileExistsError:
                     return False
-            if data:
+            if data and flush:
                 _flush_folder(target.parent)
             return True
         finally:
@@ -247,6 +265,16 @@ def _flush_folder(folder: Path) -> None:
     number = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(number)
+    finally:
+        os.close(number)
+
+
+def flush_file_system(folder: str) -> None:
+    """Flush to the disk all that was written to the file system of a folder, on Linux; Python has no such call."""
+    number = os.open(folder, os.O_RDONLY)
+    try:
+        if ctypes.CDLL(None, use_errno=True).syncfs(number):
+            raise OSError(code := ctypes.get_errno(), os.strerror(code), folder)
     finally:
         os.close(number)
 

@@ -1,7 +1,8 @@
 """Answers from the web, cached on this machine's disk for a limited time and shared by all runs.
 
 Only a convenience: a run depends on its own stored results. A cache that cannot be read or written is skipped, and
-failures are never cached.
+failures are never cached. An entry is not flushed to the disk; it begins with its own hash, so that an entry of which a
+power cut has left a part counts as absent.
 """
 
 from __future__ import annotations
@@ -42,7 +43,8 @@ class TimedCache:
             return None
         path = self._folder / _name(key)
         try:
-            return path.read_bytes().decode() if self._is_fresh(path) else None
+            digest, _, data = path.read_bytes().partition(b"\n") if self._is_fresh(path) else (b"", b"", b"")
+            return data.decode() if digest == _digest(data) else None
         except (OSError, UnicodeError):
             return None
 
@@ -68,7 +70,8 @@ class TimedCache:
             return
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            AtomicFiles(str(self._folder)).write(_name(key), self._clean(text).encode("utf-8", "replace"))
+            data = self._clean(text).encode("utf-8", "replace")
+            AtomicFiles(str(self._folder)).write(_name(key), b"%b\n%b" % (_digest(data), data), flush=False)
             if not self._swept:
                 self._swept = True
                 for old in self._folder.iterdir():
@@ -96,3 +99,7 @@ def sweep(folder: Path, before: float, *, dry_run: bool) -> tuple[int, int]:
 
 def _name(key: str) -> str:
     return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _digest(data: bytes) -> bytes:
+    return hashlib.sha256(data).hexdigest().encode()

@@ -201,6 +201,11 @@ class LeaseFile:
         return self._lease.seconds
 
 
+def journals_of(run_key: str) -> str:
+    """Return the folder of the journals of the attempts at a run."""
+    return f"{RESULTS}/{run_key}/journal"
+
+
 async def read_lease(store: ArtifactStore, run_key: str) -> Lease | None:
     """Return the latest lease of a run; None for a run that never started, or for an invalid key."""
     if not re.fullmatch(r"[a-z0-9_-]{1,100}", run_key):

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Protocol, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
@@ -22,6 +23,7 @@ from fathom.config.secrets import without_credentials
 from fathom.errors import InvalidInput, RunBusy, StoreError
 from fathom.models import Note, Plan, Report, RunManifest, RunResult, Source, ToolOutput
 from fathom.storage.atomic import AtomicFiles, Outages
+from fathom.storage.journal import FileChange, Journal, restore
 from fathom.storage.names import RESPONSES, folder_names
 from fathom.text.urls import source_ids
 
@@ -76,6 +78,38 @@ class ArtifactStore:
         self.local = self._files.local
         self._keeper: Keeper | None = None
         self._outages = Outages(self._files, patience, say)
+        self._journal: Journal | None = None
+
+    async def open_journal(self, folder: str) -> None:
+        """Restore what earlier attempts at a run have left in the folder of its journals, and keep another one there.
+
+        From now on, what is written, appended and removed waits for other changes, and all of it is flushed at once
+        (`fathom.storage.journal`). Who must be certain of it calls `commit`; what is read is what was written. An
+        object store has no journal: there each change is certain when its method returns.
+        """
+        if self.local:
+            path = await self._run("write", folder, lambda folder: restore(self._files, folder))
+            self._journal = Journal(self._files, path, partial(self._run, "write"))
+
+    async def close_journal(self) -> None:
+        """Flush the files that the journal was kept for, and remove it; from now on there is none."""
+        if self._journal:
+            await self._journal.close()
+            self._journal = None
+
+    async def commit(self) -> None:
+        """Return once all changes so far are on the disk: nothing that follows from them leaves the process before.
+
+        Raises:
+            RunBusy: another process writes the same files.
+        """
+        if self._journal:
+            await self._journal.commit()
+
+    async def _seen(self, path: str) -> None:
+        """Let the changes of a file, or of files in a folder, be seen there."""
+        if self._journal and self._journal.concerns(path):
+            await self._journal.commit()
 
     def guard(self, keeper: Keeper) -> None:
         """Change nothing while it is not certain that this process owns the run."""
@@ -108,22 +142,35 @@ class ArtifactStore:
         Raises:
             FileNotFoundError: there is no such file.
         """
+        if self._journal and (data := self._journal.written(path)) is not None:
+            return data
+        await self._seen(path)
         return await self._run("read", path, self._files.read)
 
     async def read_from(self, path: str, offset: int) -> bytes:
         """Return the bytes of a file that only grows, from an offset on; raises as `read` does."""
+        await self._seen(path)
         return await self._run("read", path, lambda path: self._files.read_from(path, offset))
 
-    async def write(self, path: str, data: bytes) -> None:
-        """Write or replace a file atomically: a reader sees the old bytes or the new ones."""
-        await self._run("write", path, lambda path: self._files.write(path, data))
+    async def write(self, path: str, data: bytes, *, flush: bool = True) -> None:
+        """Write or replace a file atomically: a reader sees the old bytes or the new ones.
+
+        Without `flush`, only a part of it may be there after a power cut, and its reader must notice.
+        """
+        if self._journal:
+            self._journal.add(FileChange(_checked(path), data))
+        else:
+            await self._run("write", path, lambda path: self._files.write(path, data, flush=flush))
 
     async def append(self, path: str, data: bytes, at: int) -> None:
         """Append bytes to a file that has `at` bytes, or create it.
 
         Raises:
-            RunBusy: it has another length, because another process writes it.
+            RunBusy: it has another length, because another process writes it; with a journal, `commit` raises it.
         """
+        if self._journal:
+            self._journal.add(FileChange(_checked(path), data, at))
+            return
         if self._files.local:
             length = await self._run("write", path, lambda path: self._files.append_local(path, data, at))
         else:
@@ -143,6 +190,7 @@ class ArtifactStore:
 
         The same bytes count as our own: the reply to an earlier attempt was lost.
         """
+        await self.commit()
         if await self._run("write", path, lambda path: self._files.create(path, data)):
             return True
         with suppress(FileNotFoundError):
@@ -151,24 +199,31 @@ class ArtifactStore:
 
     async def remove(self, path: str) -> None:
         """Remove a file, if there is one."""
-        await self._run("write", path, self._files.remove)
+        if self._journal:
+            self._journal.add(FileChange(_checked(path), None))
+        else:
+            await self._run("write", path, self._files.remove)
 
     async def sizes(self, folder: str) -> dict[str, int]:
         """Return the bytes of each file below a folder, by its path; hidden files count, none is read."""
+        await self._seen(folder)
         return await self._run("read", folder, self._files.sizes)
 
     async def remove_all(self, paths: Sequence[str]) -> None:
         """Remove up to `REMOVED_AT_ONCE` files, and on a local disk the folders that this leaves empty. An object store
         may refuse some without a word: see `sizes` afterwards."""
+        await self.commit()
         if paths:
             await self._run("write", paths[0], lambda _first: self._files.remove_all(paths))
 
     async def exists(self, path: str) -> bool:
         """Return whether there is a file or folder of that path."""
+        await self._seen(path)
         return await self._run("read", path, self._files.exists)
 
     async def list(self, folder: str) -> list[str]:
         """Return the sorted names of the files and folders in a folder; none when there is no such folder."""
+        await self._seen(folder)
         try:
             return await self._run("read", folder, self._files.list)
         except FileNotFoundError:
@@ -190,10 +245,8 @@ class ArtifactStore:
             raise InvalidInput(error.message, next_step=error.next_step) from error
 
     async def _run(self, action: str, path: str, blocking: Callable[[str], T]) -> T:
-        if path and any(part in ("", ".", "..") for part in path.split("/")):
-            raise InvalidInput(f"{path!r} is not a path in the artifact store.", next_step="name a file of the run")
         try:
-            return await self._outages.call(path, blocking)
+            return await self._outages.call(_checked(path) if path else path, blocking)
         except self._files.failures as error:
             if action == "read" and isinstance(error, (FileNotFoundError, NotADirectoryError)):
                 raise FileNotFoundError(self.address(path)) from error
@@ -203,6 +256,13 @@ class ArtifactStore:
                 if self._files.local
                 else "check the bucket, credentials (AWS_*) and endpoint, or choose another --artifacts",
             ) from error
+
+
+def _checked(path: str) -> str:
+    """Return a path that stays below the root."""
+    if any(part in ("", ".", "..") for part in path.split("/")):
+        raise InvalidInput(f"{path!r} is not a path in the artifact store.", next_step="name a file of the run")
+    return path
 
 
 @dataclass(frozen=True)

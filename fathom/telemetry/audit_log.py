@@ -1,4 +1,4 @@
-"""Writing the audit log of a run: each event is on the disk before `record` returns."""
+"""Writing the audit log of a run: each event is on the disk before anything that follows from it leaves the process."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class AuditLog:
         return await self._store.exists(self._path)
 
     async def record(self, type: AuditType, actor: Actor, action: str, event_id: str = "", /, **details: object) -> str:
-        """Write an event and return its id, a new one by default, once it is on the disk.
+        """Write an event and return its id, a new one by default; it is certain once the store has committed it.
 
         Events that wait at the same time are written together. Events that an earlier attempt has computed already are
         not written again.

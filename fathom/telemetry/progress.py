@@ -238,4 +238,4 @@ class _View:
         at = datetime.now(UTC).isoformat(timespec="seconds")
         live = Live(at=at, stage=self._stage, phase=phase, now=now, drafts=drafts, spent=self._spent, caps=self._caps)
         with suppress(StoreError, RunBusy):
-            await self._store.write(self._path, json_bytes(live))
+            await self._store.write(self._path, json_bytes(live), flush=False)

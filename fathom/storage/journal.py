@@ -1,0 +1,207 @@
+"""The journal of an attempt at a run: what the attempt writes reaches the disk together, and in order.
+
+Each change of the run's files is an entry of `.results/{run key}/journal/{number}`, which is appended and flushed.
+Only then are the files themselves changed, without a flush. So changes that come at about the same time, such as a
+result, the lines of the audit log and the account, share one flush, and a change is certain only with all before it.
+
+The journal is there only while an attempt is in progress or has been interrupted: at its end the files are flushed and
+the journal is removed. The next attempt restores from it what a kill or a power cut has kept from the files.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import zlib
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import suppress
+from typing import NamedTuple
+
+from fathom.errors import RunBusy, StoreError
+from fathom.storage.atomic import AtomicFiles
+
+GATHER_SECONDS = 0.05
+"""For which the flush of a change waits for others, unless somebody waits for it."""
+
+
+class FileChange(NamedTuple):
+    """A change of a file: all of its bytes, or those that are appended at `at`; without bytes it is removed."""
+
+    path: str
+    data: bytes | None
+    at: int | None = None
+
+
+class Journal:
+    """The journal that this process writes, on a local disk. `call` runs a function that blocks with a path.
+
+    Everything is called in one event loop.
+    """
+
+    def __init__(
+        self, files: AtomicFiles, path: str, call: Callable[[str, Callable[[str], None]], Awaitable[None]]
+    ) -> None:
+        self._files = files
+        self._path = path
+        self._call = call
+        self._length = 0  # of the journal
+        self._waiting: list[FileChange] = []
+        self._ahead: list[FileChange] = []  # in the journal, and not in the files yet
+        self._added = self._entered = self._done = 0  # changes: known, in the journal, on the disk and in the files
+        self._changed = dict[str, None]()  # the paths of the files
+        self._writing: asyncio.Task[None] | None = None
+        self._entering: asyncio.Task[None] | None = None
+        self._gathering: asyncio.Task[None] | None = None
+
+    def add(self, change: FileChange) -> None:
+        """Add a change. It is in the journal at once, for a kill, and soon on the disk; `commit` waits for that."""
+        self._waiting.append(change)
+        self._changed[change.path] = None
+        self._added += 1
+        if self._entering is None or self._entering.done():
+            self._entering = asyncio.create_task(self._soon(0, flush=False))
+        if self._gathering is None or self._gathering.done():
+            self._gathering = asyncio.create_task(self._soon(GATHER_SECONDS, flush=True))
+
+    def written(self, path: str) -> bytes | None:
+        """Return all bytes of a file that is about to be written; None if none is."""
+        changes = [change for change in (*self._ahead, *self._waiting) if change.path == path]
+        return changes[-1].data if changes and changes[-1].at is None else None
+
+    def concerns(self, path: str) -> bool:
+        """Whether a file is about to change, or one in a folder."""
+        paths = {change.path for change in (*self._ahead, *self._waiting)}
+        return path in paths or any(not path or changed.startswith(f"{path}/") for changed in paths)
+
+    async def commit(self) -> None:
+        """Return once all changes so far are on the disk, and to be seen in their files.
+
+        Raises:
+            StoreError: the disk is full or broken; the next call tries again.
+            RunBusy: another process has the run.
+        """
+        number = self._added
+        while self._done < number:
+            await self._next(flush=True)
+
+    async def close(self) -> None:
+        """Flush the files, and remove the journal."""
+        await self.commit()
+        await self._call(self._path, lambda _path: self._files.settle_local(list(self._changed)))
+        await self._call(self._path, self._files.remove)
+
+    async def _soon(self, seconds: float, *, flush: bool) -> None:
+        await asyncio.sleep(seconds)
+        with suppress(StoreError, RunBusy):  # the next one who must be certain tries again, and is told
+            if self._entered < self._added or (flush and self._done < self._added):
+                await self._next(flush=flush)
+
+    async def _next(self, *, flush: bool) -> None:
+        """Write what waits, or wait for who is writing."""
+        if self._writing is None or self._writing.done():
+            self._writing = asyncio.create_task(self._write(flush=flush))
+        await asyncio.shield(self._writing)  # who is cancelled leaves no half of it
+
+    async def _write(self, *, flush: bool) -> None:
+        taken = list(self._waiting)
+        data = b"".join(map(_entry, taken))
+        await self._call(self._path, lambda path: self._append(path, data, self._length, flush=flush))
+        self._length += len(data)
+        self._entered += len(taken)
+        self._ahead = [*_outcome([*self._ahead, *taken]).values()]
+        del self._waiting[: len(taken)]
+        if flush:
+            await self._call(self._path, lambda _path: self._apply())
+            self._done = self._entered
+
+    def _append(self, path: str, data: bytes, at: int, *, flush: bool) -> None:
+        if (length := self._files.append_local(path, data, at, flush=flush)) != at:
+            raise RunBusy(
+                f"{self._files.address(path)} has {length:,} bytes instead of {at:,}: another process writes it.",
+                next_step="see fathom runs",
+            )
+
+    def _apply(self) -> None:
+        """Change the files; one that cannot be changed does not hold up the others."""
+        failed: list[tuple[FileChange, Exception]] = []
+        for change in self._ahead:
+            try:
+                self._change(change)
+            except self._files.failures as error:
+                failed.append((change, error))
+        self._ahead = [change for change, _ in failed]
+        if failed:
+            raise failed[0][1]
+
+    def _change(self, change: FileChange) -> None:
+        if change.data is None:
+            self._files.remove(change.path)
+        elif change.at is None:
+            self._files.write(change.path, change.data, flush=False)
+        else:
+            self._append(change.path, change.data, change.at, flush=False)
+
+
+def restore(files: AtomicFiles, folder: str) -> str:
+    """Make the files what the journals in a folder say; return the path of the next journal, which is empty.
+
+    Raises:
+        OSError: the disk is full or broken.
+        ValueError: a file is shorter than a line that was appended to it says.
+    """
+    names = files.list(folder) if files.exists(folder) else []
+    following = f"{folder}/{int(names[-1]) + 1 if names else 1:04}"
+    outcome = _outcome(change for name in names for change in changes_in(files.read(f"{folder}/{name}")))
+    for path, data, at in outcome.values():
+        found = files.read(path) if files.exists(path) else b""
+        if data is None:
+            files.remove(path)
+        elif len(found) < (at or 0):
+            raise ValueError(f"{files.address(path)} has lost what was flushed: it has fewer than {at:,} bytes")
+        elif found != (whole := found[: at or 0] + data) or not data:
+            files.write(path, whole, flush=False)
+    files.append_local(following, b"", 0, flush=False)
+    files.settle_local([*outcome, following])
+    for name in names:
+        files.remove(f"{folder}/{name}")
+    return following
+
+
+def changes_in(data: bytes) -> Iterator[FileChange]:
+    """Yield the changes of a journal, up to one that a killed process had not written whole."""
+    begin = 0
+    while (end := data.find(b"\n", begin)) >= 0:
+        try:
+            path, length, at, check = json.loads(data[begin:end])
+            begin = end + 1 + (length or 0)
+        except (ValueError, TypeError):
+            return
+        change = FileChange(path, None if length is None else data[end + 1 : begin], at)
+        if begin > len(data) or _check(change) != check:
+            return
+        yield change
+
+
+def _entry(change: FileChange) -> bytes:
+    """Return the entry of a change: a line, and its bytes."""
+    length = None if change.data is None else len(change.data)
+    line = json.dumps([change.path, length, change.at, _check(change)]).encode()
+    return b"%b\n%b" % (line, change.data or b"")
+
+
+def _check(change: FileChange) -> int:
+    return zlib.crc32(change.data or b"", zlib.crc32(json.dumps([change.path, change.at]).encode()))
+
+
+def _outcome(changes: Iterable[FileChange]) -> dict[str, FileChange]:
+    """Return one change for each file, which does what all of them do one after the other."""
+    outcome = dict[str, FileChange]()
+    for change in changes:
+        before = outcome.get(change.path)
+        if before and change.at is not None and change.data is not None:
+            begin, data = before.at or 0, before.data or b""
+            at = None if before.data is None else before.at
+            outcome[change.path] = FileChange(change.path, data[: change.at - begin] + change.data, at)
+        else:
+            outcome[change.path] = change
+    return outcome

@@ -1,0 +1,155 @@
+"""The journal of a run: killed or without power at any change, a run goes on, repeats nothing, and loses nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import shutil
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from fathom.budget.ledger import Cost, Ledger
+from fathom.config.groups import Budget
+from fathom.evidence.verify import verify_run
+from fathom.models import RunResult
+from fathom.storage.journal import FileChange, changes_in
+from fathom.storage.lease import RESULTS
+from fathom.storage.store import ArtifactStore
+from fathom.telemetry.audit_events import ChainedEvent, check, events_in
+from tests.conftest import is_own
+from tests.dying_store import Killed
+from tests.failing_disk import failing
+from tests.inprocess import resumable
+from tests.stubs import Stubs
+
+MOMENTS = int(os.environ.get("KILLS", "6")) * 5
+SEED = int(os.environ.get("KILL_SEED", "20261126"))
+RUN = "0" * 32
+JOURNALS = f"{RESULTS}/{RUN}/journal"
+
+
+@pytest.fixture
+def small(providers: Stubs) -> Stubs:
+    """Providers for a run of a dozen requests."""
+    providers.settings.steps, providers.settings.breadth = 2, 1
+    return providers
+
+
+def dies(root: Path, dies_at: int) -> bool:
+    """Let an attempt die at a change, and its machine with it at every other one; return whether it came so far."""
+    with failing(root, dies_at) as disk:
+        try:
+            asyncio.run(attempt_at(root))  # which leaves no task of the dead process
+        except BaseException as error:
+            if not isinstance(error, Killed) and disk.changes <= dies_at:
+                raise
+        died = disk.changes > dies_at
+    if died and dies_at % 2:
+        disk.lose_power(random.Random(f"{SEED}-{dies_at}"))
+    return died
+
+
+async def attempt_at(root: Path) -> RunResult:
+    asyncio.get_running_loop().set_exception_handler(lambda *_: None)  # the dead leave tasks whose end nobody heard
+    return await resumable(root, RUN, fresh=True)
+
+
+def finished(root: Path) -> Counter[str]:
+    """Return how many calls of each kind have a result that is certain: in a file or in a journal, whole."""
+    journals = [path for path in (root / JOURNALS).glob("*") if path.is_file()]
+    stored = {change.path for path in journals for change in changes_in(path.read_bytes())}
+    names = {Path(path).name for path in stored or (root / RESULTS / RUN).glob("*-*")}
+    return Counter(name.rpartition("-")[0] for name in names if name.startswith(("model_call-", "tool-")))
+
+
+def left_behind(result: RunResult) -> dict[str, bytes]:
+    folder = Path(result.artifacts)
+    return {path.name: path.read_bytes() for path in folder.iterdir() if not is_own(path.name) and path.name[0] != "."}
+
+
+def asked(stubs: Stubs) -> Counter[str]:
+    tools = len(stubs.calls("search")) + len(stubs.calls("extract"))
+    return Counter({"model_call": len(stubs.calls("llm")), "tool": tools})
+
+
+def test_a_run_that_dies_at_any_change_repeats_nothing_and_loses_nothing(small: Stubs, tmp_path: Path) -> None:
+    with failing(tmp_path / "undisturbed") as disk:
+        undisturbed = asyncio.run(attempt_at(tmp_path / "undisturbed"))
+    total = asked(small)
+    moments = random.Random(SEED).sample(range(disk.changes), min(MOMENTS, disk.changes))
+    for moment in sorted(moments):
+        root = tmp_path / "killed"
+        small.requests.clear()
+        assert dies(root, moment), moment
+        time.sleep(0.1)  # until the providers have noticed what it asked them last
+        kept, before = finished(root), asked(small)
+        result = asyncio.run(attempt_at(root))
+        again = asked(small) - before
+        assert again == total - kept, (moment, total, kept, again)
+        opened = Ledger.open(Budget(), ArtifactStore(str(root)), f"{RESULTS}/{RUN}/ledger")
+        spent = asyncio.run(opened).total
+        sent = [record for record in small.calls("llm") if record.ended is not None]
+        assert spent.calls >= len(sent), moment
+        log = Path(result.artifacts, "audit.jsonl").read_bytes()
+        assert check(log) is None, moment
+        assert len({event.id for event in events_in(log, ChainedEvent)}) == log.count(b"\n")
+        assert left_behind(result) == left_behind(undisturbed), moment
+        files = {path.name: path.read_bytes() for path in Path(result.artifacts).iterdir() if path.name[0] != "."}
+        assert verify_run(files).problems == [], moment
+        assert not list((root / JOURNALS).iterdir())
+        shutil.rmtree(root)
+
+
+async def test_a_journal_that_a_kill_has_cut_off_is_read_to_its_last_whole_change(tmp_path: Path) -> None:
+    store = ArtifactStore(str(tmp_path))
+    await store.open_journal("key/journal")
+    await store.append("log", b"1\n", at=0)
+    await store.write("kept", b"old")
+    await store.write("kept", b"new")
+    await store.append("log", b"2\n", at=2)
+    await store.remove("kept")
+    await store.commit()
+    assert (await store.read("log"), await store.exists("kept")) == (b"1\n2\n", False)
+    data = (tmp_path / "key/journal/0001").read_bytes()
+    whole = list(changes_in(data))
+    assert whole[0] == FileChange("log", b"1\n", 0)
+    for end in range(len(data)):
+        found = list(changes_in(data[:end]))
+        assert found == whole[: len(found)]
+        assert len(found) < len(whole)
+    for path in ("log", "kept"):
+        (tmp_path / path).write_bytes(b"")
+    later = ArtifactStore(str(tmp_path))
+    await later.open_journal("key/journal")
+    assert (await later.read("log"), await later.exists("kept")) == (b"1\n2\n", False)
+    assert await later.list("key/journal") == ["0002"]
+
+
+async def test_changes_that_come_together_are_flushed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    flushed, flush = list[int](), os.fsync
+
+    def flushing(number: int) -> None:
+        flushed.append(number)
+        flush(number)
+
+    store = ArtifactStore(str(tmp_path))
+    await store.open_journal("key/journal")
+    await store.write("first", b"{}")
+    await store.commit()
+    monkeypatch.setattr(os, "fsync", flushing)
+    ledgers = [await Ledger.open(Budget(), store, f"ledger-{number}") for number in range(8)]
+
+    async def call(ledger: Ledger) -> None:
+        async with ledger.attempt(lambda _left: Cost(calls=1), research=True) as attempt:
+            attempt.took(Cost(calls=1))
+        await store.write(f"results/{id(ledger)}", b"{}")
+
+    await asyncio.gather(*map(call, ledgers))
+    assert len(flushed) == 1, "the reservations, before the requests"
+    await store.commit()
+    assert len(flushed) == 2, "the settlements and the results"
+    assert len(await store.list("results")) == 8
