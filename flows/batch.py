@@ -15,7 +15,7 @@ import httpx
 from fsspec.core import open as open_file
 from prefect import flow
 from prefect.client.orchestration import get_client
-from prefect.client.schemas.objects import State, WorkerStatus
+from prefect.client.schemas.objects import State
 from prefect.exceptions import Abort, PrefectHTTPStatusError
 from prefect.runtime import flow_run
 from prefect.states import Completed, Failed
@@ -29,11 +29,11 @@ from fathom.config.secrets import Scrubber, guard_logs
 from fathom.config.settings import ResearchSettings
 from fathom.errors import InvalidInput, RunCancelled
 from fathom.flows.deep_research import RunKey
-from fathom.flows.deploying import POOL, ensure_pool
+from fathom.flows.deploying import POOL, ensure_pool, living
 from fathom.flows.local import address, new_run, run_here
 from fathom.flows.runs.states import BATCH
 from fathom.flows.submitting import ON_DEMAND, BatchRunner, pool_of
-from fathom.flows.worker import HEARTBEAT_SECONDS, Worker, is_dead, serving
+from fathom.flows.worker import Worker, serving
 from fathom.models.run import BatchQuestion, BatchResult
 from fathom.storage.store import ArtifactStore
 from fathom.tasks.durable import current_run_id, current_run_key, run_store
@@ -148,7 +148,7 @@ def _show(display: Display, batch: BatchRunner) -> None:
     display.table("research-batch", table, f"### {done} of {counted(len(table), 'question')}\n\n{used(batch.rows)}")
 
 
-ASK_SECONDS = HEARTBEAT_SECONDS  # a killed worker counts as running for three of these intervals
+ASK_SECONDS = 5.0
 
 
 async def run(
@@ -197,7 +197,6 @@ async def _staffed(pool: str, limit: int, say: Callable[[str], object]) -> Async
 async def _has_workers(pool: str) -> bool:
     try:
         async with get_client() as client:
-            workers = await client.read_workers_for_work_pool(pool)
+            return bool(await living(client, pool))
     except (httpx.HTTPError, PrefectHTTPStatusError):  # asked again
         return True
-    return any(worker.status is WorkerStatus.ONLINE and not is_dead(worker.name) for worker in workers)

@@ -5,7 +5,9 @@ Imports Prefect: call `fathom.flows.server.ensure_api` first.
 
 from __future__ import annotations
 
+import os
 import re
+import socket
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from importlib import import_module
@@ -24,31 +26,71 @@ from prefect.workers.process import ProcessWorker
 from pydantic_core import to_jsonable_python
 
 from fathom.errors import InvalidInput
+from fathom.storage.lease import is_gone
 
 POOL = "fathom"
 _CANCEL_NEW = ConcurrencyOptions(collision_strategy=ConcurrencyLimitStrategy.CANCEL_NEW)
 _POOL_NAME = re.compile(r"(?!prefect)[^/%&><]+", re.IGNORECASE)  # Prefect keeps its own name for itself
-SILENT_SECONDS = 25  # Prefect's workers ask for runs every 10 seconds
+SILENT_SECONDS = 20  # Prefect's workers ask for runs every 7 to 13 seconds
 LATE = 1.4  # heartbeat intervals; a worker may take 1.3
+_OWN = "fathom"
+
+
+def own_name() -> str:
+    """Return the name of a worker in this process."""
+    return f"{_OWN} {socket.gethostname()} {os.getpid()}"
+
+
+def process_of(name: str) -> tuple[str, int] | None:
+    """Return the host and the process id from a worker's automatic name; None for other names."""
+    own, _, where = name.partition(" ")
+    host, _, pid = where.rpartition(" ")
+    return (host, int(pid)) if own == _OWN and pid.isdecimal() else None
+
+
+def is_dead(name: str) -> bool:
+    """Whether a worker of this machine with an automatic name was killed, which the server notices only later."""
+    process = process_of(name)
+    return process is not None and is_gone(*process)
+
+
+async def living(client: PrefectClient, pool: str) -> list[str]:
+    """Return the names of the workers that serve a work pool.
+
+    Prefect itself counts a killed worker as running for up to 90 seconds. Its own workers send a heartbeat every 30
+    seconds, but ask for runs much more often; a worker of Fathom that is full does not ask.
+    """
+    now = datetime.now(UTC)
+    polled = await _last_poll(client, pool)
+    silent = polled is None or now - polled > timedelta(seconds=SILENT_SECONDS)
+    return [
+        worker.name
+        for worker in await client.read_workers_for_work_pool(pool)
+        if worker.last_heartbeat_time
+        and (interval := worker.heartbeat_interval_seconds or SILENT_SECONDS)
+        and now - worker.last_heartbeat_time < timedelta(seconds=LATE * interval)
+        and not (silent and interval > SILENT_SECONDS)
+        and not is_dead(worker.name)
+    ]
 
 
 async def unattended(client: PrefectClient, pool: str) -> str:
-    """Return what to tell somebody who waits for a worker of a work pool; empty if one was heard of in time.
-
-    Prefect itself counts a killed worker as running for up to 90 seconds. A worker that is full may not ask for runs,
-    and only its heartbeat tells of it.
-    """
-    heard = [
-        worker.last_heartbeat_time + timedelta(seconds=LATE * worker.heartbeat_interval_seconds)
-        for worker in await client.read_workers_for_work_pool(pool)
-        if worker.last_heartbeat_time and worker.heartbeat_interval_seconds
-    ]
-    polled = [queue.last_polled for queue in await client.read_work_queues(work_pool_name=pool) if queue.last_polled]
-    in_time = [*heard, *(last + timedelta(seconds=SILENT_SECONDS) for last in polled)]
-    if any(until > datetime.now(UTC) for until in in_time):
+    """Return what to tell somebody who waits for a worker of a work pool; empty if one serves it."""
+    if await living(client, pool):
         return ""
     command = "fathom worker" + ("" if pool == POOL else f" --pool {pool}")
-    return f"no worker has polled the pool {pool} for {SILENT_SECONDS} s: start one with `{command}`"
+    polled = await _last_poll(client, pool)
+    since = f" (the last one asked for runs {_seconds_since(polled)} s ago)" if polled else ""
+    return f"no worker serves the pool {pool}{since}: start one with `{command}`"
+
+
+async def _last_poll(client: PrefectClient, pool: str) -> datetime | None:
+    queues = await client.read_work_queues(work_pool_name=pool)
+    return max((queue.last_polled for queue in queues if queue.last_polled), default=None)
+
+
+def _seconds_since(time: datetime) -> int:
+    return round((datetime.now(UTC) - time).total_seconds())
 
 
 async def ensure_pool(name: str = POOL) -> None:

@@ -42,7 +42,7 @@ from prefect.states import Crashed, Scheduled
 from fathom.config.environment import artifact_root
 from fathom.config.settings import ResearchSettings
 from fathom.errors import FathomError, RunBusy, RunCancelled, RunNotFound
-from fathom.flows.deploying import SILENT_SECONDS, unattended
+from fathom.flows.deploying import is_dead, unattended
 from fathom.flows.local import address, create, execute, result_of
 from fathom.flows.runs.finding import find_flow_run
 from fathom.flows.runs.states import FLOWS, UNDER_WAY, has_begun, place
@@ -53,6 +53,8 @@ from fathom.storage.store import ArtifactStore
 from fathom.telemetry.progress import Event, publish
 
 POLL_SECONDS = 2.0
+QUEUED_SECONDS = 10.0
+"""After which whoever waits for a run is told if no worker is there; one may just be starting."""
 
 
 async def finish(
@@ -151,7 +153,7 @@ async def _ended(flow_run: FlowRun, say: Callable[[str], object]) -> RunResult:
             flow_run = await client.read_flow_run(flow_run.id)
             if flow_run.state_type is not StateType.SCHEDULED:
                 queued = monotonic()
-            elif not missing and flow_run.work_pool_name and monotonic() - queued > SILENT_SECONDS:
+            elif not missing and flow_run.work_pool_name and monotonic() - queued > QUEUED_SECONDS:
                 missing = await unattended(client, flow_run.work_pool_name)
                 if missing:
                     say(missing)
@@ -265,6 +267,9 @@ async def _cancelling_told(client: PrefectClient, flow_run: FlowRun) -> None:
 
 STARTING_SECONDS = 180.0
 """Seconds in which a run that a worker took must begin; the process worker imports everything first."""
+RECORDED_SECONDS = 15.0
+TAKEN_BY = "Taken by the worker "
+"""Beginning of the message of a run's state while a worker of Fathom prepares it."""
 MOST_DEATHS = 3
 """A run whose process died so often without a new result is not scheduled again: perhaps the run kills it."""
 CRASHED_SECONDS = 3600.0
@@ -324,7 +329,19 @@ async def _is_gone(flow_run: FlowRun) -> bool:
     # One that runs without a lease here may have it in the store of another machine. One whose lease is older than its
     # state was answered while it waited: by then its process may have been gone.
     waited = flow_run.state_type is StateType.RUNNING and lease is not None and not lease.alive
+    if flow_run.state_type is StateType.PENDING and _taker_is_gone(flow_run, _seconds_since(since)):
+        return True
     return (waited or flow_run.state_type is StateType.PENDING) and _seconds_since(since) > STARTING_SECONDS
+
+
+def _taker_is_gone(flow_run: FlowRun, seconds: float) -> bool:
+    """Whether the process that took a run, or was started for it, has ended on this machine."""
+    said = (flow_run.state and flow_run.state.message) or ""
+    host, _, pid = (flow_run.infrastructure_pid or "").rpartition(":")
+    if said.startswith(TAKEN_BY):
+        return is_dead(said.removeprefix(TAKEN_BY))
+    # Until Prefect's worker has started a process, the one of the last attempt is recorded.
+    return seconds > RECORDED_SECONDS and pid.isdecimal() and is_gone(host, int(pid))
 
 
 def _seconds_since(time: datetime) -> float:

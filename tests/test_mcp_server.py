@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from mcp import Client, MCPError, StdioServerParameters
 
@@ -19,6 +20,7 @@ QUICK = {"question": QUESTION, "profile": "quick"}
 TOOLS = {
     *("research_start", "research_status", "research", "ask"),
     *("research_cancel", "search_runs", "verify_claim", "read_report"),
+    *("list_corpora", "list_templates"),
 }
 
 
@@ -103,6 +105,40 @@ async def test_what_is_wrong_is_told(served: Served) -> None:
         assert "budget.max_usd -1: it must be at least 0" in dear
         with pytest.raises(MCPError, match="E5001"):
             await client.read_resource(f"fathom://runs/{nobody}/report.md")
+
+
+async def test_an_argument_that_a_tool_does_not_have_is_refused_with_what_was_meant(served: Served) -> None:
+    async with over_http(served) as client:
+        tools = {tool.name: tool.input_schema for tool in (await client.list_tools()).tools}
+        assert all(schema["additionalProperties"] is False for schema in tools.values())
+        for given, said in (
+            ({"corpra": ["handbook"]}, "'corpra'; did you mean corpora?"),
+            ({"depth": 2}, "'depth'; did you mean settings.depth?"),
+            ({"colour": 1}, "no such argument: 'colour'. research_start takes question, corpora, docs,"),
+        ):
+            assert said in await refusal(client, "research_start", question="Why?", **given)
+        assert "no such argument: 'query'" in await refusal(client, "list_corpora", query="")
+
+
+async def test_a_run_reads_the_corpora_and_files_that_it_is_given(served: Served, tmp_path: Path) -> None:
+    (tmp_path / "rooms.md").write_text("# Rooms\n\nThe harbour room seats 14 people.\n")
+    async with httpx.AsyncClient(base_url=served.url, timeout=120) as api, over_http(served) as client:
+        files = {"files": ("ferry.md", b"# Ferry\n\nThe ferry to Lund leaves at 07:40.\n")}
+        assert (await api.post("/api/v1/corpora", data={"name": "ferries"}, files=files)).is_success
+        listed = (await call(client, "list_corpora"))["corpora"]
+        assert [(one["name"], one["files"]) for one in listed if one["name"] == "ferries"] == [("ferries", 1)]
+        asked = {"profile": "quick", "corpora": ["ferries"], "docs": [str(tmp_path)]}
+        for question, word in (
+            ("When does the ferry to Lund leave?", "07:40"),
+            ("How many seats has the harbour room?", "14"),
+        ):
+            status = await call(client, "research", question=question, **asked)
+            while not status["ended"]:  # a busy machine takes longer than `research` waits
+                status = await call(client, "research_status", run_id=status["run_id"], wait_seconds=50)
+            assert word in status["answer"]["markdown"]
+        templates = (await call(client, "list_templates"))["templates"]
+        assert "E4001" in await refusal(client, "research_start", question="Why?", template="no-such-kind")
+        assert "technology-comparison" in [one["name"] for one in templates]
 
 
 async def test_a_process_speaks_only_the_protocol(prefect_server: PrefectServer, tmp_path: Path) -> None:

@@ -60,6 +60,12 @@ async def test_every_door_of_a_server_says_it_where_a_run_is_asked_for(served: S
     with without_worker(served) as idle:
         async with httpx.AsyncClient(base_url=idle.url, timeout=120) as client, over_http(idle) as mcp:
             [notice] = (await client.post("/api/v1/runs", json={"question": NOT_IN_IT})).json()["notices"]
+            for others, body in (
+                ("batches", {"questions": [NOT_IN_IT, NOT_IN_IT]}),
+                ("watches", {"question": NOT_IN_IT, "every": "1d", "name": "told"}),
+            ):
+                assert (await client.post(f"/api/v1/{others}", json=body)).json()["notices"] == [notice]
+            assert (await client.delete("/api/v1/watches/told")).status_code == 204
             assert notice.startswith(ASKED) and "`corpora`" in notice
             assert (await call(mcp, "research_start", question=NOT_IN_IT))["notices"] == [notice]
             page = await client.get("/", headers={"Accept": "text/html"})

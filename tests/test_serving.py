@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import socket
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -20,6 +21,7 @@ from prefect.settings import PREFECT_API_URL, temporary_settings
 from prefect.states import Pending, Running
 
 from fathom.service.options import Options
+from fathom.service.outages import prefect_is_gone
 from fathom.storage.store import MANIFEST, RUNS
 from fathom.telemetry.audit_events import AuditType, ChainedEvent, events_in
 from fathom.telemetry.audit_log import AUDIT_FILE
@@ -217,3 +219,12 @@ class Listener(Thread):
             elif line.startswith("data: ") and "ended" in (data := json.loads(line.removeprefix("data: "))["data"]):
                 self.end = data
                 return
+
+
+async def test_a_server_does_not_wait_for_workers_that_can_hand_nothing_over(prefect_server: PrefectServer) -> None:
+    assert not await prefect_is_gone()
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        nobody = f"http://127.0.0.1:{bound.getsockname()[1]}/api"
+        with temporary_settings(updates={PREFECT_API_URL: nobody}):
+            assert await prefect_is_gone()

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import random
+import socket
+import subprocess
+import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -17,14 +21,14 @@ from prefect import flow
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.objects import FlowRun, State, StateType
 from prefect.settings import PREFECT_API_URL, temporary_settings
-from prefect.states import Cancelling, Running, Scheduled
+from prefect.states import Cancelling, Pending, Running, Scheduled
 
 from fathom.config.settings import ResearchSettings
-from fathom.flows import resuming, submitting
+from fathom.flows import deploying, resuming, submitting
 from fathom.flows.batch import research_batch
 from fathom.flows.deep_research import deep_research
-from fathom.flows.deploying import deploy
-from fathom.flows.resuming import MOST_DEATHS, recover
+from fathom.flows.deploying import deploy, ensure_pool, living, unattended
+from fathom.flows.resuming import MOST_DEATHS, TAKEN_BY, recover
 from fathom.flows.runs.states import FLOW
 from fathom.flows.worker import Worker, _in_turn, serving
 from fathom.storage.lease import LeaseFile
@@ -67,22 +71,23 @@ async def test_who_waits_is_told_once_that_no_worker_is_there(
     providers: Stubs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(submitting, "LOOK_SECONDS", 0.0)
-    monkeypatch.setattr(resuming, "SILENT_SECONDS", 0.0)
+    monkeypatch.setattr(resuming, "QUEUED_SECONDS", 0.0)
     queued, answers = await submitted("nobody", tmp_path), ResearchSettings(artifacts=str(tmp_path))
     of_the_run, of_the_batch = list[str](), list[str]()
+    waits = "1 question waiting for a worker of the pool nobody"
     waiting = asyncio.create_task(resuming.finish(queued, of_the_run.append))
     with listen(lambda event: of_the_batch.append(event.message)):
         batch: asyncio.Future[State[Any]] = asyncio.ensure_future(
             research_batch([QUERY], settings=answers, deployment=f"{FLOW}/nobody", return_state=True)
         )
-        said = "no worker has polled the pool nobody for 25 s: start one with `fathom worker --pool nobody`"
+        said = "no worker serves the pool nobody: start one with `fathom worker --pool nobody`"
         async with asyncio.timeout(120):
-            while not (said in of_the_run and said in of_the_batch):  # noqa: ASYNC110 - another task
+            while not (said in of_the_run and {said, waits} <= {*of_the_batch}):  # noqa: ASYNC110 - another task
                 await asyncio.sleep(0.05)
         with serving(Worker("nobody")):
             result, state = await asyncio.gather(waiting, batch)
     assert result and state.is_completed()
-    assert (of_the_run.count(said), of_the_batch.count(said)) == (1, 1)
+    assert (of_the_run.count(said), of_the_batch.count(said), of_the_batch.count(waits)) == (1, 1, 1)
 
 
 async def test_a_run_that_cannot_be_finished_is_handed_over_and_repeats_nothing(
@@ -233,3 +238,35 @@ async def test_a_worker_that_is_not_needed_ends() -> None:
     async with asyncio.timeout(60):
         await Worker("idle", say=said.append, idle_seconds=0).serve()
     assert said[-1] == "There is nothing to do; the worker ends."
+
+
+async def test_a_worker_of_prefect_serves_a_pool_while_it_asks_for_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its heartbeats come every 30 seconds, so that they tell late that it was killed."""
+    await ensure_pool("polled")
+    async with get_client() as client:
+        await client.send_worker_heartbeat("polled", "ProcessWorker 1", 30)
+        await client.send_worker_heartbeat("polled", f"fathom {socket.gethostname()} {ended_process()}", 15)
+        assert await living(client, "polled") == []
+        await client.get_scheduled_flow_runs_for_work_pool("polled")
+        async with asyncio.timeout(60):  # the server notes it after its answer
+            while await living(client, "polled") != ["ProcessWorker 1"]:  # noqa: ASYNC110 - and tells nobody
+                await asyncio.sleep(0.05)
+        monkeypatch.setattr(deploying, "SILENT_SECONDS", 0)
+        assert "the last one asked for runs 0 s ago): start one with" in await unattended(client, "polled")
+
+
+async def test_a_run_that_a_killed_worker_had_only_taken_is_scheduled_again(tmp_path: Path) -> None:
+    run = await submitted("taken", tmp_path)
+    for process, after in ((os.getpid(), StateType.PENDING), (ended_process(), StateType.SCHEDULED)):
+        async with get_client() as client:
+            taker = f"{TAKEN_BY}fathom {socket.gethostname()} {process}"
+            await client.set_flow_run_state(run.id, Pending(message=taker), force=True)
+            await recover(client, "taken")
+        assert (await until(run.id, lambda found: True)).state_type is after
+
+
+def ended_process() -> int:
+    """Return the id of a process that has ended."""
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    return process.pid

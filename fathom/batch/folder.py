@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import csv
+import io
 from collections import Counter
 from collections.abc import Sequence
 from decimal import Decimal
@@ -25,8 +27,11 @@ from fathom.storage.store import ArtifactStore, json_bytes
 from fathom.text.plain import clean_text, counted
 
 BATCHES = "research_batches"
+FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r")
+"""A cell that begins with one of them may be run by a spreadsheet program."""
 QUESTIONS = "questions.jsonl"
 RESULTS = "results.jsonl"
+TABLE = "results.csv"
 INDEX = "index.html"
 
 
@@ -91,9 +96,10 @@ class BatchFolder:
         await self._store.write(self._row(row_id), json_bytes(record))
 
     async def save_results(self, title: str, rows: Sequence[BatchRow]) -> None:
-        """Store `results.jsonl` and the index page as they are now."""
+        """Store `results.jsonl`, `results.csv` and the index page as they are now."""
         lines = "".join(f"{row.model_dump_json()}\n" for row in rows)
         await self._store.write(f"{self.path}/{RESULTS}", lines.encode())
+        await self._store.write(f"{self.path}/{TABLE}", _table(rows).encode("utf-8-sig"))
         await self._store.write(f"{self.path}/{INDEX}", render_index(title, rows).encode())
 
     def result(self, run_id: str, rows: Sequence[BatchRow]) -> BatchResult:
@@ -143,6 +149,19 @@ def render_index(title: str, rows: Sequence[BatchRow]) -> str:
         policy=policy(style),
     )
     return page
+
+
+def _table(rows: Sequence[BatchRow]) -> str:
+    """Return the rows for a spreadsheet, which must not take a text for a formula."""
+    columns = ["number", "question", "status", "answered", "answer", "answer_sources", "reason", "report", "cost_usd"]
+    text = io.StringIO()
+    writer = csv.writer(text)
+    writer.writerow(columns)
+    for row in rows:
+        found = row.model_dump(mode="json") | {"answer_sources": "\n".join(row.answer_sources)}
+        cells = (found[column] for column in columns)
+        writer.writerow([f"'{cell}" if str(cell).startswith(FORMULA_SIGNS) else cell for cell in cells])
+    return text.getvalue()
 
 
 def words(status: RowStatus) -> str:

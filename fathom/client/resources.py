@@ -45,6 +45,7 @@ class Watch(Model):
     next_run: str | None = None
     owner: str = ""
     settings: dict[str, JsonValue] = {}
+    notices: list[str] = []  # what to know of the request; only in the answer to it
 
 
 class WatchList(Model):
@@ -113,6 +114,7 @@ class Batch(BatchSummary):
 
     rows: list[BatchRow]
     cost_usd: float | None = None  # null where a price is not known
+    notices: list[str] = []  # what to know of the request; only in the answer to it
 
 
 class BatchList(Model):

@@ -233,13 +233,14 @@ class Problem(Model):
     errors: list[WrongValue] = []
 
 
-Form = Literal["md", "html", "json", "docx", "pdf", "bib", "ris"]
+Form = Literal["md", "html", "json", "docx", "pdf", "xlsx", "bib", "ris"]
 MEDIA_TYPES: dict[Form, str] = {
     "html": "text/html",
     "md": "text/markdown",
     "json": "application/json",
     "docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
     "pdf": "application/pdf",
+    "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
     "bib": "application/x-bibtex",
     "ris": "application/x-research-info-systems",
 }

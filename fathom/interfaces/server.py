@@ -15,11 +15,12 @@ from prefect.client.orchestration import get_client
 
 from fathom.config.environment import Environment
 from fathom.config.secrets import Scrubber, guard_logs
+from fathom.flows.deploying import living
 from fathom.interfaces.app import create_app
 from fathom.interfaces.connections import Strangers, connecting, raise_file_limit
 from fathom.service.options import Options
 from fathom.service.outages import asking_briefly
-from fathom.service.workers import Workers, living
+from fathom.service.workers import Workers
 
 GRACE_SECONDS = 5
 """In which requests in progress must end; streams of events end at once."""

@@ -409,7 +409,9 @@ class BatchRow(Model):
     reason: str = ""
     run_id: str = ""
     report: str = ""  # address of report.md
-    answer: str | None = None  # of a run in answer mode
+    # Of a run in answer mode with source ids, of others with numbers: [1] is the first of the sources beside it.
+    answer: str | None = None
+    answer_sources: list[str] = Field([], exclude_if=not_)
     confidence: float | None = None  # of the answer: probability that it is right, 0 to 1
     answered: Answered | None = None
     sources: int = 0

@@ -28,6 +28,7 @@ from fathom.models.evidence import SourceType
 from fathom.report.chapters import cited_sources
 from fathom.report.document import document_of
 from fathom.report.docx import render_docx
+from fathom.report.xlsx import render_xlsx
 from fathom.storage.store import REPORT, REPORT_PAGE, REPORT_TEXT
 from fathom.text.plain import clean_line
 from fathom.text.urls import web_address
@@ -40,6 +41,7 @@ FORMATS: dict[str, tuple[list[str], Callable[[Files], bytes]]] = {
     "json": ([REPORT], lambda files: files[REPORT]),
     "docx": ([REPORT], lambda files: render_docx(_report(files))),
     "pdf": ([REPORT], lambda files: render_pdf(_report(files))),
+    "xlsx": ([REPORT], lambda files: render_xlsx(_report(files))),
     "bib": ([REPORT, PROVENANCE], lambda files: bibtex(_references(files)).encode()),
     "ris": ([REPORT, PROVENANCE], lambda files: ris(_references(files)).encode()),
 }

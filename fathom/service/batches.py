@@ -28,7 +28,7 @@ from fathom.config.settings import ResearchSettings
 from fathom.errors import InvalidInput, NotThere
 from fathom.flows.batch import research_batch
 from fathom.flows.deploying import deploy
-from fathom.flows.preflight import check_batch
+from fathom.flows.preflight import check_batch, searched_in
 from fathom.flows.runs.states import FLOW, row_of, state_of
 from fathom.models import Model, RunState
 from fathom.models.run import BatchQuestion, BatchRow
@@ -38,7 +38,7 @@ from fathom.service.limits import capped, most_usd
 from fathom.service.ownership import check_owner, check_read, owned_by
 from fathom.service.reports import hidden
 from fathom.service.run_view import API
-from fathom.service.runs import RunService
+from fathom.service.runs import RunService, notices_of
 from fathom.storage.atomic import READERS
 from fathom.storage.lease import result_key
 from fathom.storage.names import slug
@@ -146,7 +146,8 @@ async def _start(
     kept = _Kept(owner=caller.name, created=now, questions=len(checked), run_id=str(flow_run.id))
     await service.store.create(f"{FOLDER}/{key}.json", json_bytes(kept))
     await service.activity.note(kept.run_id, caller, Action.asked)
-    return await _shown(service, key, kept)
+    searched = [searched_in(settings_of(question, settings)) for question in checked]
+    return (await _shown(service, key, kept)).model_copy(update={"notices": notices_of(*searched)})
 
 
 async def _most(

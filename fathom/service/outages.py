@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncGenerator
-from contextlib import AbstractContextManager, asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, suppress
 from http import HTTPStatus
 
 import httpx
+from prefect.client.orchestration import get_client
 from prefect.context import AsyncClientContext
 from prefect.settings import (
     PREFECT_API_REQUEST_TIMEOUT,
@@ -55,6 +56,14 @@ def asking_patiently() -> AbstractContextManager[object]:
 def starting() -> AbstractContextManager[object]:
     """Try again for minutes what a server needs before it can answer anybody."""
     return _trying_again(_TRIES_A_START_AGAIN)
+
+
+async def prefect_is_gone() -> bool:
+    """Whether nothing listens at Prefect's address; a slow answer is not the same."""
+    with _trying_again(0), suppress(httpx.HTTPError):
+        async with get_client() as client:
+            return isinstance(await client.api_healthcheck(), httpx.ConnectError)
+    return False
 
 
 def _trying_again(times: int) -> AbstractContextManager[object]:

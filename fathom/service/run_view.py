@@ -11,12 +11,13 @@ from prefect.client.schemas.objects import FlowRun, StateType
 from prefect.utilities.urls import url_for
 
 from fathom.client.shapes import Links, Run
+from fathom.flows.deploying import living
 from fathom.flows.runs.answering import ASKED, key_of, read_input
 from fathom.flows.runs.finding import KnownRun
 from fathom.flows.runs.states import row_of, state_of
 from fathom.models import RunManifest, RunResult, RunState
 from fathom.service.options import is_own
-from fathom.service.workers import living, waiting_in
+from fathom.service.workers import waiting_in
 from fathom.storage.ownership import Ownership
 from fathom.storage.store import ArtifactStore
 from fathom.telemetry.progress import read_live

@@ -215,15 +215,14 @@ class RunService:
         await self.corpora.check_readable(caller, settings.corpora or [])
 
 
-def only_searched(searched: str) -> str:
-    """Return what somebody is told who asks for a run that has neither documents nor a web search."""
+def notices_of(*searched: str) -> list[str]:
+    """Return what somebody is told who asks for runs, some of which have neither documents nor a web search."""
     how = "name an uploaded corpus in `corpora`; for the web, an administrator sets a search key"
-    return f"Only {searched}, is searched. For your own files, {how}."
+    return [f"Only {what}, is searched. For your own files, {how}." for what in dict.fromkeys(searched) if what]
 
 
 def _told(run: Run, request: CheckedRequest) -> Run:
-    notices = [only_searched(request.searched)] if request.searched else []
-    return run.model_copy(update={"notices": notices})
+    return run.model_copy(update={"notices": notices_of(request.searched)})
 
 
 class RunHandle:

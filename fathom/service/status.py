@@ -7,12 +7,23 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any, Literal
 
-from fathom.client.resources import Condition, CostLine, CostTable, Estimate, PhaseCost, Range, Status
+from fathom.client.resources import (
+    Condition,
+    CostLine,
+    CostTable,
+    Estimate,
+    PhaseCost,
+    Range,
+    Status,
+    TemplateList,
+    TemplateSummary,
+)
 from fathom.client.shapes import RunRequest
 from fathom.config.environment import Environment
 from fathom.config.given import settings_from
 from fathom.config.inputs import parse_since
 from fathom.config.settings import ResearchSettings, ResolvedSettings, resolve
+from fathom.config.templates import shipped, template_of
 from fathom.errors import UserError
 from fathom.flows.operations.costs import By, CostRow, costs_of
 from fathom.flows.operations.diagnosis import examine
@@ -84,6 +95,14 @@ def searched_by_itself() -> str:
         return searched_in(settings_from({}))
     except UserError:
         return ""
+
+
+def templates() -> TemplateList:
+    """Return the kinds of research that there are templates for."""
+    found = [template_of(name) for name in shipped()]
+    return TemplateList(
+        templates=[TemplateSummary(name=one.name, title=one.title, description=one.description) for one in found]
+    )
 
 
 async def costs(

@@ -17,7 +17,7 @@ from fathom.flows.runs.comparing import runs_of
 from fathom.service.caller import Caller, Role
 from fathom.service.ownership import check_owner, check_read, owned_by
 from fathom.service.run_list import RunFilter
-from fathom.service.runs import RunService
+from fathom.service.runs import RunService, notices_of
 from fathom.storage.ownership import Ownership
 
 
@@ -52,7 +52,7 @@ async def add(service: RunService, caller: Caller, request: WatchRequest) -> Wat
             made = await watches.add(name, checked.query, checked.settings, schedule, service.options.work_pool, tags)
         except InvalidInput as error:
             raise Conflict(error.message, next_step="choose another name") from None
-    return _shown(made)
+    return _shown(made).model_copy(update={"notices": notices_of(checked.searched)})
 
 
 async def everyone(service: RunService, caller: Caller) -> WatchList:

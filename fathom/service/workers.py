@@ -22,12 +22,12 @@ from typing import Any
 import httpx
 from prefect.client.orchestration import PrefectClient, get_client
 from prefect.client.schemas.actions import WorkPoolUpdate
-from prefect.client.schemas.objects import WorkerStatus
 from prefect.exceptions import PrefectException, PrefectHTTPStatusError
 
 from fathom.errors import NotReady, StoreError
-from fathom.flows.worker import is_dead, process_of
+from fathom.flows.deploying import living, process_of
 from fathom.service.options import Options
+from fathom.service.outages import prefect_is_gone
 from fathom.storage.store import ArtifactStore
 
 LOOK_SECONDS = 3.0
@@ -37,6 +37,8 @@ IDLE_SECONDS = 300
 """After which workers end. One stays, so that a question is begun at once."""
 STOP_SECONDS = 25.0
 """In which a worker that is told to stop hands over its run."""
+LOST_SECONDS = 3.0
+"""The same while Prefect does not answer: nobody can be told of the run, which is found by its lease later."""
 FAILED_SECONDS, LONGEST_REST = 15.0, 60.0
 """A worker that fails sooner failed to start: the next one is started after a while, at most so long."""
 
@@ -95,15 +97,18 @@ class Workers:
 
     async def ended(self) -> None:
         """Wait until the workers have ended, and tell what waits."""
+        if not self._children:
+            return
+        lost = await prefect_is_gone()
         with suppress(TimeoutError):
-            async with asyncio.timeout(STOP_SECONDS):
+            async with asyncio.timeout(LOST_SECONDS if lost else STOP_SECONDS):
                 while any(child.process.poll() is None for child in self._children):  # noqa: ASYNC110 - no event says so
                     await asyncio.sleep(0.05)
         for child in self._children:
             if child.process.poll() is None:
                 child.process.kill()  # its run is found by its lease
                 child.process.wait()
-        if self._children:
+        if not lost:
             with suppress(httpx.HTTPError, PrefectException, PrefectHTTPStatusError):
                 async with get_client() as client:
                     if left := await waiting_in(client, self._pool):
@@ -149,12 +154,6 @@ class Workers:
         assert process.stdin
         os.set_blocking(process.stdin.fileno(), False)
         self._children.append(_Child(process, stays, asyncio.get_running_loop().time()))
-
-
-async def living(client: PrefectClient, pool: str) -> list[str]:
-    """Return the names of the workers that serve a work pool."""
-    workers = await client.read_workers_for_work_pool(pool)
-    return [worker.name for worker in workers if worker.status is WorkerStatus.ONLINE and not is_dead(worker.name)]
 
 
 async def waiting_in(client: PrefectClient, pool: str, before: datetime | None = None) -> int:

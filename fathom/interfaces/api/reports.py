@@ -24,7 +24,7 @@ _BYTES: dict[str, Any] = {"schema": {"type": "string", "format": "binary"}}
 _FORMS: dict[str, Any] = {
     media: {"schema": {"type": "string"} if media.startswith("text/") else {}} for media in MEDIA_TYPES.values()
 }
-_FORMS[MEDIA_TYPES["docx"]] = _FORMS[MEDIA_TYPES["pdf"]] = _BYTES
+_FORMS |= {MEDIA_TYPES[form]: _BYTES for form in ("docx", "pdf", "xlsx")}
 _SANDBOX = "sandbox allow-scripts allow-popups allow-popups-to-escape-sandbox; frame-ancestors 'self'"
 """Added to the policy that a report has in itself: it cannot act for whoever reads it."""
 _PLAIN = f"default-src 'none'; {_SANDBOX}"

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Path, Query
 
-from fathom.client.resources import CostTable, Estimate, Status, TemplateList, TemplateSummary
+from fathom.client.resources import CostTable, Estimate, Status, TemplateList
 from fathom.client.shapes import Me, RunRequest
 from fathom.config.templates import UsedTemplate, shipped, template_of
 from fathom.errors import NotThere
@@ -21,10 +21,7 @@ router = APIRouter(prefix="/api/v1")
 @router.get("/templates", summary="List templates", tags=["server"])
 async def list_templates() -> TemplateList:
     """List the kinds of research that there are templates for."""
-    found = [template_of(name) for name in shipped()]
-    return TemplateList(
-        templates=[TemplateSummary(name=one.name, title=one.title, description=one.description) for one in found]
-    )
+    return status.templates()
 
 
 @router.get("/templates/{name}", summary="Read a template", tags=["server"])

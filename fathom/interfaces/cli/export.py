@@ -28,7 +28,7 @@ def export(
     to: Annotated[
         str | None,
         typer.Option(
-            "--to", metavar="FORMAT,...", help="Formats: md, html, json, docx, pdf (needs typst), bib or ris."
+            "--to", metavar="FORMAT,...", help="Formats: md, html, json, docx, pdf (needs typst), xlsx, bib or ris."
         ),
     ] = None,
     bundle: Annotated[

@@ -319,6 +319,7 @@ class BatchWatch(RunWatcher):
         return Group(
             drawn_line(f"  {'━' * filled}{'─' * (BAR - filled)} {ended} of {len(rows)}"),
             drawn_line(f"  {' · '.join(parts)}"),
+            drawn_line(f"  {self._phase}", "dim"),
             *(drawn_line(f"  {frame} {row.number}. {row.question}", "dim") for row in running[:MOST_RUNNING]),
             *(drawn_line(line, "dim") for line in more),
             drawn_line(f"  {used(rows)} · {clock(monotonic() - self._began)}", "dim"),

@@ -167,6 +167,20 @@ class FoundRuns(Model):
     runs: list[FoundRun]
 
 
+class FoundCorpus(Model):
+    """A corpus in a list."""
+
+    name: str = Field(description="Name it in `corpora` of research and research_start.")
+    files: int
+    changed: str
+
+
+class FoundCorpora(Model):
+    """Corpora, by name."""
+
+    corpora: list[FoundCorpus]
+
+
 class CheckedQuote(Model):
     """Words of a source that support a claim, read back from the stored bytes just now."""
 

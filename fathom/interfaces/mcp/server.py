@@ -18,16 +18,21 @@ from typing import Annotated, Any, ParamSpec, TypeVar
 import httpx
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError
+from mcp.server.mcpserver.tools import Tool
 from mcp.types import ToolAnnotations
-from pydantic import Field
+from pydantic import ConfigDict, Field, model_validator
 
+from fathom.client.resources import TemplateList
 from fathom.client.shapes import FollowUpRequest, Run, RunRequest
 from fathom.config import groups
 from fathom.config.settings import SETTINGS
+from fathom.config.templates import meant
 from fathom.errors import FathomError, NoReport, RunNotFound
 from fathom.interfaces.mcp.reports import (
     Cancelled,
     CheckedClaim,
+    FoundCorpora,
+    FoundCorpus,
     FoundRun,
     FoundRuns,
     Section,
@@ -43,8 +48,8 @@ from fathom.service.caller import Caller
 from fathom.service.outages import outage
 from fathom.service.progress import Begun, progress
 from fathom.service.run_list import RunFilter
-from fathom.service.runs import RunHandle, RunService
-from fathom.service.status import settings_schema
+from fathom.service.runs import OF_THE_SERVER, RunHandle, RunService
+from fathom.service.status import settings_schema, templates
 
 LONGEST = 50.0
 """Seconds that a call may last without progress: clients give up after 60."""
@@ -52,7 +57,8 @@ MOST_LINES = 10
 INSTRUCTIONS = (
     "Fathom researches a question and writes a report in which every claim cites stored evidence. A run takes from "
     "seconds to many minutes. Start one with research_start, call research_status until `ended` is true, then read the "
-    "answer, and sections with read_report where the answer is not enough. Cite sources by their addresses."
+    "answer, and sections with read_report where the answer is not enough. Cite sources by their addresses. Without "
+    "corpora or docs a run searches the web, or only what the operator has set up: its notices say which."
 )
 Question = Annotated[str, Field(min_length=1, max_length=10_000, description="A whole question, understood by itself.")]
 RunId = Annotated[str, Field(description="The run_id that a tool returned.")]
@@ -61,12 +67,20 @@ Profile = Annotated[
     Field(description=f"{SETTINGS['profile'].description} Default: {SETTINGS['profile'].default}."),
 ]
 MaxUsd = Annotated[float | None, Field(gt=0, description=SETTINGS["budget.max_usd"].description)]
+Corpora = Annotated[list[str], Field(max_length=20, description=f"{SETTINGS['corpora'].description} See list_corpora.")]
+Docs = Annotated[
+    list[str], Field(description="Files or folders of the server to read; only for whoever the operator allows it.")
+]
+Template = Annotated[str | None, Field(description="The kind of research, as list_templates names it.")]
+_MORE = dict.fromkeys(path.partition(".")[0] for path in SETTINGS if path not in OF_THE_SERVER)
 Settings = Annotated[
-    dict[str, Any] | None, Field(description="More settings by name, as the resource fathom://settings has them.")
+    dict[str, Any] | None,
+    Field(description=f"More settings; the resource fathom://settings describes them: {', '.join(_MORE)}."),
 ]
 Wait = Annotated[
     float, Field(ge=0, le=LONGEST, description="Seconds to wait for the end of the run; 0 answers at once.")
 ]
+_NONE: list[str] = []
 _READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 _ASKS = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=True)
 _ENDS = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False)
@@ -92,15 +106,8 @@ def _said(tool: Callable[_P, Awaitable[_R]]) -> Callable[_P, Awaitable[_R]]:
 
 def create_server(service: RunService, caller_of: Callable[[Context], Caller]) -> MCPServer[Any]:
     """Return an MCP server whose tools do what somebody may with the runs of a service."""
-    server: MCPServer[Any] = MCPServer(
-        "fathom",
-        title="Fathom",
-        instructions=INSTRUCTIONS,
-        version=version("fathom-research"),
-        log_level="ERROR",
-    )
     tools = _Tools(service, caller_of)
-    for tool, hints in (
+    offered = (
         (tools.research_start, _ASKS),
         (tools.research_status, _READS),
         (tools.research, _ASKS),
@@ -109,8 +116,17 @@ def create_server(service: RunService, caller_of: Callable[[Context], Caller]) -
         (tools.search_runs, _READS),
         (tools.verify_claim, _READS),
         (tools.read_report, _READS),
-    ):
-        server.add_tool(tool, annotations=hints)
+        (tools.list_corpora, _READS),
+        (tools.list_templates, _READS),
+    )
+    server: MCPServer[Any] = MCPServer(
+        "fathom",
+        title="Fathom",
+        instructions=INSTRUCTIONS,
+        version=version("fathom-research"),
+        log_level="ERROR",
+        tools=[_strict(Tool.from_function(tool, annotations=hints)) for tool, hints in offered],
+    )
     server.resource(
         "fathom://settings",
         title="Settings",
@@ -124,6 +140,30 @@ def create_server(service: RunService, caller_of: Callable[[Context], Caller]) -
         mime_type="text/markdown",
     )(tools.report)
     return server
+
+
+def _strict(tool: Tool) -> Tool:
+    """Have a tool refuse arguments that it does not have, which the package leaves out without a word."""
+    known = tool.parameters["properties"]
+
+    class Strict(tool.fn_metadata.arg_model):  # type: ignore[misc,name-defined]  # the package makes it of the function
+        model_config = ConfigDict(extra="forbid", title=tool.name)
+
+        @model_validator(mode="before")
+        @classmethod
+        def check_names(cls, given: dict[str, Any]) -> dict[str, Any]:
+            """Name what is unknown, and what was meant."""
+            settings = {name: f"settings.{name}" for name in _MORE} if "settings" in known else {}
+            unknown = [
+                f"{name!r}{meant(name, settings | {each: each for each in known})}" for name in {*given} - {*known}
+            ]
+            if unknown:
+                raise ValueError(f"no such argument: {', '.join(unknown)}. {tool.name} takes {', '.join(known)}.")
+            return given
+
+    tool.fn_metadata.arg_model = Strict
+    tool.parameters = Strict.model_json_schema(by_alias=True)
+    return tool
 
 
 async def settings() -> str:
@@ -143,12 +183,17 @@ class _Tools:
         self,
         question: Question,
         ctx: Context,
+        *,
+        corpora: Corpora = _NONE,
+        docs: Docs = _NONE,
+        template: Template = None,
         profile: Profile = None,
         max_usd: MaxUsd = None,
         settings: Settings = None,
     ) -> Started:
         """Start to research a question and return at once: research_status tells what becomes of it."""
-        run = await self._start(ctx, question, _settings(profile, max_usd, settings))
+        given = _settings(profile, max_usd, settings, docs)
+        run = await self._start(ctx, question, given, template, corpora)
         return Started(
             run_id=run.id, state=run.state, notices=run.notices, next="Call research_status with wait_seconds=50."
         )
@@ -166,6 +211,10 @@ class _Tools:
         self,
         question: Question,
         ctx: Context,
+        *,
+        corpora: Corpora = _NONE,
+        docs: Docs = _NONE,
+        template: Template = None,
         profile: Profile = None,
         max_usd: MaxUsd = None,
         settings: Settings = None,
@@ -174,15 +223,25 @@ class _Tools:
 
         Without a progress token in the request it waits for 50 seconds; then call research_status with the run_id.
         """
-        run = await self._start(ctx, question, _settings(profile, max_usd, settings))
-        return await self._ended(ctx, run)
+        given = _settings(profile, max_usd, settings, docs)
+        return await self._ended(ctx, await self._start(ctx, question, given, template, corpora))
 
     @_said
     async def ask(
-        self, run_id: RunId, question: Question, ctx: Context, profile: Profile = None, max_usd: MaxUsd = None
+        self,
+        run_id: RunId,
+        question: Question,
+        ctx: Context,
+        *,
+        profile: Profile = None,
+        max_usd: MaxUsd = None,
+        settings: Settings = None,
     ) -> Status:
-        """Ask a question that follows up on a finished run, which knows what that has read. Waits as research does."""
-        request = FollowUpRequest(question=question, settings=_settings(profile, max_usd, None))
+        """Ask a question that follows up on a finished run, which knows what that has read. Waits as research does.
+
+        It reads what the earlier run could read, unless settings say otherwise.
+        """
+        request = FollowUpRequest(question=question, settings=_settings(profile, max_usd, settings, []))
         return await self._ended(ctx, await (await self._open(ctx, run_id)).ask(request))
 
     @_said
@@ -228,6 +287,19 @@ class _Tools:
         report = await (await self._open(ctx, run_id)).report_data()
         return section_of(run_id, report, section, part)
 
+    @_said
+    async def list_corpora(self, ctx: Context) -> FoundCorpora:
+        """List the corpora that a run may read: files that people uploaded."""
+        found = (await self._service.corpora.list(self._caller_of(ctx))).corpora
+        return FoundCorpora(
+            corpora=[FoundCorpus(**one.model_dump(include={*FoundCorpus.model_fields})) for one in found]
+        )
+
+    @_said
+    async def list_templates(self, ctx: Context) -> TemplateList:
+        """List the kinds of research that there are templates for."""
+        return templates()
+
     async def report(self, run_id: str, ctx: Context) -> str:
         """Return a report as a resource."""
         try:
@@ -247,8 +319,11 @@ class _Tools:
     async def _open(self, ctx: Context, run_id: str) -> RunHandle:
         return await self._service.open(self._caller_of(ctx), run_id)
 
-    async def _start(self, ctx: Context, question: str, settings: dict[str, Any]) -> Run:
-        return await self._service.start(self._caller_of(ctx), RunRequest(question=question, settings=settings))
+    async def _start(
+        self, ctx: Context, question: str, settings: dict[str, Any], template: str | None, corpora: list[str]
+    ) -> Run:
+        request = RunRequest(question=question, settings=settings, template=template, corpora=corpora)
+        return await self._service.start(self._caller_of(ctx), request)
 
     async def _ended(self, ctx: Context, run: Run) -> Status:
         hears = bool((ctx.request_context.meta or {}).get("progress_token") is not None)
@@ -285,6 +360,9 @@ class _Tools:
         return status.model_copy(update={"answer": answer, "next": "read_report has the other sections."})
 
 
-def _settings(profile: groups.Profile | None, max_usd: float | None, more: dict[str, Any] | None) -> dict[str, Any]:
+def _settings(
+    profile: groups.Profile | None, max_usd: float | None, more: dict[str, Any] | None, docs: list[str]
+) -> dict[str, Any]:
     budget = {"budget": {"max_usd": max_usd}} if max_usd else {}
-    return {**({"profile": profile.value} if profile else {}), **budget, **(more or {})}
+    named = {"profile": profile.value} if profile else {}
+    return {**named, **({"docs": docs} if docs else {}), **budget, **(more or {})}
