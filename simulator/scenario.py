@@ -123,7 +123,8 @@ class Scenario:
         elif fault == "broken" and what in {"create", "write", "flush", "rename"}:
             raise broken(path)
         elif fault == "jump":
-            self.world.jumps[current.process.host] = self.world.random.choice((-3600.0, -3.0, 3.0, 3600.0))
+            seconds = (-3.0, 3.0) if self.faults.objects else (-3600.0, -3.0, 3.0, 3600.0)
+            self.world.jumps[current.process.host] = self.world.random.choice(seconds)
 
     def _power_cut(self) -> None:
         for process in self.world.processes[1:]:
