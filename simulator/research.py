@@ -143,7 +143,7 @@ async def ask(question: str, _run: Research) -> str:
     return NOTHING
 
 
-async def attempt(order: Order, owners: list[Process], process: Process) -> str:
+async def attempt(order: Order, owners: dict[Process, LeaseFile], process: Process) -> str:
     """Take a run, go on with it, and give it up; return how it ended, as `Supervision` does in a flow run."""
     patient, own = ArtifactStore(order.root, OUTAGE_SECONDS), ArtifactStore(order.root)
     try:
@@ -152,7 +152,7 @@ async def attempt(order: Order, owners: list[Process], process: Process) -> str:
         return "busy"
     except StoreError as error:
         return f"failed: {error}"
-    owners.append(process)
+    owners[process] = lease
     body = asyncio.current_task()
     loop = asyncio.get_running_loop()
     assert body

@@ -16,7 +16,7 @@ from fathom.budget.ledger import Cost
 from fathom.config.groups import Budget
 from fathom.errors import FathomError
 from fathom.models import AuditHead
-from fathom.storage.lease import RESULTS, read_lease
+from fathom.storage.lease import RESULTS, LeaseFile, read_lease
 from fathom.storage.store import REPORT_TEXT, RESULT, RUNS, ArtifactStore
 from fathom.telemetry.audit_events import ChainedEvent, check, events_in
 from fathom.telemetry.audit_log import AUDIT_FILE, COMPUTED
@@ -81,7 +81,7 @@ class Scenario:
         self.lines = 0
         self.computed: list[str] = []
         """What the runs left."""
-        self.owners: dict[str, list[Process]] = {order.key: [] for order in self.orders}
+        self.owners: dict[str, dict[Process, LeaseFile]] = {order.key: {} for order in self.orders}
         self.attempts: dict[str, list[Process]] = {order.key: [] for order in self.orders}
 
     def _drawn(self) -> Faults:
@@ -123,7 +123,8 @@ class Scenario:
         elif fault == "broken" and what in {"create", "write", "flush", "rename"}:
             raise broken(path)
         elif fault == "jump":
-            self.world.jumps[current.process.host] = self.world.random.choice((-3600.0, -3.0, 3.0, 3600.0))
+            seconds = (-3.0, 3.0) if self.faults.objects else (-3600.0, -3.0, 3.0, 3600.0)
+            self.world.jumps[current.process.host] = self.world.random.choice(seconds)
 
     def _power_cut(self) -> None:
         for process in self.world.processes[1:]:
@@ -133,13 +134,17 @@ class Scenario:
     def _only_the_owner(self, process: Process, what: str, path: str) -> None:
         """Check that a change which others can see is made by the process that took the run last."""
         name = path.rpartition("/")[2]
+        if self.faults.lying:  # it may have lost the leases
+            return
         if name.startswith(".") or (what in {"create", "flush"} and not self.faults.objects):
             return
-        for key, owners in self.owners.items():
+        for key, leases in self.owners.items():
             place = (f"/{RESULTS}/{key}/", f"/{RUNS}/{key}_plan")
-            lost = process in owners and owners[-1] is not process
-            if lost and "/lease/" not in path and any(one in path for one in place):
-                raise Violation(f"{process.pid} changes {path} of a run that {owners[-1].pid} has taken")
+            if process not in leases or "/lease/" in path or not any(one in path for one in place):
+                continue
+            last = max(leases, key=lambda one: leases[one].path)
+            if last is not process:
+                raise Violation(f"{process.pid} changes {path} of a run that {last.pid} has taken")
 
     # the course of events
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import random
 import signal
@@ -17,6 +18,7 @@ import pytest
 
 from fathom.flows.deploying import POOL, ensure_pool
 from fathom.storage.journal import changes_in
+from simulator.history import check
 from tests.conftest import ROOT, Forked, PrefectServer, base_env
 from tests.forking import Fork
 from tests.processes import AT_ONCE, Kills, asking, end_all, fathom, finish, flow_runs, left_behind
@@ -121,6 +123,19 @@ def test_a_run_killed_at_random_points_repeats_nothing(
     assert sum(attempts.lost()) < 4 * KILLS, attempts.lost()  # ten times as many where results wait for their step
     assert left_behind(result) == left_behind(undisturbed)
     assert len(list((root / "research_artifacts").iterdir())) == 1
+    assert_history(stubs, Path(result["artifacts"]))
+
+
+def assert_history(stubs: Stubs, folder: Path) -> None:
+    """Assert what the provider's log says of a run; and that a line more would be noticed."""
+    records = [record for record in stubs.requests if record.kind == "llm"]
+    events = [record.event("start") for record in records]
+    events += [record.event("end") for record in records if record.ended is not None]
+    lines = [json.dumps(event) for event in sorted(events, key=lambda event: event["at"])]
+    found = check(lines, folder)
+    assert (found.problems, found.requests) == ([], len(records))
+    again = {**max(events, key=lambda event: event["at"]), "event": "start", "n": 10**6, "at": time.time()}
+    assert "sent again" in check([*lines, json.dumps(again)], folder).problems[0]
 
 
 def answered(stubs: Stubs) -> int:

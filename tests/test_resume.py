@@ -137,15 +137,25 @@ async def test_a_clock_that_is_ahead_blocks_a_run_only_while_its_process_lives(s
     await take(store)
 
 
+async def test_a_clock_that_jumps_gives_nobody_a_run_whose_process_works(store: ArtifactStore) -> None:
+    keeper = LeaseKeeper(await LeaseFile.take(store, "run-1", "key", {}, seconds=2), lambda reason: None)
+    await forge(store, renewed=(datetime.now(UTC) - timedelta(hours=1)).isoformat())
+    with pytest.raises(RunBusy, match=f"process {os.getpid()} on "):
+        await take(store)
+    await keeper.release()
+    await take(store)
+
+
 async def test_an_expired_lease_is_renewed_or_taken_over_but_not_both(
     store: ArtifactStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = time.monotonic()
-    monkeypatch.setattr("fathom.storage.lease._clock", lambda: now)
+    monkeypatch.setattr("fathom.storage.lease.uptime", lambda: now)
     for contested in (False, True, True, True):
         held = await take(store)
         now += LEASE_SECONDS
-        await forge(store, renewed=(datetime.now(UTC) - timedelta(seconds=LEASE_SECONDS)).isoformat())
+        ago = datetime.now(UTC) - timedelta(seconds=LEASE_SECONDS)
+        await forge(store, host="elsewhere", renewed=ago.isoformat())
         assert not held.valid
         if contested:
             renewed, taken = await asyncio.gather(held.renew(), take(store), return_exceptions=True)
@@ -201,7 +211,7 @@ async def test_who_was_replaced_is_told_and_releases_nothing(store: ArtifactStor
     lost: asyncio.Queue[FathomError] = asyncio.Queue()
     loop = asyncio.get_running_loop()
     held = await LeaseFile.take(store, "run-1", "key", {}, seconds=1)
-    await forge(store, renewed=(datetime.now(UTC) - timedelta(seconds=2)).isoformat())
+    await forge(store, host="elsewhere", renewed=(datetime.now(UTC) - timedelta(seconds=2)).isoformat())
     await take(store)
     keeper = LeaseKeeper(held, lambda reason: loop.call_soon_threadsafe(lost.put_nowait, reason))
     assert isinstance(await lost.get(), RunBusy)

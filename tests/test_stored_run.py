@@ -6,6 +6,7 @@ It was made by version 0.1.0 with the model-free backend: `fathom research "How 
 
 from __future__ import annotations
 
+import asyncio
 import json
 import shutil
 from pathlib import Path
@@ -68,6 +69,22 @@ def test_what_needs_its_stored_results_says_that_their_layout_is_older(
         assert "E5007 The run df99f416 was stored in layout 1" in line
         assert f"layout {LAYOUT} only" in line
         assert "`fathom verify` and `fathom export` still work; run the question again" in line
+    assert {path: path.read_bytes() for path in root.rglob("*") if path.is_file()} == before
+
+
+@pytest.mark.parametrize("layout", sorted({2, 3, 4, 5, 6, LAYOUT + 1} - {LAYOUT}))
+async def test_a_run_of_every_other_layout_is_refused_and_not_touched(
+    layout: int, root: Path, fathom_cli: FathomCLI
+) -> None:
+    """Layouts differ in what is stored; that a run has another one, it says in the same two files."""
+    for path in ("research_artifacts/water_tanks_hold/run.json", ".results/water/lease/0001.json"):
+        file = root / path
+        file.write_text(json.dumps({**json.loads(file.read_text()), "layout": layout}))
+    before = {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
+    done = await asyncio.to_thread(fathom_cli, ["replay", "water", "--artifacts", str(root)])
+    assert (done.returncode, f"was stored in layout {layout}" in done.stderr) == (2, True), done.stderr
+    with pytest.raises(OtherLayout, match=f"layout {layout};"):
+        await LeaseFile.take(ArtifactStore(str(root)), "another-run", "water", {})
     assert {path: path.read_bytes() for path in root.rglob("*") if path.is_file()} == before
 
 

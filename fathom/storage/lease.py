@@ -75,6 +75,15 @@ class Lease(Model):
         """Whether its process still works on the run, as far as this machine can tell."""
         return not self.released and self.age < self.seconds and not is_gone(self.host, self.pid)
 
+    @property
+    def doubtful(self) -> bool:
+        """Whether its time says nothing, so that only a renewal shows whether its process still works on the run.
+
+        The clock of its machine is ahead, or, as it has expired and its process is there, this machine's has jumped.
+        """
+        there = self.host == socket.gethostname() and not is_gone(self.host, self.pid)
+        return not self.released and (self.age < -_AHEAD_SECONDS if self.alive else there)
+
     def check_free(self) -> None:
         """Check that this process may continue the run.
 
@@ -214,10 +223,7 @@ async def read_lease(store: ArtifactStore, run_key: str) -> Lease | None:
 
 
 async def observe_lease(store: ArtifactStore, run_key: str) -> Lease | None:
-    """Return the latest lease of a run, after watching it for as long as it is valid if its time is in the future.
-
-    The clock of its machine is ahead, so nothing but a renewal shows that its process is alive.
-    """
+    """Return the latest lease of a run, after watching it for as long as it is valid if its time says nothing."""
     return (await _observed(store, run_key))[1]
 
 
@@ -291,7 +297,7 @@ async def _latest(store: ArtifactStore, run_key: str) -> tuple[int, Lease | None
 
 async def _observed(store: ArtifactStore, run_key: str) -> tuple[int, Lease | None]:
     first = number, lease = await _latest(store, run_key)
-    if not (lease and lease.alive and lease.age < -_AHEAD_SECONDS):
+    if not (lease and lease.doubtful):
         return first
     until = uptime() + lease.seconds
     while uptime() < until:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -14,7 +15,7 @@ class Record:
 
     Times are `time.monotonic()`, which all processes of this machine share. `fingerprint` is the SHA-256 of the
     request body with its keys sorted: two requests that agree in it are a repetition. `answer` is what was sent back,
-    as it was before it became JSON; the log does not have it.
+    as it was before it became JSON; the log does not have it, and adds the seconds since the epoch as `at`.
     """
 
     n: int
@@ -36,4 +37,5 @@ class Record:
         """Return the record as a line of the log; `name` is start or end."""
         line = asdict(self)
         started, ended, _ = line.pop("started"), line.pop("ended"), line.pop("answer")
-        return {"event": name, "time": started if name == "start" else ended, **line}
+        at = started if name == "start" else ended
+        return {"event": name, "time": at, "at": at + time.time() - time.monotonic(), **line}
