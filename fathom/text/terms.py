@@ -92,11 +92,11 @@ def terms(text: str, language: Language = "english") -> list[str]:
     return [term for word in _words(text) for term in known[word]]
 
 
-def query_terms(query: str, language: Language = "english") -> list[str]:
+def query_terms(query: str) -> list[str]:
     """Return the terms of a query that name its topic, each once, in order; if all are stop words, these."""
-    known = _TERMS[language]
+    known = _TERMS["english"]
     topical = [term for word in _words(query) if word not in _STOP_FOLDED for term in known[word]]
-    return list(dict.fromkeys([term for term in topical if not _PARTICLE.search(term)] or terms(query, language)))
+    return list(dict.fromkeys([term for term in topical if not _PARTICLE.search(term)] or terms(query)))
 
 
 def any_holds(wanted: Collection[str], texts: Iterable[str]) -> bool:
