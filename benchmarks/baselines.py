@@ -91,7 +91,6 @@ def compressor(name: str) -> Callable[[dict[str, Any]], dict[str, Any]]:
         return {
             "note": _packed([s for group in split for s in group], scores, request["budget_tokens"]),
             "score": {d["doc_id"]: score for d, score in zip(documents, of_documents, strict=True)},
-            "useful": {d["doc_id"]: True for d in documents},
         }
 
     return compress

@@ -1,7 +1,7 @@
 """The text engine on evaluation data, beside what it has to beat: `python -m benchmarks.text FOLDER`.
 
 The folder holds any of `compress/SET/{docs,questions}.jsonl`, `retrieval/NAME_{corpus,queries,qrels}.jsonl` and
-`verify/*.jsonl`. Prints Markdown tables: what notes of 20, 10 and 5 % of the raw tokens keep, how well useful passages
+`verify/*.jsonl`. Prints Markdown tables: what notes of 20, 10 and 5 % of the raw tokens keep, how well relevant texts
 are told from others, nDCG and recall of the search, and how well claims are told that their references support.
 `--speed` measures time and memory on generated text instead.
 """
@@ -86,7 +86,6 @@ def _measured(
     """Return what is printed for one engine: by kind, the values at the three budgets."""
     kept: dict[str, list[list[float]]] = defaultdict(lambda: [[] for _ in BUDGETS])
     scores: dict[int, list[float]] = {0: [], 1: []}
-    chosen: dict[tuple[int, bool], int] = defaultdict(int)
     seconds, size = 0.0, 0
     for question in questions:
         texts = [documents[name] for name in question["doc_ids"]]
@@ -99,26 +98,16 @@ def _measured(
             answer = engine(request)
             seconds += time.perf_counter() - start
             size += sum(len(text["text"].encode()) for text in texts)
-            note = tokens.truncated(_note_text(answer["note"]), budget)
+            note = tokens.truncated(answer["note"], budget)
             for kind, value in _kept(expected, note):
                 kept[kind][i].append(value)
         for name, label in (question.get("relevant") or {}).items():  # judged alike at every budget
             scores[label].append(answer["score"][name])
-            chosen[label, bool(answer["useful"].get(name))] += 1
     shown = {f"{kind} kept": " / ".join(f"{fmean(values):.3f}" for values in by) for kind, by in kept.items()}
     if scores[1]:
-        right, wrong, missed = chosen[1, True], chosen[0, True], chosen[1, False]
-        shown["useful, AUC"] = f"{metrics.auc(scores[1], scores[0]):.3f}"
-        shown["useful, F1"] = f"{2 * right / (2 * right + wrong + missed):.3f}"
+        shown["relevant, AUC"] = f"{metrics.auc(scores[1], scores[0]):.3f}"
     shown["MB/s"] = f"{size / 1e6 / seconds:.2f}"
     return shown
-
-
-def _note_text(note: str | dict[str, Any]) -> str:
-    if isinstance(note, str):
-        return note
-    bullets = [f"- {line}" for line in note["extraction"]]
-    return "\n".join([note["summary_title"], note["summary"], *bullets]).strip()
 
 
 class Expected:

@@ -92,9 +92,8 @@ async def write_report(engine: Engine, run: ResearchState) -> Report | None:
     warnings = [
         *engine.start.warnings,
         *unread_warnings(run.unread),
-        *_alone(alone),
         *_not_reviewed(run, scored, noted_before, engine),
-        *report_warnings(claims, report.qualities, report.sources, today),
+        *report_warnings(claims, report.qualities, report.sources, today, marked=alone),
     ]
     seconds = await seconds_worked(engine.start.run_id, _engine=engine)
     writer = "" if report.extractive else engine.model_for(SECTION).model
@@ -116,13 +115,6 @@ async def write_report(engine: Engine, run: ResearchState) -> Report | None:
         )
         checked["next_steps"] = next_steps(run)
     return report.model_copy(update=checked)
-
-
-def _alone(claims: int) -> list[str]:
-    """Return a sentence on the claims that lack the second source that they must have."""
-    if not claims:
-        return []
-    return [f"For {counted(claims, 'claim')}, marked in the text, no second, independent source was found."]
 
 
 def _not_reviewed(run: ResearchState, scored: Scored, read: set[str], engine: Engine) -> list[str]:

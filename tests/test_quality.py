@@ -633,6 +633,8 @@ def test_of_the_user_s_own_documents_nobody_is_told_that_only_one_says_it() -> N
     assert report_warnings(claims, [], sources, TODAY) == [
         "For 3 of 3 claims, no two independent sources that count as credible were found."
     ]
+    marked = "For 2 claims, marked in the text, no two independent sources that count as credible were found."
+    assert report_warnings(claims, [], sources, TODAY, marked=2) == [marked], "it is said once"
     documents = [one.model_copy(update={"kind": "document"}) for one in sources]
     assert report_warnings(claims, [], documents, TODAY) == []
 

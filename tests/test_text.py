@@ -12,12 +12,11 @@ from hypothesis import strategies as st
 from fathom.models import SourceText
 from fathom.retrieval.asked import read_asked
 from fathom.retrieval.chunking import OMISSION
-from fathom.retrieval.duplicates import DuplicateFilter, is_near_duplicate
+from fathom.retrieval.duplicates import is_near_duplicate
 from fathom.retrieval.excerpts import ReadText
 from fathom.retrieval.narrowing import narrow
 from fathom.retrieval.ranking import Passage, rank_passages
 from fathom.retrieval.relevance import RankedExcerpts
-from fathom.retrieval.selection import Reader
 from fathom.text.parsed import KeptTexts
 from fathom.text.sentences import split_sentences
 from fathom.text.terms import count_words, query_terms, terms
@@ -281,25 +280,6 @@ def test_ranking_prefers_matching_passages_and_titles() -> None:
     assert rank_passages("anything", []) == []
 
 
-def test_a_short_remark_is_not_better_for_being_short() -> None:
-    filler = [Passage(f"The river was calm on day {n}. Nobody saw a boat on it.", f"Day {n}") for n in range(5)]
-    text = "It is about metals. Zinc is hot. Zinc has its melting point at 420 degrees and can be cast."
-    picks = Reader("What is the melting point of zinc?", [Passage(text, "Metals"), *filler]).select(60)
-    chosen = [pick.sentence.clean for pick in picks]
-    assert chosen.index("Zinc has its melting point at 420 degrees and can be cast.") < chosen.index("Zinc is hot.")
-
-
-def test_selection_keeps_to_its_budget_and_covers_the_query() -> None:
-    filler = " ".join(f"The weather on day {n} was fine and the river was calm." for n in range(50))
-    text = f"{filler} Copper conducts heat well. {filler} Zinc melts at 420 degrees. Copper conducts heat well."
-    picks = Reader("At what temperature does zinc melt, and does copper conduct?", [Passage(text)]).select(30)
-    chosen = [pick.sentence.clean for pick in picks]
-    assert "Zinc melts at 420 degrees." in chosen
-    assert chosen.count("Copper conducts heat well.") == 1
-    assert sum(count_tokens(sentence) + 1 for sentence in chosen) <= 30
-    assert Reader("zinc", []).select(100) == []
-
-
 def test_narrowing_is_identity_when_everything_fits() -> None:
     texts = [source("One. Two."), source("Three.", 2)]
     assert narrow(texts, "two", 1_000) == (texts, 0)
@@ -342,8 +322,6 @@ def test_near_duplicates_differ_in_no_number() -> None:
     assert is_near_duplicate(a, "The Python interpreter raises an exception when a run-time error is detected.")
     assert not is_near_duplicate("The tower is 300 metres high.", "The tower is 330 metres high.")
     assert not is_near_duplicate(a, "Python has exceptions.")
-    seen = DuplicateFilter()
-    assert [seen.add(a), seen.add(a), seen.add("Something else entirely.")] == [True, False, True]
 
 
 def test_narrowing_shows_rows_below_their_header_and_code_within_its_fences() -> None:

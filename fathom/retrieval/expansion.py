@@ -115,9 +115,8 @@ def _related_by_term() -> dict[str, tuple[str, ...]]:
     table: dict[str, tuple[str, ...]] = {}
     for entry in _RELATED.split(";"):
         asked, _, said = entry.partition(":")
-        for language in ("english", "german"):
-            [term] = terms(asked, language)
-            table[term] = tuple(dict.fromkeys([*table.get(term, ()), *terms(said, language)]))
+        [term] = terms(asked)
+        table[term] = tuple(dict.fromkeys([*table.get(term, ()), *terms(said)]))
     return table
 
 

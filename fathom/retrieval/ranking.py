@@ -18,7 +18,7 @@ from fathom.text.terms import query_terms, terms
 from fathom.text.urls import ENDING
 
 K1 = 1.2
-B = 0.5
+B = 0.5  # how far a text that is longer than the others is worth less
 TITLE_WEIGHT = 2
 
 Query = str | Mapping[str, float]  # in words, or its terms with weights
@@ -29,30 +29,6 @@ class Passage(NamedTuple):
 
     text: str
     title: str = ""
-
-
-def inverse_document_frequency(weights: Mapping[str, float], counts: Sequence[Mapping[str, int]]) -> dict[str, float]:
-    """Return each query term's idf among texts, times its weight; `counts` are the texts' counts of the terms."""
-    frequency = Counter(term for count in counts for term in count)
-    return {
-        term: weight * math.log(1 + (len(counts) - frequency[term] + 0.5) / (frequency[term] + 0.5))
-        for term, weight in weights.items()
-    }
-
-
-def bm25_parts(
-    idf: Mapping[str, float], counts: Sequence[Mapping[str, int]], lengths: Sequence[int], b: float = B
-) -> list[dict[str, float]]:
-    """Return what each query term adds to the score of each text, from its counts of them and its number of terms.
-
-    `b` is how far a text that is longer than the others is worth less, from 0 to 1.
-    """
-    mean = sum(lengths) / max(1, len(lengths)) or 1.0
-    parts: list[dict[str, float]] = []
-    for count, length in zip(counts, lengths, strict=True):
-        norm = K1 * (1 - b + b * length / mean)
-        parts.append({term: idf[term] * n * (K1 + 1) / (n + norm) for term, n in count.items()})
-    return parts
 
 
 def rank_passages(query: Query, passages: Sequence[Passage]) -> list[float]:
@@ -69,8 +45,17 @@ def rank_passages(query: Query, passages: Sequence[Passage]) -> list[float]:
 
 def bm25(weights: Mapping[str, float], counts: Sequence[Mapping[str, int]], lengths: Sequence[int]) -> list[float]:
     """Return the score of each text for weighted terms, from its counts of them and its number of terms."""
-    parts = bm25_parts(inverse_document_frequency(weights, counts), counts, lengths)
-    return [sum(part.values()) for part in parts]
+    frequency = Counter(term for count in counts for term in count)
+    idf = {
+        term: weight * math.log(1 + (len(counts) - frequency[term] + 0.5) / (frequency[term] + 0.5))
+        for term, weight in weights.items()
+    }
+    mean = sum(lengths) / max(1, len(lengths)) or 1.0
+    scores: list[float] = []
+    for count, length in zip(counts, lengths, strict=True):
+        norm = K1 * (1 - B + B * length / mean)
+        scores.append(sum(idf[term] * n * (K1 + 1) / (n + norm) for term, n in count.items()))
+    return scores
 
 
 _BETWEEN_WORDS = re.compile(r"[\W_]+")

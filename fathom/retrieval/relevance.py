@@ -35,6 +35,8 @@ SUBJECTLESS = 0.7  # factor for one that opens with its verb
 FAMILY = 0.4  # weight of a word of the same family, such as "elasticity" for "elastic"
 MISSPELT = 0.8  # weight of a word that differs from one that no text has by one letter
 BOILERPLATE = 0.15  # factor for what only calls on the reader or repeats key words
+BRIDGE = 0.8  # of the best text's score, that a text gains whose title the question or another of the best texts has
+LEADING = 5  # best texts, from which a bridge may lead
 ELSEWHERE = 0.4  # factor for texts that name nothing of what is asked about, where others have it in their titles
 NAMED = 1.5  # factor for a row whose first cell the question names
 OF_KIND = 1.25  # factor for an excerpt with the kind of thing that is asked for
@@ -127,6 +129,27 @@ class RankedExcerpts:
                 found.append(Found(number, excerpt, round(score * place, 9), share * place))
         found.sort(key=lambda each: -each.score)
         return found
+
+    def of_texts(self, asked: QuestionTerms) -> list[float]:
+        """Return how relevant each text is beside the others, from 0 to 1: by its best excerpt, and by its title.
+
+        "Where was the director of X born?" is answered by a text that may share no word with it. Its title stands in
+        the text on X: a bridge. A text gains if the question has its title, or one of the texts with the best excerpts.
+        """
+        scores = [0.0] * len(self._read)
+        for found in self.rank(asked):
+            scores[found.text] = max(scores[found.text], found.score)
+        best = max(scores, default=0.0) or 1.0
+        scores = [score / best for score in scores]
+        leading = sorted(range(len(scores)), key=lambda number: -scores[number])[:LEADING]
+        wording = frozenset(terms(asked.wording))
+        raised: list[float] = []
+        for read, score in zip(self._read, scores, strict=True):
+            bridges = [scores[n] for n in leading if self._read[n] is not read and self._read[n].mentions(read.name)]
+            named = bool(read.name) and read.name <= wording
+            raised.append(score + BRIDGE * max([float(named), *bridges]))
+        most = max(raised, default=0.0) or 1.0
+        return [round(score / most, 9) for score in raised]
 
     def worth(self, asked: QuestionTerms) -> dict[frozenset[str], float]:
         """Return what each of a question's terms is worth, by the words that texts use for it, itself among them."""
@@ -295,6 +318,7 @@ OWN, LEAD, HEADING, UPPER_HEADING, TITLE, NEIGHBOUR = 1.0, 0.6, 0.8, 0.4, 0.6, 0
 
 _LINK = re.compile(r"\[[^\[\]]*\]\([^()\s]*\)")
 _WORD = re.compile(r"\w{2}")
+_PARENTHESIS = re.compile(r"\s*\([^)]*\)")
 
 
 Sought = Mapping[str, Sequence[tuple[float, float, Sequence[int], bool]]]
@@ -307,6 +331,9 @@ class RankedText:
     def __init__(self, passage: Passage) -> None:
         self.text = ReadText(passage.text)
         self._title = Counter(terms(passage.title))
+        name = frozenset(terms(_PARENTHESIS.sub("", passage.title) or passage.title))
+        self.name = name if any(len(term) > 2 for term in name) else frozenset[str]()
+        """The terms of its title without what a parenthesis explains; none if it is too short to be found by them."""
         self._quantities: dict[str, list[int]] = {}
         self._orders = orders(self.text.parsed)
         self._unit_of = {n: i for i, unit in enumerate(self.text.units) for n in unit.own}
@@ -334,6 +361,11 @@ class RankedText:
     def has(self, words: Iterable[str]) -> bool:
         """Whether the text or its title has one of some terms."""
         return any(self._title[word] or self._occurrences(word) for word in words)
+
+    def mentions(self, name: Iterable[str]) -> bool:
+        """Whether a sentence has all terms of a name."""
+        held = [frozenset(self.text.parsed.occurrences.get(term, ())) for term in name]
+        return bool(held) and bool(frozenset.intersection(*held))
 
     def is_titled(self, name: Iterable[str]) -> bool:
         """Whether the title has all terms of a name."""

@@ -12,6 +12,7 @@ from fathom.models import Contradiction, Coverage, Gap, Model, Plan, Reflection,
 from fathom.roles.base import Answer, Complaint, OverviewAnswer, Remembering, RoleSpec, bounds
 from fathom.roles.planner import PlannedStep, StepId, plan_complaints
 from fathom.text.citations import without_citations
+from fathom.text.plain import clean_line
 
 _ModelT = TypeVar("_ModelT", bound=Model)
 
@@ -115,7 +116,7 @@ def _normalize(request: ReflectRequest, answer: ReflectAnswer) -> ReflectAnswer:
 
 
 def _plain(text: str) -> str:
-    return " ".join(without_citations(text).split())
+    return clean_line(without_citations(text))
 
 
 def _uncited(answer: _ModelT, *fields: str) -> _ModelT:

@@ -22,19 +22,24 @@ HEADING_CHARS = 120
 TITLE_WORDS = 20  # a longer title is a sentence or two
 
 
-class OutlineRequest(Remembering):
-    """The question and the evidence for an outline."""
+class WritingRequest(Remembering):
+    """What each part of a report is written from."""
 
     query: str
     today: str
+    passages: list[SourceText] = []  # of the notes' sources, for a section or a writer without a model
+    wanted: list[str] = Field([], exclude_if=not_)  # what the plan says about the report
+
+
+class OutlineRequest(WritingRequest):
+    """The question and the evidence for an outline."""
+
     plan: Plan
     open_questions: list[str] = []
     contradictions: list[Contradiction] = []
     authority: dict[str, float] = {}  # trust in the sources, by id, 0 to 1, regardless of their relevance
-    passages: list[SourceText] = []  # of the notes' sources, for a writer without a model
     words: int | None = None  # approximate length of the report
     sections: list[TemplateSection] = Field([], exclude_if=not_)  # sections of the template, which follow the answer
-    wanted: list[str] = Field([], exclude_if=not_)  # what the plan says about the report
 
 
 class OutlinedSection(Answer):
@@ -66,19 +71,15 @@ class OutlineAnswer(OverviewAnswer):
     )
 
 
-class SectionRequest(Remembering):
+class SectionRequest(WritingRequest):
     """One section of the outline, with the notes it uses, and the briefs of the other notes."""
 
-    query: str
-    today: str
     title: str
     outlined: list[OutlinedSection]  # all sections, in order
     position: int  # index of the section among them
     written: list[str]  # the sections already written with their headings, as Markdown that cites by source id
-    passages: list[SourceText] = []  # passages of the notes' sources, read again for this section
     words: int | None = None  # approximate length of the section
     sections: list[TemplateSection] = Field([], exclude_if=not_)  # sections of the template, from position 1 on
-    wanted: list[str] = Field([], exclude_if=not_)  # what the plan says about the report
 
     @property
     def section(self) -> OutlinedSection:
@@ -110,13 +111,8 @@ class ShortAnswer(Answer):
     )
 
 
-class AnswerRequest(Remembering):
+class AnswerRequest(WritingRequest):
     """The question and all notes, for an answer of one sentence."""
-
-    query: str
-    today: str
-    passages: list[SourceText] = []  # of the notes' sources, for a writer without a model
-    wanted: list[str] = Field([], exclude_if=not_)  # what the plan says about the report
 
 
 def _one_line(heading: str) -> str:

@@ -20,10 +20,10 @@ from fathom.contradictions.finding import Said
 from fathom.facts.dates import Date, find_dates
 from fathom.models import Contradiction, PlanStep, Source, SourceText, described
 from fathom.models.evidence import Confidence, SourceFlag, SourceQuality
-from fathom.retrieval.asked import asks_for_newest, compares
+from fathom.retrieval.asked import asks_for_newest, compares, read_asked
 from fathom.retrieval.identifiers import identifiers_of
 from fathom.retrieval.ranking import Passage
-from fathom.retrieval.selection import Reader
+from fathom.retrieval.relevance import RankedExcerpts
 from fathom.sources.corroboration import corroborate, site, standing_of
 from fathom.sources.domains import DOCUMENT_AUTHORITY, UNKNOWN_AUTHORITY, Rating, rate
 from fathom.sources.signals import Signals, author_authority, content_score, read_signals
@@ -383,9 +383,6 @@ def _validations(
 
 
 def _relevance(query: str, steps: Sequence[PlanStep], texts: Sequence[SourceText]) -> list[float]:
-    """Return the relevance of each text's best passage to question and steps, relative to the best of all: 0 to 1."""
-    weights = {term: STEP for step in steps for term in query_terms(step.title)}
-    weights |= dict.fromkeys(query_terms(query), 1.0)
-    scores = Reader(weights, [Passage(text.text, text.title) for text in texts]).scores
-    best = max(scores, default=0.0) or 1.0
-    return [min(1.0, max(0.0, score / best)) for score in scores]
+    """Return how relevant each text is to question and steps beside the others, 0 to 1."""
+    asked = read_asked(query, beside={term: STEP for step in steps for term in query_terms(step.title)})
+    return RankedExcerpts([Passage(text.text, text.title) for text in texts]).of_texts(asked)

@@ -17,6 +17,7 @@ MAX_WARNINGS = 3
 MOST_NAMED = 2  # beside the first
 TITLE_CHARS, SENTENCE_CHARS = 70, 120
 FEW = 3  # claims from which resting on one site or source is worth a warning
+_LACKING = "no two independent sources that count as credible were found."
 MOST_ALONE = 0.5  # share of the claims that rest on a single source, above which a reader is told
 _REASONS: Mapping[SourceFlag, str] = {
     "gives_orders": "gives orders to language models: somebody wants what is written from it to say something else",
@@ -33,9 +34,17 @@ _KINDS: Mapping[SourceType, str] = {
 
 
 def report_warnings(
-    claims: Sequence[Claim], qualities: Sequence[SourceQuality], sources: Sequence[Source], today: date
+    claims: Sequence[Claim],
+    qualities: Sequence[SourceQuality],
+    sources: Sequence[Source],
+    today: date,
+    *,
+    marked: int = 0,
 ) -> list[str]:
-    """Return at most three sentences about the sources of a report's claims, the most serious first."""
+    """Return at most three sentences about the sources of a report's claims, the most serious first.
+
+    One more comes before them if some claims are `marked` in the text because they lack a second source.
+    """
     scored = {quality.source_id: quality for quality in qualities}
     uses = Counter(source_id for claim in claims for source_id in dict.fromkeys(claim.source_ids))
     named = {source.source_id: source for source in sources}
@@ -46,9 +55,10 @@ def report_warnings(
         *_doubtful(used, scored, uses),
         *_outdated(used, scored, today),
         *_flagged(used, scored),
-        *_alone(claims, used),
+        *_alone(claims, used, tell=not marked),
     ]
-    return found[:MAX_WARNINGS]
+    lacking = f"For {counted(marked, 'claim')}, marked in the text, {_LACKING}"
+    return [lacking] * bool(marked) + found[:MAX_WARNINGS]
 
 
 def _objections(claims: Sequence[Claim], sources: Mapping[str, Source]) -> Iterator[str]:
@@ -106,8 +116,11 @@ def _flagged(used: Sequence[Source], scored: Mapping[str, SourceQuality]) -> Ite
             yield f"{'Each source that is cited' if every else _named(those[0])} {reason}.{others}"
 
 
-def _alone(claims: Sequence[Claim], used: Sequence[Source]) -> Iterator[str]:
-    """Yield warnings about claims with too few sources; nobody is expected to repeat the user's own documents."""
+def _alone(claims: Sequence[Claim], used: Sequence[Source], *, tell: bool) -> Iterator[str]:
+    """Yield a warning about claims with too few sources; nobody is expected to repeat the user's own documents.
+
+    Without `tell`, only that all are from one site.
+    """
     if len(claims) < FEW or any(source.kind == "document" for source in used):
         return
     sites = {site(source) for source in used}
@@ -115,8 +128,8 @@ def _alone(claims: Sequence[Claim], used: Sequence[Source]) -> Iterator[str]:
     alone = [claim for claim in citing if claim.corroboration is Corroboration.single_source]
     if len(sites) == 1:
         yield f"All claims come from one site, {sites.pop()}."
-    elif len(alone) > MOST_ALONE * len(citing):
-        yield f"For {len(alone)} of {len(citing)} claims, no two independent sources that count as credible were found."
+    elif tell and len(alone) > MOST_ALONE * len(citing):
+        yield f"For {len(alone)} of {len(citing)} claims, {_LACKING}"
 
 
 def _is_all(those: Sequence[Source], used: Sequence[Source]) -> bool:

@@ -22,17 +22,15 @@ from typing import Generic, NamedTuple, TypeVar
 
 from fathom.text.blocks import Kind, open_fence
 from fathom.text.sentences import Sentence, split_sentences
-from fathom.text.terms import Language, terms
+from fathom.text.terms import terms
 
 KEPT_CHARS = 6_000_000  # characters of the cached texts, parsed last
-
-Split = Callable[[str], Sequence[Sentence]]
 
 
 class ParsedText:
     """The sentences of a text, numbered from 0, and the terms of each."""
 
-    def __init__(self, text: str, sentences: Sequence[Sentence], language: Language) -> None:
+    def __init__(self, text: str, sentences: Sequence[Sentence]) -> None:
         self.text = text
         self.kinds: Sequence[Kind] = [s.kind for s in sentences]
         self.paragraphs: Sequence[int] = array("I", (s.paragraph for s in sentences))
@@ -40,7 +38,7 @@ class ParsedText:
         self._terms: list[str] = []  # of all sentences
         self._firsts = array("I", [0])  # of each sentence, the index of its first term; at the end, their number
         for sentence in sentences:
-            self._terms += terms(sentence.text, language)
+            self._terms += terms(sentence.text)
             self._firsts.append(len(self._terms))
 
     def __len__(self) -> int:
@@ -110,12 +108,12 @@ class KeptTexts(Generic[Key, Value]):
         return made
 
 
-_kept = KeptTexts[tuple[str, Language, Split], ParsedText](KEPT_CHARS)
+_kept = KeptTexts[tuple[str], ParsedText](KEPT_CHARS)
 
 
-def parse(text: str, language: Language = "english", split: Split = split_sentences) -> ParsedText:
-    """Return a text's sentences, as `split` makes them, and their terms; of a text parsed lately, the same object."""
-    return _kept.get((text, language, split), lambda: ParsedText(text, split(text), language))
+def parse(text: str) -> ParsedText:
+    """Return a text's sentences and their terms; of a text parsed lately, the same object."""
+    return _kept.get((text,), lambda: ParsedText(text, split_sentences(text)))
 
 
 CODE_LINES = 20  # of a code block in one unit

@@ -92,26 +92,16 @@ def terms(text: str, language: Language = "english") -> list[str]:
     return [term for word in _words(text) for term in known[word]]
 
 
-def query_terms(query: str, language: Language = "english") -> list[str]:
+def query_terms(query: str) -> list[str]:
     """Return the terms of a query that name its topic, each once, in order; if all are stop words, these."""
-    known = _TERMS[language]
+    known = _TERMS["english"]
     topical = [term for word in _words(query) if word not in _STOP_FOLDED for term in known[word]]
-    return list(dict.fromkeys([term for term in topical if not is_particle(term)] or terms(query, language)))
+    return list(dict.fromkeys([term for term in topical if not _PARTICLE.search(term)] or terms(query)))
 
 
 def any_holds(wanted: Collection[str], texts: Iterable[str]) -> bool:
     """Whether any of the texts has a wanted term; true if nothing is wanted."""
     return not wanted or any(not set(wanted).isdisjoint(terms(text)) for text in texts)
-
-
-def is_cjk(term: str) -> bool:
-    """Whether a term is of writing without spaces."""
-    return bool(_IS_CJK.match(term))
-
-
-def is_particle(term: str) -> bool:
-    """Whether a term has a Chinese particle or question word in it."""
-    return bool(_PARTICLE.search(term))
 
 
 def language_of(texts: Iterable[str]) -> Language:
