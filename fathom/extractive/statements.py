@@ -272,11 +272,18 @@ def asked_by(question: str) -> QuestionTerms:
 
 
 _THINGS = re.compile(r"\b(?:what|which)((?: [\w-]+){1,5})|\A\W*(?:name|list)\b((?: [\w-]+){1,5})", re.IGNORECASE)
+_CONTENT = re.compile(
+    r"\bwhat (?:(?:has|have|needs?) to be (?:in|on)\b|"
+    r"(?:should|must|does|do|has|have)\b.*\b(?:give|contain|include|consist)\b)",
+    re.IGNORECASE,
+)
 _PLURAL = re.compile(r"\w{2,}[^su\W]s\Z")
 
 
 def asks_list(question: str) -> bool:
-    """Whether a question asks for several things: "which packages", "what are the steps"."""
+    """Whether a question asks for several things: "which packages", "what are the steps", "what must it include"."""
+    if _CONTENT.search(question):
+        return True
     for asked in _THINGS.finditer(question):
         words = (asked[1] or asked[2]).lower().split()
         beginning = takewhile(lambda word: word in ("are", "were") or not is_verb(word), words)
