@@ -241,6 +241,22 @@ def test_lists_rows_and_code_are_whole(query: str, quotation: str, right: str) -
     assert answer(query, quotation) == right
 
 
+def test_a_count_whose_rows_do_not_fit_is_told_without_their_names() -> None:
+    rows = "\n".join(f"| Engineer with a long name, number {n} | {'Pumps' if n < 7 else 'Sales'} |" for n in range(9))
+    staff = f"| Name | Team |\n|---|---|\n{rows}"
+    assert answer("How many people are in the Pumps team?", staff) == "Computed: 7 of the 9 rows have “Team: Pumps”."
+
+
+def test_what_something_must_contain_is_answered_with_all_of_it() -> None:
+    told, listed = (
+        "After a birth, you need a note from your doctor.",
+        "- a diagnosis\n- the prognosis\n- how long it takes",
+    )
+    lead = "The note of the doctor should include:"
+    said = answer("What must the doctor's note after a birth include?", told, f"{lead}\n\n{listed}")
+    assert said == f"{lead} a diagnosis; the prognosis; how long it takes"
+
+
 def test_both_questions_are_answered_and_each_answer_has_its_source() -> None:
     request = AnswerRequest(
         query="When was the harbour opened, and how many ships does it serve?",

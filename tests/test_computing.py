@@ -273,7 +273,9 @@ def _verdict(said: str) -> Verdict:
 def test_a_computed_sentence_is_computed_again_from_what_its_sources_state() -> None:
     assert _verdict("€249 (Ridge 2) is €80 less than €329 (Vale 3).") is Verdict.supported
     assert _verdict("the lowest of the 3 values of “Weight” is 1.2 kg (Summit 1).") is Verdict.supported
+    assert _verdict("2 of the 3 rows have “Price < €400”.") is Verdict.supported
     for wrong in (
+        "1 of the 3 rows have “Price < €400”.",
         "€249 (Ridge 2) is €90 less than €329 (Vale 3).",
         "€249 (Ridge 2) is €80 more than €329 (Vale 3).",
         "€249 (Vale 3) is €80 less than €329 (Ridge 2).",

@@ -417,6 +417,30 @@ async def test_a_section_is_quoted_in_the_order_in_which_its_author_wrote_it(tmp
     assert len(places) == 2 and places == sorted(places)
 
 
+@pytest.mark.parametrize(
+    ("below", "answered"),
+    [
+        ("This method defines the value, or raises an exception.", Answered.maybe),
+        ("You define a custom exception as a class that inherits from `Exception`.", Answered.yes),
+    ],
+)
+def test_one_line_must_say_how_something_is_done(below: str, answered: Answered) -> None:
+    filler = "\n\n".join(f"Paragraph {n} is about something else." for n in range(100))
+    text = f"# Classes\n\n## Custom access to attributes\n\n{below}\n\n## More\n\n{filler}"
+    source = SourceText(source_id="S000001", url="docs:a.md", title="Classes", kind="document", text=text)
+    assert Quotations.of_texts([source]).answer("How do I define a custom exception?") is answered
+
+
+@pytest.mark.parametrize("asked", ["How do I run it every Monday?", "Can I run it weekly?"])
+async def test_a_day_of_the_week_asks_for_a_schedule(asked: str, tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a.md").write_text("# Watches\n\nA watch runs again on a schedule, `--cron '0 6 * * 1'`.\n")
+    (tmp_path / "docs" / "b.md").write_text("# Runs\n\nYou run research with a question. Every run has a folder.\n")
+    result = await investigated(tmp_path / "runs", query=asked, model=None, docs=[str(tmp_path / "docs")])
+    assert result.report
+    assert "--cron" in Path(result.report).read_text()
+
+
 def test_a_question_that_names_no_thing_has_no_answer() -> None:
     text = "The difference between a pump and a fan is what each of them moves."
     quotations = Quotations.of_texts(

@@ -36,9 +36,9 @@ _WHERE = r"(?: where rows have “(?P<where>[^”]+)”)?"
 _EXTREME = re.compile(
     rf"the (?P<end>lowest|highest|earliest|latest) of the \d+ values of “(?P<column>[^”]+)”{_WHERE} is .+"
 )
-_COUNT = re.compile(r"\d+ of the \d+ rows (?P<lack>do(?:es)? not )?ha(?:ve|s) “(?P<wanted>[^”]+)”: .+")
+_COUNT = re.compile(r"\d+ of the \d+ rows (?P<lack>do(?:es)? not )?ha(?:ve|s) “(?P<wanted>[^”]+)”(?:: .+)?")
 _SUM = re.compile(rf"the (?P<what>sum|average) of the \d+ values of “(?P<column>[^”]+)”{_WHERE} is .+")
-_MOST = re.compile(r"“[^”]+” is the most frequent value of “(?P<column>[^”]+)”, in \d+ of the \d+ rows: .+")
+_MOST = re.compile(r"“[^”]+” is the most frequent value of “(?P<column>[^”]+)”, in \d+ of the \d+ rows(?:: .+)?")
 
 
 class Value(NamedTuple):
@@ -70,8 +70,14 @@ DATE = "date"
 LEAST_ROWS = 3  # least rows of a table for naming its greatest value
 LEAST_CHOSEN = 2  # least rows with what is asked, for their greatest value or sum
 CENT = Decimal("0.01")
+_NAMES = re.compile(r"(rows(?: (?:do(?:es)? not )?ha(?:ve|s) “[^”]+”)?): [^“”]+\.\Z")
 ALSO = "; "
 """Between two conditions on the rows of a table."""
+
+
+def without_names(sentence: str) -> str:
+    """Return a sentence on the rows of a table without their names."""
+    return _NAMES.sub(r"\1.", sentence)
 
 
 def values_of(text: str) -> Iterator[Value]:
@@ -365,7 +371,8 @@ def _in_table(
     """Return the rows that a sentence names of the table from which it is computed; all rows if it names none."""
     for stored in _texts(search, ids):
         for table in tables_of(stored.text):
-            if again(table) == sentence:
+            computed = again(table)
+            if computed and sentence in (computed, without_names(computed)):
                 lines = list(zip(table.lines[1:], table.rows, strict=True))
                 named = [line for line, row in lines if plain_cell(row[0]) in sentence]
                 return [_row(stored, line) for line in named or [line for line, _ in lines]]

@@ -19,6 +19,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import pairwise, product
 from typing import NamedTuple
 
+from fathom.evidence.computed import without_names
 from fathom.extractive.computing import computed_answer
 from fathom.extractive.questions import is_verb, questions_of
 from fathom.extractive.reporter import announces, split_blocks
@@ -111,8 +112,9 @@ def choose_answer(request: AnswerRequest) -> ChosenAnswer | None:
     if not quotations.sources:
         quotations = Quotations.of_statements(_summaries(request.notes))
     computed = computed_answer(quotations, request.query)
-    if computed and computed.is_all and computed.sentence and _fits([computed.sentence]):
-        return ChosenAnswer([(computed.sentence, computed.sources)], Signs(1.0, 1.0, of_kind=True, rival=0.0))
+    for sentence in (computed.sentence, without_names(computed.sentence)) if computed and computed.is_all else ():
+        if sentence and _fits([sentence]):
+            return ChosenAnswer([(sentence, computed.sources)], Signs(1.0, 1.0, of_kind=True, rival=0.0))
     whole = _Candidates(quotations, request.query)
     if not whole.best:
         return None

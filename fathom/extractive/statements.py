@@ -20,6 +20,7 @@ from fathom.retrieval.asked import (
     asks_definition,
     asks_for_newest,
     asks_for_steps,
+    asks_to_relate,
     compares,
     preferences,
     read_asked,
@@ -34,6 +35,7 @@ from fathom.text.terms import STOP_WORDS
 ANSWERED = 0.54
 """Share of a question's terms, by worth, from which an excerpt may be its answer; see docs/extractive.md."""
 SURE, POSSIBLE = 0.7, 0.35  # the same of the best excerpt, from which it passes for the answer, or may be it
+TOGETHER = 0.65  # the same of one line, where it is asked how something is done or whether it is so
 AROUND_STEP = 0.3  # the same where the steps of something are asked for: one step alone is no answer
 AROUND = 0.8  # of the score of a chosen excerpt, from which one that contains it takes its place
 
@@ -206,10 +208,16 @@ class Quotations:
         best = max((each.share for each in trusted if self._evidence.answers(each, asked)), default=0.0)
         if best >= ANSWERED:
             defined = asks_definition(question) and self._evidence.defines(trusted[0], asked)
-            sure = defined or (trusted[0].share >= SURE and not compares(question))
+            sure = defined or (
+                trusted[0].share >= SURE and self._relates(trusted[0], question) and not compares(question)
+            )
             return Answered.yes if sure else Answered.maybe
         possible = trusted[0].share >= POSSIBLE and self._evidence.answers(trusted[0], asked)
         return Answered.maybe if possible else Answered.no
+
+    def _relates(self, found: Found, question: str) -> bool:
+        """Whether one line says nearly all of a question whose words belong together."""
+        return not asks_to_relate(question) or self._evidence.together(found, asked_by(question)) >= TOGETHER
 
 
 class DatedSection(NamedTuple):
@@ -264,11 +272,18 @@ def asked_by(question: str) -> QuestionTerms:
 
 
 _THINGS = re.compile(r"\b(?:what|which)((?: [\w-]+){1,5})|\A\W*(?:name|list)\b((?: [\w-]+){1,5})", re.IGNORECASE)
+_CONTENT = re.compile(
+    r"\bwhat (?:(?:has|have|needs?) to be (?:in|on)\b|"
+    r"(?:should|must|does|do|has|have)\b.*\b(?:give|contain|include|consist)\b)",
+    re.IGNORECASE,
+)
 _PLURAL = re.compile(r"\w{2,}[^su\W]s\Z")
 
 
 def asks_list(question: str) -> bool:
-    """Whether a question asks for several things: "which packages", "what are the steps"."""
+    """Whether a question asks for several things: "which packages", "what are the steps", "what must it include"."""
+    if _CONTENT.search(question):
+        return True
     for asked in _THINGS.finditer(question):
         words = (asked[1] or asked[2]).lower().split()
         beginning = takewhile(lambda word: word in ("are", "were") or not is_verb(word), words)

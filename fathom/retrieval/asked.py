@@ -66,6 +66,11 @@ _STEPS = re.compile(
     r"wie (?:kann|muss|soll|darf|sollte|könnte) (?:ich|man)\b)",
     re.IGNORECASE,
 )
+_WHETHER = re.compile(
+    r"\W*(?:is|are|was|were|do|does|did|can|could|may|must|should|shall|will|would|has|have|"
+    r"what happens|what (?:do|can|should|must) (?:i|you|we|one) do)\b",
+    re.IGNORECASE,
+)
 _NAME = re.compile(r"(?<=[a-z,] )[A-Z][\w'’-]+(?: [A-Z0-9][\w.'’-]*)*")
 _CLAUSE = re.compile(r"(?<=\w) (?:which|that|where|who|whose|whom)\b")
 _DEFINITION = re.compile(
@@ -93,6 +98,11 @@ class QuestionTerms(NamedTuple):
 def asks_for_steps(question: str) -> bool:
     """Whether a question asks how something is done."""
     return bool(_STEPS.search(question))
+
+
+def asks_to_relate(question: str) -> bool:
+    """Whether a question asks how something is done, whether it is so, or what happens: its words belong together."""
+    return asks_for_steps(question) or bool(_WHETHER.match(question))
 
 
 def read_asked(

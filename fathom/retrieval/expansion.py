@@ -106,7 +106,17 @@ students: pupils; phone: telephone; earn: profit income pay; income: revenue pro
 cross passage; cross: crossing; opened: open inaugurated; inaugurated: opened; collapse: fell;
 earn: salary wage; pay: salary wage; paid: salary wage; salary: pay wage earnings; start: joined; member: join
 membership; choose: decide select pick; select: choose; pick: choose;
-led: lead head chief; lead: led head chief executive; leads: led head chief executive; leader: led head chief
+led: lead head chief; lead: led head chief executive; leads: led head chief executive; leader: led head chief;
+monday: weekday week weekly schedule cron; tuesday: weekday week weekly schedule cron; wednesday: weekday week weekly
+schedule cron; thursday: weekday week weekly schedule cron; friday: weekday week weekly schedule cron; saturday:
+weekday week weekly schedule cron; sunday: weekday week weekly schedule cron; weekly: week schedule cron; daily: day
+schedule cron; nightly: night schedule cron; hourly: hour schedule cron; monthly: month schedule cron; periodically:
+schedule cron interval; regularly: schedule regular interval; automatically: automatic schedule; schedule: cron
+interval timetable recurring; cron: schedule; change: immutable mutable alter mutate; lose: lost missing stolen; lost:
+lose missing stolen; laptop: computer equipment device; catch: handle except; handle: catch except; crash: killed died
+fail failure; crashed: killed died failed; complain: error warn fail; assign: bind binding; bind: assign; book:
+reserve reservation; reserve: book; limit: cap budget; see: view read visible; tidy: clean delete remove; spend: cost
+budget cap
 """
 
 

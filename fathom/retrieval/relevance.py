@@ -11,7 +11,7 @@ import math
 import re
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from itertools import pairwise
 from typing import NamedTuple
@@ -172,6 +172,14 @@ class RankedExcerpts:
     def defines(self, found: Found, asked: QuestionTerms) -> bool:
         """Whether an excerpt opens with a definition of what is asked for."""
         return defines(self._read[found.text].says(found.excerpt), asked)
+
+    def together(self, found: Found, asked: QuestionTerms) -> float:
+        """Return the largest share of a question's terms, by worth, that one line of an excerpt, or above it, holds."""
+        asked = self._with_families(asked)
+        worth = self._worth(asked)
+        held = self._read[found.text].held_in_lines(found.excerpt, asked)
+        most = max((sum(worth[term] * share for term, share in line.items()) for line in held), default=0.0)
+        return most / (sum(worth.values()) or 1.0)
 
     def answers(self, found: Found, asked: QuestionTerms) -> bool:
         """Whether an excerpt has what an answer must hold: a number, a date or a name, where one is asked for."""
@@ -430,6 +438,18 @@ class RankedText:
             if count:
                 counts[term] = count
         return counts
+
+    def held_in_lines(self, excerpt: Excerpt, asked: QuestionTerms) -> Iterator[dict[str, float]]:
+        """Yield what each sentence of an excerpt with its lead-in, and each heading above, holds of the terms."""
+        sought = self.sought(asked)
+        lines = [[range(n, n + 1), excerpt.lead] for n in excerpt.own]
+        for line in [*lines, *([range(n, n + 1)] for n in excerpt.headings)]:
+            yield {
+                term: max(
+                    (weight for weight, _, found, _ in words if any(_between(found, own) for own in line)), default=0.0
+                )
+                for term, words in sought.items()
+            }
 
     def _beside(self, excerpt: Excerpt) -> list[range]:
         number = excerpt.units[0]
