@@ -36,6 +36,7 @@ from fathom.report.markdown import cited_answer
 from fathom.report.unanswered import render_unanswered
 from fathom.run.engine import Engine, RunStart
 from fathom.run.state import ResearchState, measure
+from fathom.storage.corpora import CorpusStore
 from fathom.storage.lease import RESULTS
 from fathom.storage.store import REPORT_TEXT, RESULT, ArtifactStore
 from fathom.storage.used import remember
@@ -124,6 +125,7 @@ async def deep_research(
                 if report:  # last, because it contains the hash of every other file
                     await save_provenance(engine, run, report)
                     await _name_in_parent(engine)
+                await CorpusStore(store).discard([used.name for used in start.corpora])
                 display.end(result.status)
             await tell_end(engine, result, report, whereabouts(result), changes)  # all files must exist by then
     run_logger().info("%s", whereabouts(result))

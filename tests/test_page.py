@@ -202,6 +202,55 @@ def test_a_section_can_be_read_while_it_is_written(
         page.locator("[data-over]").wait_for()
 
 
+PRICES = b"# Prices\n\nThe Hygro Pro costs 240 euros.\n"
+DROP = """names => {
+  const data = new DataTransfer();
+  for (const [name, bytes] of names) data.items.add(new File([new Uint8Array(bytes)], name));
+  const drop = new DragEvent("drop", {dataTransfer: data, bubbles: true, cancelable: true});
+  document.querySelector("#question").dispatchEvent(drop);
+}"""
+
+
+def test_files_are_dropped_on_a_question_and_thrown_away_after_it(
+    browser: Browser, served: Served, client: httpx.Client
+) -> None:
+    with opened(browser, served) as page:
+        page.goto("/")
+        page.evaluate(DROP, [["price list.md", [*PRICES]], ["tool.exe", [77, 90, 0, 3]], ["empty.txt", []]])
+        chosen = page.get_by_role("status", name="Chosen files")
+        expect(chosen).to_contain_text("price list.md, 1 kB")
+        expect(chosen).to_contain_text("tool.exe is left out: it is not text")
+        expect(chosen).to_contain_text("empty.txt is left out: it is empty")
+        page.get_by_label("Throw them away after this run").check()
+        page.get_by_label("Quick").check()
+        question = page.get_by_role("textbox", name="Question")
+        question.fill("What does the Hygro Pro cost?")
+        question.press("Shift+Enter")
+        assert question.input_value().endswith("\n")
+        question.press("Enter")
+        page.locator("[data-over] iframe.report").wait_for()
+        expect(page.frame_locator("iframe.report").locator("#answer")).to_contain_text("240 euros")
+        [name] = re.findall(
+            r"price list [0-9a-f]{6}", str(client.get(f"/api/v1{page.url.removeprefix(served.url)}").json()["settings"])
+        )
+        assert client.get(f"/corpora/{name}").status_code == 404
+
+
+def test_files_of_a_question_are_kept_and_refused_without_script(client: httpx.Client) -> None:
+    asked, files = (
+        {"question": "What does the Hygro Pro cost?", "profile": "quick", "depth": "99"},
+        {"files": ("a b.md", PRICES)},
+    )
+    wrong = client.post("/", data=asked, files=files)  # what is kept of it need not be chosen again
+    [kept] = re.findall(r'name="corpora" value="(a b [0-9a-f]{6})" checked', wrong.text)
+    assert wrong.status_code == 422 and "at most 5" in wrong.text
+    run = client.post("/", data={**asked, "depth": "1", "corpora": kept}, files={"files": ("", b"")})
+    assert f'Reads <a href="/corpora/{kept.replace(" ", "%20")}"' in client.get(run.headers["Location"]).text
+    assert client.get(f"/corpora/{kept}").status_code == 200
+    refused = client.post("/", data=asked, files={"files": ("tool.exe", b"MZ\0\3")})
+    assert refused.status_code == 422 and "it is not text" in re.findall('id="wrong-files".*?</p>', refused.text)[0]
+
+
 def test_text_of_others_stays_text(client: httpx.Client, finished: str) -> None:
     page = client.get(finished)
     assert "<script>alert" not in page.text and "<img" not in page.text

@@ -229,6 +229,7 @@ class CorpusSummary(Model):
     bytes: int
     owner: str = ""
     shared: bool = False
+    temporary: bool = False  # made for one run, and removed when that has ended
     created: str
     changed: str
     unread: list[UnreadFile] = []  # files that were not stored, or cannot be read in full, each with the reason

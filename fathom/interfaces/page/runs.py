@@ -203,12 +203,17 @@ async def _report(handle: RunHandle, run: Run) -> Report | None:
 
 
 async def _around(service: RunService, run: Run, caller: Caller) -> dict[str, Any]:
-    """Return what is shown below a report: the runs that follow it, and the others of its watch."""
+    """Return what is shown around a run: what it reads, the runs that follow it, and the others of its watch."""
+    corpora = await service.corpora.named(caller, run.settings.get("corpora") or [])
     if not run.state.ended:
-        return {"follow_ups": [], "history": []}
+        return {"corpora": corpora, "follow_ups": [], "history": []}
     after = await service.latest(caller, RunFilter(parent=run.id), limit=_MOST)
     same = await service.latest(caller, RunFilter(watch=run.watch), limit=_MOST) if run.watch else RunList(runs=[])
-    return {"follow_ups": list(reversed(after.runs)), "history": [one for one in same.runs if one.id != run.id]}
+    return {
+        "corpora": corpora,
+        "follow_ups": list(reversed(after.runs)),
+        "history": [one for one in same.runs if one.id != run.id],
+    }
 
 
 def _wrong(error: UserError | ValidationError, field: str) -> Wrong:
