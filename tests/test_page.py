@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from html import unescape
 from pathlib import Path
 
@@ -249,6 +250,78 @@ def test_files_of_a_question_are_kept_and_refused_without_script(client: httpx.C
     assert client.get(f"/corpora/{kept}").status_code == 200
     refused = client.post("/", data=asked, files={"files": ("tool.exe", b"MZ\0\3")})
     assert refused.status_code == 422 and "it is not text" in re.findall('id="wrong-files".*?</p>', refused.text)[0]
+
+
+def test_anyone_reads_a_report_by_a_public_link_until_it_is_removed(
+    prefect_server: PrefectServer, tmp_path: Path
+) -> None:
+    with ThreadPoolExecutor() as thread:
+        add = Tokens(ArtifactStore(str(tmp_path))).add
+        added = [
+            (name, thread.submit(asyncio.run, add(name, Role.asker, Limits())).result()) for name in ("ann", "bob")
+        ]
+    tokens = {name: {"Authorization": f"Bearer {token}"} for name, (_, token) in added}
+    options = Options(str(tmp_path), port=quiet_port(), sign_in=True)
+    with (
+        served_with(options) as server,
+        httpx.Client(base_url=server.url, timeout=120, headers=tokens["ann"]) as ann,
+        httpx.Client(base_url=server.url, timeout=120) as anyone,
+    ):
+        first = ran(ann, "/api/v1/runs", {"question": QUESTION, "settings": {"profile": "quick"}})
+        run = ran(ann, f"{first}/ask", {"question": "And on a class?"})
+        assert ann.post(f"{run}/links?public=true", headers=tokens["bob"]).status_code == 404
+        link = ann.post(f"{run}/links?public=true").json()
+        report = anyone.get(link["page"])
+        assert report.status_code == 200 and "And on a class?" in report.text
+        assert QUESTION not in report.text, "the question of another run"
+        assert "noindex" in report.headers["X-Robots-Tag"] and report.headers["Referrer-Policy"] == "no-referrer"
+        [evidence, *_] = re.findall(r'href="\./([^"/]+)"', report.text)
+        assert anyone.get(link["page"] + evidence).status_code == 200
+        for name in ("run.json", "result.json", "audit.jsonl", "plan.json"):
+            assert anyone.get(link["page"] + name).status_code == 404
+        for address in (run, f"{run}/report", first.replace("/api/v1", "") + "/report"):
+            assert anyone.get(address).status_code == 401
+        assert anyone.get(link["page"].replace(run[-36:], first[-36:])).status_code == 404
+        assert link["page"].split("/")[-2] not in "".join(
+            file.read_text() for file in tmp_path.glob(".serve/**/*.json")
+        )
+        with served_with(replace(options, port=quiet_port(), pool="nobody", public_links=False), limit=0) as other:
+            assert httpx.get(other.url + link["page"]).status_code == 404
+            assert httpx.post(f"{other.url}{run}/links?public=true", headers=tokens["ann"]).status_code == 403
+        html = {**tokens["ann"], "Accept": "text/html"}
+        page = ann.get(run.removeprefix("/api/v1"), headers=html).text
+        assert "1 link to this run" in page and f'name="link" value="{link["id"]}"' in page
+        ann.post(f"{run.removeprefix('/api/v1')}/unlink", data={"link": link["id"]}, headers=html)
+        assert anyone.get(link["page"]).status_code == 404
+
+
+def ran(client: httpx.Client, address: str, asked: dict[str, object]) -> str:
+    """Start a run, wait for its end, and return its address."""
+    run = str(client.post(address, json=asked).json()["links"]["run"])
+    with client.stream("GET", f"{run}/events") as events:
+        for _ in events.iter_lines():
+            pass
+    return run
+
+
+def test_a_run_is_renamed_and_removed_with_all_of_its_files(client: httpx.Client, served: Served) -> None:
+    run = ran(client, "/api/v1/runs", {"question": "What is a mixin?", "settings": {"profile": "quick"}})
+    path = run.removeprefix("/api/v1")
+    [folder] = served.root.rglob("what_is_a_mixin")
+    client.post(f"{path}/rename", data={"title": "Mixins, for Tuesday"})
+    assert "Mixins, for Tuesday" in client.get("/runs").text
+    assert client.patch(run, json={"title": ""}).json()["title"] == ""
+    assert "Mixins, for Tuesday" not in client.get("/runs").text and "What is a mixin?" in client.get("/runs").text
+    assert "cannot be brought back" in client.get(f"{path}/remove").text and client.get(path).status_code == 200
+    assert client.post(f"{path}/remove").headers["Location"] == "/runs"
+    assert client.get(path).status_code == client.get(run).status_code == 404
+    assert "What is a mixin?" not in client.get("/runs").text
+    assert not folder.exists()
+    waits = client.post("/", data={"question": QUESTION, "profile": "quick", "approve": "plan"}).headers["Location"]
+    assert client.delete(f"/api/v1{waits}?remove=true").status_code == 409
+    client.delete(f"/api/v1{waits}")
+    assert client.delete(f"/api/v1{waits}?remove=true").status_code == 204
+    assert client.get(waits).status_code == 404
 
 
 def test_text_of_others_stays_text(client: httpx.Client, finished: str) -> None:

@@ -35,6 +35,7 @@ from fathom.errors import (
 from fathom.service.browser_sessions import COOKIE, BrowserSession, BrowserSessions
 from fathom.service.caller import Caller, Role
 from fathom.service.limits import RequestRates
+from fathom.service.links import PUBLIC
 from fathom.service.options import Options
 from fathom.service.outages import asking_patiently
 from fathom.service.tokens import LOCAL_NAME, Tokens, check_name
@@ -47,6 +48,8 @@ PER_MINUTE = 600
 SIGN_IN = "/sign-in"
 _PUBLIC = ("/api/v1/health", "/api/v1/ready", SIGN_IN)
 _STATIC = "/static/"
+_OPEN = (_STATIC, PUBLIC)
+"""Where anyone may read; a public link says itself what it shows."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +82,7 @@ class Gate:
         """
         peer, secure = peer_of(scope, headers, self.options)
         visit = Visit(None, None, peer, secure)
-        public = scope["path"] in _PUBLIC or str(scope["path"]).startswith(_STATIC)
+        public = scope["path"] in _PUBLIC or str(scope["path"]).startswith(_OPEN)
         try:
             caller, session = await self._known(scope, headers)
         except NotSignedIn:

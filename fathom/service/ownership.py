@@ -19,11 +19,15 @@ _OWNER, _SHARED = "owner:", "shared"
 class Ownership(Model):
     """Whose something is. `owner` is empty where nobody is known, as of a run that a command started.
 
+    `title`: what a run was named; empty for its question. `removed`: nobody sees it any more.
+
     `guest`: the one who asks now, if a link let them in; it is not stored.
     """
 
     owner: str = ""
     shared: bool = False
+    title: str = ""
+    removed: bool = False
     guest: str = ""
 
     @classmethod
@@ -40,7 +44,7 @@ class Ownership(Model):
 
     def readable_by(self, caller: Caller) -> bool:
         """Whether somebody may see it."""
-        return caller.is_admin or self.shared or caller.name in {self.owner, self.guest} - {""}
+        return not self.removed and (caller.is_admin or self.shared or caller.name in {self.owner, self.guest} - {""})
 
     def check_read(self, caller: Caller, missing: FathomError) -> None:
         """Check that somebody may see it.

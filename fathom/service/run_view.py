@@ -11,6 +11,7 @@ from prefect.client.schemas.objects import FlowRun, StateType
 from prefect.utilities.urls import url_for
 
 from fathom.client.shapes import Links, Run
+from fathom.flows.preflight import CheckedRequest
 from fathom.flows.runs.answering import ASKED, key_of, read_input
 from fathom.flows.runs.finding import KnownRun
 from fathom.flows.runs.states import row_of, state_of
@@ -56,6 +57,7 @@ async def read_run(store: ArtifactStore, found: KnownRun, ownership: Ownership) 
             "ended": ended,
             "owner": ownership.owner,
             "shared": ownership.shared,
+            "title": ownership.title,
             "parent": stored.parent or None,
             "watch": stored.watch_name or None,
             "cost_usd": result.metrics.cost_usd if result else None,
@@ -79,6 +81,18 @@ async def read_run(store: ArtifactStore, found: KnownRun, ownership: Ownership) 
             ),
         }
     )
+
+
+def only_searched(searched: str) -> str:
+    """Return what somebody is told who asks for a run that has neither documents nor a web search."""
+    how = "name an uploaded corpus in `corpora`; for the web, an administrator sets a search key"
+    return f"Only {searched}, is searched. For your own files, {how}."
+
+
+def told(run: Run, request: CheckedRequest) -> Run:
+    """Return a run that was just started, with what whoever asked should know."""
+    notices = [only_searched(request.searched)] if request.searched else []
+    return run.model_copy(update={"notices": notices})
 
 
 def linked(result: RunResult, base: str) -> RunResult:

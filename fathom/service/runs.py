@@ -17,7 +17,6 @@ from fathom.client.shapes import (
     AnswerRequest,
     DeedEntry,
     FollowUpRequest,
-    Form,
     RatingRequest,
     Run,
     RunEvent,
@@ -34,18 +33,19 @@ from fathom.errors import (
     InvalidInput,
     InvalidState,
     NoReport,
-    NotInstalled,
+    NotAllowed,
+    NotThere,
     RunNotFound,
     UserError,
 )
-from fathom.flows.preflight import CheckedRequest, check_request
+from fathom.flows.housekeeping import remove_run
+from fathom.flows.preflight import check_request
 from fathom.flows.resuming import reschedule
 from fathom.flows.runs import answering, following
 from fathom.flows.runs.finding import Finder, KnownRun, find_run, no_run
 from fathom.flows.runs.steering import check_author, check_remark, steer
 from fathom.flows.runs.stored import find, no_report
 from fathom.models import Matter, Reply, Report, ReportRating, RunState
-from fathom.report.exporting import export, files_for
 from fathom.service.activity import Action, ActivityLog
 from fathom.service.caller import Caller, Role
 from fathom.service.corpora import CorpusService
@@ -55,16 +55,18 @@ from fathom.service.links import ShareLinks
 from fathom.service.options import Options
 from fathom.service.ownership import Owners, Ownership
 from fathom.service.run_list import EVERYTHING, MOST, Listing, RunFilter
-from fathom.service.run_view import read_run
+from fathom.service.run_view import read_run, told
 from fathom.service.submissions import Submissions, cancel_flow_run
 from fathom.service.workers import Readiness
 from fathom.storage.corpora import CorpusStore
 from fathom.storage.ratings import Ratings
 from fathom.storage.steering import Steer
 from fathom.storage.store import ArtifactStore, RunFolder
+from fathom.text.plain import clean_line
 
 OF_THE_SERVER = [path for path, field in SETTINGS.items() if setting_of(field).set_by is SetBy.server]
 """Settings that no request sets: the store is the server's, and a template has a field of its own."""
+MOST_TITLE = 200  # characters
 LOOK_SECONDS = 2.0  # between two looks at whether somebody who follows a run still may
 _STOPPED = (RunState.interrupted, RunState.failed, RunState.cancelled)
 
@@ -111,7 +113,7 @@ class RunService:
         checked = await asyncio.to_thread(check_request, request.question, settings)
         ownership = Ownership(owner=caller.name, shared=request.shared)
         started = await self.submissions.submit(caller, checked.query, checked.settings, ownership, key=key)
-        return _told(await self.read(caller, started), checked)
+        return told(await self.read(caller, started), checked)
 
     async def open(self, caller: Caller, run_id: str, *, to_follow: bool = False) -> RunHandle:
         """Return a run for whoever asks. Many who come to follow one at the same moment share what was found.
@@ -129,6 +131,17 @@ class RunService:
             own = own.model_copy(update={"guest": caller.name})
         own.check_read(caller, no_run(found.run_id))
         return own
+
+    async def open_public(self, run_id: str, secret: str) -> RunHandle:
+        """Return a run for anyone who has a public link to it.
+
+        Raises:
+            NotThere: it is no such link, was removed, or this server has none.
+        """
+        if not self.options.public_links or not await self.links.is_public(run_id, secret):
+            raise NotThere("There is no such link.", next_step="ask whoever sent it for another one")
+        found = await find_run(self.store, run_id)
+        return RunHandle(self, Caller("", Role.reader), found, Ownership())
 
     async def read(self, caller: Caller, run_id: str) -> Run:
         """Return what is known of a run now, as `open` does."""
@@ -192,17 +205,6 @@ class RunService:
         await self.corpora.check_readable(caller, settings.corpora or [])
 
 
-def only_searched(searched: str) -> str:
-    """Return what somebody is told who asks for a run that has neither documents nor a web search."""
-    how = "name an uploaded corpus in `corpora`; for the web, an administrator sets a search key"
-    return f"Only {searched}, is searched. For your own files, {how}."
-
-
-def _told(run: Run, request: CheckedRequest) -> Run:
-    notices = [only_searched(request.searched)] if request.searched else []
-    return run.model_copy(update={"notices": notices})
-
-
 class RunHandle:
     """A run that `caller` may see, as it was found, and all that they may do with it."""
 
@@ -243,7 +245,7 @@ class RunHandle:
         started = await service.submissions.submit(
             caller, checked.query, checked.settings, own, key=key, parent=self.run_id
         )
-        return _told(await service.read(caller, started), checked)
+        return told(await service.read(caller, started), checked)
 
     async def cancel(self) -> None:
         """End the run without a report; one that has ended stays as it is.
@@ -254,6 +256,35 @@ class RunHandle:
         self._check_owner()
         if self.found.flow_run and await cancel_flow_run(self.found.flow_run.id, f"{self.caller.name} cancelled it."):
             await self._note(Action.cancelled)
+
+    async def remove(self) -> None:
+        """Remove the run, which has ended, with its report and all of its files; its follow-ups stay.
+
+        Raises:
+            NotAllowed: it is somebody else's.
+            InvalidState: it has not ended.
+            RunBusy: a process works on it.
+        """
+        self._check_owner()
+        if not (run := await self.read()).state.ended:
+            raise InvalidState(f"The run is {run.state.value}.", next_step="cancel it first")
+        await remove_run(self.found.stored)
+        service, gone = self._service, self._ownership.model_copy(update={"removed": True, "title": "", "guest": ""})
+        await service.owners.record(self.run_id, gone)  # what Prefect still knows of it is not shown either
+        await service.links.clear(self.run_id)
+        await service.corpora.corpora.discard(run.settings.get("corpora") or [])
+        await self._note(Action.removed)
+
+    async def rename(self, title: str) -> None:
+        """Give the run a name under which it is listed; empty for its question.
+
+        Raises:
+            NotAllowed: it is somebody else's.
+        """
+        self._check_owner()
+        own = self._ownership.model_copy(update={"title": clean_line(title)[:MOST_TITLE], "guest": ""})
+        await self._service.owners.record(self.run_id, own)
+        await self._note(Action.renamed, own.title)
 
     async def resume(self) -> Run:
         """Have a worker continue the run, which was interrupted, failed or was cancelled.
@@ -367,19 +398,6 @@ class RunHandle:
                         return
                 yield event
 
-    async def report(self, form: Form) -> bytes:
-        """Return the report of the run in one of its forms.
-
-        Raises:
-            NoReport: it has no report, or none yet.
-            NotInstalled: a library that the form needs is not installed.
-        """
-        files = await self.files(files_for([form]))
-        written, failed = await asyncio.to_thread(export, files, [form])
-        if form in failed:
-            raise NotInstalled(failed[form].message, next_step=failed[form].next_step)
-        return written[form]
-
     async def report_data(self) -> Report:
         """Return the report of the run as data.
 
@@ -425,14 +443,16 @@ class RunHandle:
             await self._service.owners.record(self.run_id, own)
             await self._note(Action.shared if shared else Action.unshared)
 
-    async def link(self) -> ShareLink:
-        """Make a link to the run for whoever has it and is signed in.
+    async def link(self, *, public: bool = False) -> ShareLink:
+        """Make a link to the run for whoever has it and is signed in; with `public`, for anyone, to its report only.
 
         Raises:
-            NotAllowed: it is somebody else's.
+            NotAllowed: it is somebody else's, or this server has no public links.
         """
         self._check_owner()
-        made = await self._service.links.make(self.run_id, self.caller)
+        if public and not self._service.options.public_links:
+            raise NotAllowed("This server has no public links.", next_step="export the report: fathom export --to html")
+        made = await self._service.links.make(self.run_id, self.caller, public=public)
         await self._note(Action.linked, made.id)
         return made
 

@@ -140,10 +140,40 @@ async def share(run: TheRun, request: Request, service: TheService) -> Response:
     """Share the run with everybody who may read, with nobody, or by a link."""
     async with request.form() as form:
         how = text(form, "with")
-    if how == "link":
-        return await _show(request, service, run, link=await run.link())
+    if how in ("link", "public"):
+        made = await run.link(public=how == "public")
+        return await _show(request, service, run, link=made)
     await run.share(shared=how == "everybody")
     return _back(run.run_id)
+
+
+@router.post("/{run_id}/unlink")
+async def unlink(run: TheRun, request: Request) -> Response:
+    """Remove a link to the run."""
+    async with request.form() as form:
+        await run.unlink(text(form, "link"))
+    return _back(run.run_id)
+
+
+@router.post("/{run_id}/rename")
+async def rename(run: TheRun, request: Request) -> Response:
+    """Give the run a name; with an empty one it is listed by its question again."""
+    async with request.form() as form:
+        await run.rename(text(form, "title"))
+    return _back(run.run_id)
+
+
+@router.get("/{run_id}/remove")
+async def ask_to_remove(run: TheRun, request: Request) -> Response:
+    """Say what goes with the run, and ask whether it shall."""
+    return page(request, "remove", run=await run.read())
+
+
+@router.post("/{run_id}/remove")
+async def remove(run: TheRun) -> Response:
+    """Remove the run."""
+    await run.remove()
+    return RedirectResponse(router.prefix, HTTPStatus.SEE_OTHER)
 
 
 @router.post("/{run_id}/ask")
@@ -174,6 +204,7 @@ async def _show(
         _report(handle, run), handle.log(), _around(service, run, caller), handle.ratings()
     )
     timeline = timeline_of(log)
+    own = caller.may_change(run.owner)
     return page(
         request,
         "run",
@@ -189,8 +220,10 @@ async def _show(
         ratings=ratings,
         told="told" in request.query_params,
         may_answer=caller.may_ask,
-        own=caller.may_change(run.owner),
+        own=own,
         link=link,
+        links=await handle.links() if own else [],
+        public_links=service.options.public_links,
         rows=[*(run.asked.plan.steps if run.asked and run.asked.plan else []), *[None] * _ROWS][:MOST_STEPS],
         preferences=PREFERENCES,
         RunState=RunState,
