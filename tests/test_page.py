@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import datetime
 from html import unescape
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import httpx
 import pytest
@@ -295,13 +297,33 @@ def test_anyone_reads_a_report_by_a_public_link_until_it_is_removed(
         assert anyone.get(link["page"]).status_code == 404
 
 
-def ran(client: httpx.Client, address: str, asked: dict[str, object]) -> str:
+def ran(client: httpx.Client, address: str, asked: Mapping[str, object]) -> str:
     """Start a run, wait for its end, and return its address."""
     run = str(client.post(address, json=asked).json()["links"]["run"])
     with client.stream("GET", f"{run}/events") as events:
         for _ in events.iter_lines():
             pass
     return run
+
+
+def test_a_report_is_watched_with_what_it_used_and_times_are_the_reader_s(
+    browser: Browser, served: Served, client: httpx.Client
+) -> None:
+    client.post("/corpora", data={"name": "prices"}, files={"files": ("a.md", PRICES)})
+    asked = {"question": "What does the Hygro Pro cost now?", "settings": {"profile": "quick"}, "corpora": ["prices"]}
+    path = ran(client, "/api/v1/runs", asked).removeprefix("/api/v1")
+    with browser.new_context(base_url=served.url, timezone_id="Asia/Kolkata") as context:
+        page = context.new_page()
+        page.goto(path)
+        time = page.locator("header.head time")
+        at = datetime.fromisoformat(str(time.get_attribute("datetime"))).astimezone(ZoneInfo("Asia/Kolkata"))
+        expect(time).to_contain_text(f"{at:%H:%M}")
+        page.get_by_role("button", name="Watch").press("Enter")
+        page.wait_for_url("**/watches#*")
+    [watch] = [one for one in client.get("/api/v1/watches").json()["watches"] if "cost now" in one["question"]]
+    assert watch["settings"]["corpora"] == ["prices"] and watch["settings"]["profile"] == "quick"
+    assert 'id="wrong-watch"' in client.post(f"{path}/watch", data={"every": "1w"}).text
+    client.post(f"/watches/{watch['name']}/remove")
 
 
 def test_a_run_is_renamed_and_removed_with_all_of_its_files(client: httpx.Client, served: Served) -> None:
@@ -319,6 +341,9 @@ def test_a_run_is_renamed_and_removed_with_all_of_its_files(client: httpx.Client
     assert not folder.exists()
     waits = client.post("/", data={"question": QUESTION, "profile": "quick", "approve": "plan"}).headers["Location"]
     assert client.delete(f"/api/v1{waits}?remove=true").status_code == 409
+    client.post(f"{waits}/stop")
+    stopped = client.get(waits).text
+    assert "local</bdi> stopped the research." in stopped and "Stop and write" not in stopped
     client.delete(f"/api/v1{waits}")
     assert client.delete(f"/api/v1{waits}?remove=true").status_code == 204
     assert client.get(waits).status_code == 404

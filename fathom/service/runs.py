@@ -45,7 +45,7 @@ from fathom.flows.runs import answering, following
 from fathom.flows.runs.finding import Finder, KnownRun, find_run, no_run
 from fathom.flows.runs.steering import check_author, check_remark, steer
 from fathom.flows.runs.stored import find, no_report
-from fathom.models import Matter, Reply, Report, ReportRating, RunState
+from fathom.models import Matter, Remark, Reply, Report, ReportRating, RunState
 from fathom.service.activity import Action, ActivityLog
 from fathom.service.caller import Caller, Role
 from fathom.service.corpora import CorpusService
@@ -60,7 +60,7 @@ from fathom.service.submissions import Submissions, cancel_flow_run
 from fathom.service.workers import Readiness
 from fathom.storage.corpora import CorpusStore
 from fathom.storage.ratings import Ratings
-from fathom.storage.steering import Steer
+from fathom.storage.steering import Steer, Steering
 from fathom.storage.store import ArtifactStore, RunFolder
 from fathom.text.plain import clean_line
 
@@ -357,6 +357,10 @@ class RunHandle:
             InvalidInput: it is too late.
         """
         await self._steer(Steer.stop, "")
+
+    async def stopped(self) -> Remark | None:
+        """Return who has ended the research of the run, if anybody has."""
+        return await Steering(self.store, self.found.stored.run_key, self.run_id).stopped()
 
     async def rate(self, request: RatingRequest) -> list[ReportRating]:
         """Rate the report of the run, in place of an earlier rating, and return all ratings.

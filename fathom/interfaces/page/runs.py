@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 from fastapi import APIRouter, Request
 from pydantic import ValidationError
@@ -32,6 +32,7 @@ from fathom.interfaces.page.rendering import page
 from fathom.models import Draft, Plan, Report, RunState
 from fathom.models.plan import StepStatus
 from fathom.run.checklist import MOST_STEPS
+from fathom.service import watches
 from fathom.service.caller import Caller
 from fathom.service.reports import check as check_report
 from fathom.service.run_list import RunFilter
@@ -39,6 +40,8 @@ from fathom.service.runs import RunHandle, RunService
 from fathom.text.citations import without_citations
 
 router = APIRouter(prefix="/runs", include_in_schema=False)
+EVERY = (("1w", "every week"), ("1d", "every day"), ("1h", "every hour"))
+"""How often a question can be watched, as the page offers it."""
 _PAGE = 25
 _MOST = 50  # runs that are listed below a report
 _ROWS = 2  # empty ones for steps that a person adds to a plan
@@ -147,6 +150,18 @@ async def share(run: TheRun, request: Request, service: TheService) -> Response:
     return _back(run.run_id)
 
 
+@router.post("/{run_id}/watch")
+async def watch_again(run: TheRun, request: Request, service: TheService) -> Response:
+    """Watch the question of the run, with all that it used."""
+    async with request.form() as form:
+        every = text(form, "every")
+    try:
+        made = await watches.add_of(service, run, every)
+    except UserError as error:
+        return await _show(request, service, run, wrong=Wrong.of(error, "watch"))
+    return RedirectResponse(f"/watches#{quote(made.name)}", HTTPStatus.SEE_OTHER)
+
+
 @router.post("/{run_id}/unlink")
 async def unlink(run: TheRun, request: Request) -> Response:
     """Remove a link to the run."""
@@ -219,6 +234,8 @@ async def _show(
         checked=checked,
         ratings=ratings,
         told="told" in request.query_params,
+        stopped=None if run.state.ended else await handle.stopped(),
+        every=EVERY,
         may_answer=caller.may_ask,
         own=own,
         link=link,

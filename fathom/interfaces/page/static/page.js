@@ -76,7 +76,19 @@ function fit(frame, told) {
   if (Number.isFinite(told.top)) scrollTo(0, scrollY + frame.getBoundingClientRect().top + told.top - 16);
 }
 
+// Times of the server are in UTC; the reader's zone only the browser knows.
+function local(time) {
+  const at = new Date(time.dateTime), now = new Date(), same = (part) => part(at) === part(now);
+  if (isNaN(at)) return;
+  const day = { day: "numeric", month: "short", ...(same((one) => one.getFullYear()) ? {} : { year: "numeric" }) };
+  const clock = { hour: "2-digit", minute: "2-digit", hourCycle: "h23", ...(time.closest("#log") ? { second: "2-digit" } : {}) };
+  const today = time.closest("#log") ? "" : same((one) => one.toDateString()) ? "today " : `${at.toLocaleDateString("en-GB", day)} `;
+  time.textContent = today + at.toLocaleTimeString("en-GB", clock);
+  time.title = time.dateTime;
+}
+
 function arm(part) {
+  part.querySelectorAll("time").forEach(local);
   part.querySelectorAll("form[data-once]").forEach((form) =>
     form.addEventListener("submit", () => setTimeout(() => form.querySelectorAll("button").forEach((b) => (b.disabled = true)))),
   );
