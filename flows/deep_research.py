@@ -37,6 +37,7 @@ from fathom.report.markdown import cited_answer
 from fathom.report.unanswered import render_unanswered
 from fathom.run.engine import Engine, RunStart
 from fathom.run.state import ResearchState, measure
+from fathom.storage.corpora import CorpusStore
 from fathom.storage.lease import RESULTS, journals_of
 from fathom.storage.store import REPORT_TEXT, RESULT, ArtifactStore
 from fathom.storage.used import remember
@@ -123,6 +124,7 @@ async def deep_research(
                         AuditType.session_completed, "system", status, reason=result.reason, metrics=metrics
                     )
                 result = await conclude(engine, run, report, result)
+                await CorpusStore(store).discard([used.name for used in start.corpora])
                 display.end(result.status)
             await tell_end(engine, result, report, whereabouts(result), changes)  # all files must exist by then
     run_logger().info("%s", whereabouts(result))

@@ -11,12 +11,13 @@ from prefect.artifacts import acreate_table_artifact
 from fathom.config.environment import Environment, artifact_root
 from fathom.config.inputs import period
 from fathom.config.secrets import Scrubber, guard_logs
-from fathom.errors import StoreError
+from fathom.errors import RunBusy, StoreError
 from fathom.flows.runs.following import name_follow_ups
 from fathom.models import Model
 from fathom.storage.cache import sweep
 from fathom.storage.corpora import OldUploads, prune_uploads
 from fathom.storage.pruning import Kept, OldRun, Pruning, remove, survey
+from fathom.storage.runs import StoredRun
 from fathom.storage.store import ArtifactStore
 from fathom.tasks.durable import run_store
 from fathom.telemetry.logs import start_logs
@@ -65,6 +66,22 @@ def _table(done: Pruned) -> list[dict[str, str]]:
         {"run": kept.run_id[:8], "started": "", "size": "", "what": f"kept: {kept.reason}", "question": kept.query}
         for kept in done.kept
     ]
+
+
+async def remove_run(run: StoredRun) -> None:
+    """Remove a run of a store with all of its files; results that other runs of its key share stay.
+
+    Raises:
+        RunBusy: a process works on it.
+        StoreError: it cannot be removed.
+    """
+    before = datetime.now(UTC) + timedelta(seconds=1)  # times of a store are in whole seconds
+    done = await remove(run.store, await survey(run.store, before, unfinished=True, only=run))
+    if kept := next((kept for kept in done.kept if kept.run_id == run.run_id), None):
+        error = StoreError if kept.failed else RunBusy
+        raise error(f"The run {run.run_id[:8]} was not removed: {kept.reason}", next_step="try again in a minute")
+    for parent in {old.parent for old in done.runs} - {""}:
+        await name_follow_ups(run.store, parent)
 
 
 class Pruned(Model):

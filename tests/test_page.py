@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
+from datetime import datetime
 from html import unescape
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import httpx
 import pytest
@@ -200,6 +203,150 @@ def test_a_section_can_be_read_while_it_is_written(
         expect(written).to_contain_text("draft, not checked yet", timeout=PATIENCE)
         httpx.delete(f"{server.url}/api/v1{started.headers['Location']}", timeout=60)
         page.locator("[data-over]").wait_for()
+
+
+PRICES = b"# Prices\n\nThe Hygro Pro costs 240 euros.\n"
+DROP = """names => {
+  const data = new DataTransfer();
+  for (const [name, bytes] of names) data.items.add(new File([new Uint8Array(bytes)], name));
+  const drop = new DragEvent("drop", {dataTransfer: data, bubbles: true, cancelable: true});
+  document.querySelector("#question").dispatchEvent(drop);
+}"""
+
+
+def test_files_are_dropped_on_a_question_and_thrown_away_after_it(
+    browser: Browser, served: Served, client: httpx.Client
+) -> None:
+    with opened(browser, served) as page:
+        page.goto("/")
+        page.evaluate(DROP, [["price list.md", [*PRICES]], ["tool.exe", [77, 90, 0, 3]], ["empty.txt", []]])
+        chosen = page.get_by_role("status", name="Chosen files")
+        expect(chosen).to_contain_text("price list.md, 1 kB")
+        expect(chosen).to_contain_text("tool.exe is left out: it is not text")
+        expect(chosen).to_contain_text("empty.txt is left out: it is empty")
+        page.get_by_label("Throw them away after this run").check()
+        page.get_by_label("Quick").check()
+        question = page.get_by_role("textbox", name="Question")
+        question.fill("What does the Hygro Pro cost?")
+        question.press("Shift+Enter")
+        assert question.input_value().endswith("\n")
+        question.press("Enter")
+        page.locator("[data-over] iframe.report").wait_for()
+        expect(page.frame_locator("iframe.report").locator("#answer")).to_contain_text("240 euros")
+        [name] = re.findall(
+            r"price list [0-9a-f]{6}", str(client.get(f"/api/v1{page.url.removeprefix(served.url)}").json()["settings"])
+        )
+        assert client.get(f"/corpora/{name}").status_code == 404
+
+
+def test_files_of_a_question_are_kept_and_refused_without_script(client: httpx.Client) -> None:
+    asked, files = (
+        {"question": "What does the Hygro Pro cost?", "profile": "quick", "depth": "99"},
+        {"files": ("a b.md", PRICES)},
+    )
+    wrong = client.post("/", data=asked, files=files)  # what is kept of it need not be chosen again
+    [kept] = re.findall(r'name="corpora" value="(a b [0-9a-f]{6})" checked', wrong.text)
+    assert wrong.status_code == 422 and "at most 5" in wrong.text
+    run = client.post("/", data={**asked, "depth": "1", "corpora": kept}, files={"files": ("", b"")})
+    assert f'Reads <a href="/corpora/{kept.replace(" ", "%20")}"' in client.get(run.headers["Location"]).text
+    assert client.get(f"/corpora/{kept}").status_code == 200
+    refused = client.post("/", data=asked, files={"files": ("tool.exe", b"MZ\0\3")})
+    assert refused.status_code == 422 and "it is not text" in re.findall('id="wrong-files".*?</p>', refused.text)[0]
+
+
+def test_anyone_reads_a_report_by_a_public_link_until_it_is_removed(
+    prefect_server: PrefectServer, tmp_path: Path
+) -> None:
+    with ThreadPoolExecutor() as thread:
+        add = Tokens(ArtifactStore(str(tmp_path))).add
+        added = [
+            (name, thread.submit(asyncio.run, add(name, Role.asker, Limits())).result()) for name in ("ann", "bob")
+        ]
+    tokens = {name: {"Authorization": f"Bearer {token}"} for name, (_, token) in added}
+    options = Options(str(tmp_path), port=quiet_port(), sign_in=True)
+    with (
+        served_with(options) as server,
+        httpx.Client(base_url=server.url, timeout=120, headers=tokens["ann"]) as ann,
+        httpx.Client(base_url=server.url, timeout=120) as anyone,
+    ):
+        first = ran(ann, "/api/v1/runs", {"question": QUESTION, "settings": {"profile": "quick"}})
+        run = ran(ann, f"{first}/ask", {"question": "And on a class?"})
+        assert ann.post(f"{run}/links?public=true", headers=tokens["bob"]).status_code == 404
+        link = ann.post(f"{run}/links?public=true").json()
+        report = anyone.get(link["page"])
+        assert report.status_code == 200 and "And on a class?" in report.text
+        assert QUESTION not in report.text, "the question of another run"
+        assert "noindex" in report.headers["X-Robots-Tag"] and report.headers["Referrer-Policy"] == "no-referrer"
+        [evidence, *_] = re.findall(r'href="\./([^"/]+)"', report.text)
+        assert anyone.get(link["page"] + evidence).status_code == 200
+        for name in ("run.json", "result.json", "audit.jsonl", "plan.json"):
+            assert anyone.get(link["page"] + name).status_code == 404
+        for address in (run, f"{run}/report", first.replace("/api/v1", "") + "/report"):
+            assert anyone.get(address).status_code == 401
+        assert anyone.get(link["page"].replace(run[-36:], first[-36:])).status_code == 404
+        assert link["page"].split("/")[-2] not in "".join(
+            file.read_text() for file in tmp_path.glob(".serve/**/*.json")
+        )
+        with served_with(replace(options, port=quiet_port(), pool="nobody", public_links=False), limit=0) as other:
+            assert httpx.get(other.url + link["page"]).status_code == 404
+            assert httpx.post(f"{other.url}{run}/links?public=true", headers=tokens["ann"]).status_code == 403
+        html = {**tokens["ann"], "Accept": "text/html"}
+        page = ann.get(run.removeprefix("/api/v1"), headers=html).text
+        assert "1 link to this run" in page and f'name="link" value="{link["id"]}"' in page
+        ann.post(f"{run.removeprefix('/api/v1')}/unlink", data={"link": link["id"]}, headers=html)
+        assert anyone.get(link["page"]).status_code == 404
+
+
+def ran(client: httpx.Client, address: str, asked: Mapping[str, object]) -> str:
+    """Start a run, wait for its end, and return its address."""
+    run = str(client.post(address, json=asked).json()["links"]["run"])
+    with client.stream("GET", f"{run}/events") as events:
+        for _ in events.iter_lines():
+            pass
+    return run
+
+
+def test_a_report_is_watched_with_what_it_used_and_times_are_the_reader_s(
+    browser: Browser, served: Served, client: httpx.Client
+) -> None:
+    client.post("/corpora", data={"name": "prices"}, files={"files": ("a.md", PRICES)})
+    asked = {"question": "What does the Hygro Pro cost now?", "settings": {"profile": "quick"}, "corpora": ["prices"]}
+    path = ran(client, "/api/v1/runs", asked).removeprefix("/api/v1")
+    with browser.new_context(base_url=served.url, timezone_id="Asia/Kolkata") as context:
+        page = context.new_page()
+        page.goto(path)
+        time = page.locator("header.head time")
+        at = datetime.fromisoformat(str(time.get_attribute("datetime"))).astimezone(ZoneInfo("Asia/Kolkata"))
+        expect(time).to_contain_text(f"{at:%H:%M}")
+        page.get_by_role("button", name="Watch").press("Enter")
+        page.wait_for_url("**/watches#*")
+    [watch] = [one for one in client.get("/api/v1/watches").json()["watches"] if "cost now" in one["question"]]
+    assert watch["settings"]["corpora"] == ["prices"] and watch["settings"]["profile"] == "quick"
+    assert 'id="wrong-watch"' in client.post(f"{path}/watch", data={"every": "1w"}).text
+    client.post(f"/watches/{watch['name']}/remove")
+
+
+def test_a_run_is_renamed_and_removed_with_all_of_its_files(client: httpx.Client, served: Served) -> None:
+    run = ran(client, "/api/v1/runs", {"question": "What is a mixin?", "settings": {"profile": "quick"}})
+    path = run.removeprefix("/api/v1")
+    [folder] = served.root.rglob("what_is_a_mixin")
+    client.post(f"{path}/rename", data={"title": "Mixins, for Tuesday"})
+    assert "Mixins, for Tuesday" in client.get("/runs").text
+    assert client.patch(run, json={"title": ""}).json()["title"] == ""
+    assert "Mixins, for Tuesday" not in client.get("/runs").text and "What is a mixin?" in client.get("/runs").text
+    assert "cannot be brought back" in client.get(f"{path}/remove").text and client.get(path).status_code == 200
+    assert client.post(f"{path}/remove").headers["Location"] == "/runs"
+    assert client.get(path).status_code == client.get(run).status_code == 404
+    assert "What is a mixin?" not in client.get("/runs").text
+    assert not folder.exists()
+    waits = client.post("/", data={"question": QUESTION, "profile": "quick", "approve": "plan"}).headers["Location"]
+    assert client.delete(f"/api/v1{waits}?remove=true").status_code == 409
+    client.post(f"{waits}/stop")
+    stopped = client.get(waits).text
+    assert "local</bdi> stopped the research." in stopped and "Stop and write" not in stopped
+    client.delete(f"/api/v1{waits}")
+    assert client.delete(f"/api/v1{waits}?remove=true").status_code == 204
+    assert client.get(waits).status_code == 404
 
 
 def test_text_of_others_stays_text(client: httpx.Client, finished: str) -> None:

@@ -79,17 +79,26 @@ class RatingRequest(Model):
     note: str = Field("", max_length=1_000, description="Why.", examples=["The 2025 figures are missing."])
 
 
-class SharingRequest(Model):
-    """Whether every signed-in user may read a run, and everyone who may ask questions may answer and steer it."""
+class RunChange(Model):
+    """A change to a run; what is left out stays as it is."""
 
-    shared: bool
+    shared: bool | None = Field(
+        None, description="Whether every signed-in user may read the run, and every asker may answer and steer it."
+    )
+    title: str | None = Field(
+        None, max_length=200, description="Name under which the run is listed; empty for its question."
+    )
 
 
 class ShareLink(Model):
-    """A link that shares a run with every signed-in user who has it. `page` is its path, returned only on creation."""
+    """A link that shares a run with every signed-in user who has it; a public one shows its report to anyone.
+
+    `page` is its path, returned only on creation.
+    """
 
     id: str
     by: str
+    public: bool = False
     created: str  # ISO 8601 in UTC
     page: str | None = None
 
@@ -128,10 +137,14 @@ class Links(Model):
 
 
 class RunSummary(Model):
-    """A line of the list of runs. Times are ISO 8601 in UTC; `owner` is empty if it is unknown who asked."""
+    """A line of the list of runs. Times are ISO 8601 in UTC; `owner` is empty if it is unknown who asked.
+
+    `title` is the name that somebody gave it, if any.
+    """
 
     id: str
     question: str
+    title: str = ""
     state: RunState
     created: str
     ended: str | None = None
@@ -255,6 +268,7 @@ class CorpusSummary(Model):
     bytes: int
     owner: str = ""
     shared: bool = False
+    temporary: bool = False  # made for one run, and removed when that has ended
     created: str
     changed: str
     unread: list[UnreadFile] = []  # files that were not stored, or cannot be read in full, each with the reason

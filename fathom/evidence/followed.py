@@ -24,6 +24,9 @@ _LISTED = re.compile(
     rf'<p class="question" dir="auto"><span class="label">Followed by</span> {_LINKED}(?:<br>{_LINKED})*</p>\n'
     r"(?=</header>\n)".encode()
 )
+_OTHERS = re.compile(
+    rb'<p class="question" dir="auto"><span class="label">Follow(?:ed by|-up to)</span> .*?</p>\n', re.DOTALL
+)
 _FOLDER = re.compile(r"[a-z0-9_]+")
 
 
@@ -51,6 +54,11 @@ def with_follow_ups(page: bytes, runs: Sequence[FollowUp]) -> bytes:
 def without_follow_ups(page: bytes) -> bytes:
     """Return a report's page as its run left it."""
     return _LISTED.sub(b"", page, count=1)
+
+
+def alone(page: bytes) -> bytes:
+    """Return a report's page without the questions of the runs before and after its own."""
+    return _OTHERS.sub(b"", page)
 
 
 def as_left(name: str, data: bytes) -> bytes:

@@ -112,9 +112,10 @@ def choose_answer(request: AnswerRequest) -> ChosenAnswer | None:
     if not quotations.sources:
         quotations = Quotations.of_statements(_summaries(request.notes))
     computed = computed_answer(quotations, request.query)
-    for sentence in (computed.sentence, without_names(computed.sentence)) if computed and computed.is_all else ():
-        if sentence and _fits([sentence]):
-            return ChosenAnswer([(sentence, computed.sources)], Signs(1.0, 1.0, of_kind=True, rival=0.0))
+    if computed and computed.is_all:
+        for sentence in (computed.sentence, without_names(computed.sentence)):
+            if sentence and _fits([sentence]):
+                return ChosenAnswer([(sentence, computed.sources)], Signs(1.0, 1.0, of_kind=True, rival=0.0))
     whole = _Candidates(quotations, request.query)
     if not whole.best:
         return None

@@ -35,6 +35,7 @@ from fathom.errors import (
 from fathom.service.browser_sessions import COOKIE, BrowserSession, BrowserSessions
 from fathom.service.caller import Caller, Role
 from fathom.service.limits import RequestRates
+from fathom.service.links import PUBLIC
 from fathom.service.options import Options
 from fathom.service.outages import asking_patiently
 from fathom.service.tokens import LOCAL_NAME, Tokens, check_name
@@ -47,6 +48,8 @@ PER_MINUTE = 600
 SIGN_IN = "/sign-in"
 _PUBLIC = ("/api/v1/health", "/api/v1/ready", SIGN_IN)
 _STATIC = "/static/"
+_OPEN = (_STATIC, PUBLIC)
+"""Where anyone may read; a public link says itself what it shows."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +82,7 @@ class Gate:
         """
         peer, secure = peer_of(scope, headers, self.options)
         visit = Visit(None, None, peer, secure)
-        public = scope["path"] in _PUBLIC or str(scope["path"]).startswith(_STATIC)
+        public = scope["path"] in _PUBLIC or str(scope["path"]).startswith(_OPEN)
         try:
             caller, session = await self._known(scope, headers)
         except NotSignedIn:
@@ -291,7 +294,7 @@ def _is_own(origin: str, host: str) -> bool:
 
 MOST_BYTES = 2 * 1024 * 1024
 """Of a body that is no upload."""
-UPLOADS = ("/api/v1/corpora", "/corpora")
+UPLOADS, ASK = ("/api/v1/corpora", "/corpora"), "/"
 """Where forms with files go: their routes read the body themselves, with limits of their own."""
 LOOK_SECONDS = 2.0  # between two looks at whether somebody who follows a stream still may
 _STREAM = "text/event-stream"
@@ -350,9 +353,10 @@ class Guard:
         """Return the body of a request that changes something, checked; None if the route reads it itself."""
         if scope["method"] in SAFE:
             return None
-        upload = _has_files(headers) and any(_below(scope["path"], folder) for folder in UPLOADS)
+        path = scope["path"]
+        upload = _has_files(headers) and (path == ASK or any(_below(path, folder) for folder in UPLOADS))
         body = None if upload else await _read(receive, headers)
-        if visit.session and scope["path"] != SIGN_IN and not proves(visit.session, _secret(scope, headers, body)):
+        if visit.session and path != SIGN_IN and not proves(visit.session, _secret(scope, headers, body)):
             raise ForeignPage("The secret of the form is missing or belongs to another session.")
         return body
 

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from starlette.datastructures import UploadFile
+from starlette.datastructures import FormData, UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import ClientDisconnect, Request
 
@@ -15,7 +15,7 @@ from fathom.errors import InvalidInput, StoreError, TooLarge
 from fathom.storage.editions import StorageLimits
 from fathom.text.plain import size
 
-FIELDS, FIELD_BYTES = 20, 10_000  # besides the files
+FIELDS, FIELD_BYTES = 60, 50_000  # besides the files
 _FRAMING = 2_000  # bytes around a file
 
 
@@ -35,10 +35,14 @@ class Uploaded:
 
 @dataclass(frozen=True)
 class UploadForm:
-    """What a form has: its fields, the last one of each name, and the files of all of its file fields."""
+    """What a form has: its fields, the last one of each name, and the files of all of its file fields.
+
+    `data` has every field as it came.
+    """
 
     fields: dict[str, str]
     files: Sequence[Uploaded]
+    data: FormData
 
 
 @asynccontextmanager
@@ -50,7 +54,7 @@ async def upload_form(request: Request, limits: StorageLimits) -> AsyncIterator[
         InvalidInput: it is no such form, has too many files, or ends early.
         StoreError: the disk of the server is full.
     """
-    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "multipart/form-data":
+    if not has_files(request):
         raise InvalidInput("The request is not a form with files.", next_step="send multipart/form-data")
     most = limits.corpus_bytes + _FRAMING * limits.corpus_files
     declared = request.headers.get("content-length", "")
@@ -78,10 +82,16 @@ async def upload_form(request: Request, limits: StorageLimits) -> AsyncIterator[
         files = [part for _, part in parts if isinstance(part, UploadFile)]
         yield UploadForm(
             {name: part for name, part in parts if isinstance(part, str)},
-            [Uploaded(file.filename or "", file.size or 0, file.file) for file in files],
+            [Uploaded(file.filename, file.size or 0, file.file) for file in files if file.filename],
+            form,
         )
     finally:
         await form.close()
+
+
+def has_files(request: Request) -> bool:
+    """Whether a request is a form that may have files."""
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower() == "multipart/form-data"
 
 
 async def _limited(request: Request, most: int, limits: StorageLimits) -> AsyncGenerator[bytes, None]:

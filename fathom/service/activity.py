@@ -38,6 +38,8 @@ class Action(StrEnum):
     unlinked = "unlinked"
     joined = "joined"  # came by a link
     rated = "rated"
+    renamed = "renamed"
+    removed = "removed"
 
 
 class Activity(Model):

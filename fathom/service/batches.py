@@ -37,8 +37,8 @@ from fathom.service.caller import Caller, Role
 from fathom.service.limits import capped, most_usd
 from fathom.service.ownership import check_owner, check_read, owned_by
 from fathom.service.reports import hidden
-from fathom.service.run_view import API
-from fathom.service.runs import RunService, notices_of
+from fathom.service.run_view import API, notices_of
+from fathom.service.runs import RunService
 from fathom.storage.atomic import READERS
 from fathom.storage.lease import result_key
 from fathom.storage.names import slug

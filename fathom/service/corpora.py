@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import re
+import secrets
 from collections.abc import Sequence
+from pathlib import PurePath
 
 from fathom.client.shapes import Corpus, CorpusEntry, CorpusLimits, CorpusList, CorpusSummary
 from fathom.flows.corpora import examine, examined, sorted_out
@@ -16,6 +19,7 @@ from fathom.tools.documents.corpus import CorpusReading
 from fathom.tools.documents.readers import ENDINGS
 
 PATIENCE_SECONDS = 20.0
+_STEM_CHARS = 40
 
 
 class CorpusService:
@@ -79,6 +83,27 @@ class CorpusService:
         check_name(name)
         good, left_out = await asyncio.to_thread(sorted_out, uploads)
         return _corpus(await self.corpora.create(name, good, left_out, owner=caller.name, shared=shared), None)
+
+    async def create_for_run(self, caller: Caller, uploads: Sequence[Upload], *, temporary: bool) -> str:
+        """Make a corpus of the files that came with a question, named after the first, and return its name.
+
+        Raises:
+            NotAllowed: the caller may not.
+            InvalidInput: the name of a file cannot be used, or all files are of a kind that is not read.
+            TooLarge: a limit is exceeded.
+        """
+        self.check_create(caller)
+        good, left_out = await asyncio.to_thread(sorted_out, uploads)
+        stem = re.sub(r"[^\w.-]+|^[\W_]+", " ", PurePath(good[0].name).stem).strip()[:_STEM_CHARS].strip()
+        name = check_name(f"{stem or 'files'} {secrets.token_hex(3)}")
+        made = await self.corpora.create(name, good, left_out, owner=caller.name, temporary=temporary)
+        return made.name
+
+    async def named(self, caller: Caller, names: Sequence[str]) -> Sequence[CorpusSummary]:
+        """Return those of some corpora that are there and that the caller may read."""
+        found = [await self.corpora.find(name) for name in names]
+        readable = [edition for edition in found if edition and _ownership(edition).readable_by(caller)]
+        return [_summary(edition, await examined(self.corpora.store, edition)) for edition in readable]
 
     async def add(self, caller: Caller, name: str, uploads: Sequence[Upload]) -> Corpus:
         """Add files to a corpus as `create` does; one replaces the file of the same name.
@@ -176,6 +201,7 @@ def _summary(edition: Edition, reading: CorpusReading | None) -> CorpusSummary:
         bytes=edition.bytes,
         owner=edition.owner,
         shared=edition.shared,
+        temporary=edition.temporary,
         created=edition.created,
         changed=edition.changed,
         unread=[*edition.left_out, *(reading.unread if reading else [])],

@@ -1,7 +1,8 @@
-"""Links that share a run with whoever has one and is signed in.
+"""Links that share a run with whoever has one: who is signed in or, if the owner says so, anyone at all.
 
 A link has 256 random bits; only their SHA-256 is stored: `.serve/links/{run id}/{hash}.json`. Whoever opens it is
 written down as a guest, `.serve/guests/{run id}/{name}.json`, who may come back without it until the link is removed.
+A public link shows the report and the files that it leads to, and nothing else; it makes nobody a guest.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from fathom.errors import NotThere, StoreError
 from fathom.service.caller import Caller
 from fathom.storage.store import ArtifactStore, json_bytes
 
+PUBLIC = "/shared/"
+"""Where the addresses of public links are."""
 LINKS, GUESTS = ".serve/links", ".serve/guests"
 _RUN = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _SECRET = re.compile(r"[0-9a-f]{64}")
@@ -30,12 +33,14 @@ class ShareLinks:
     def __init__(self, store: ArtifactStore) -> None:
         self._store = store
 
-    async def make(self, run_id: str, caller: Caller) -> ShareLink:
+    async def make(self, run_id: str, caller: Caller, *, public: bool = False) -> ShareLink:
         """Make a link and return it with its address, which cannot be had again."""
         secret = secrets.token_hex(32)
         key, now = _hashed(secret), datetime.now(UTC).isoformat(timespec="seconds")
-        await self._store.write(_link(run_id, key), json_bytes({"by": caller.name, "created": now}))
-        return ShareLink(id=key[:_ID_DIGITS], by=caller.name, created=now, page=f"/runs/{run_id}/join/{secret}")
+        kept = {"by": caller.name, "created": now, **({"public": "yes"} if public else {})}
+        await self._store.write(_link(run_id, key), json_bytes(kept))
+        page = f"{PUBLIC}{run_id}/{secret}/" if public else f"/runs/{run_id}/join/{secret}"
+        return ShareLink(id=key[:_ID_DIGITS], by=caller.name, created=now, public=public, page=page)
 
     async def of(self, run_id: str) -> list[ShareLink]:
         """Return the links to a run, without their addresses.
@@ -45,6 +50,15 @@ class ShareLinks:
         """
         stored = {key: await self._read(_link(run_id, key)) for key in await self._keys(run_id)}
         return [ShareLink.model_validate({"id": key[:_ID_DIGITS], **link}) for key, link in stored.items()]
+
+    async def clear(self, run_id: str) -> None:
+        """Remove all links to a run."""
+        await self._store.remove_all([_link(run_id, key) for key in await self._keys(run_id)])
+
+    async def is_public(self, run_id: str, secret: str) -> bool:
+        """Whether it is the secret of a public link to a run."""
+        path = self._path(run_id, secret)
+        return bool(path) and await self._store.exists(path) and "public" in await self._read(path)
 
     async def remove(self, run_id: str, link_id: str) -> None:
         """Remove a link; who came by it may no longer read the run.
@@ -63,10 +77,8 @@ class ShareLinks:
         Raises:
             NotThere: it is no link to this run, or was removed.
         """
-        key = _hashed(secret)
-        if not (_RUN.fullmatch(run_id) and _SECRET.fullmatch(secret)) or not await self._store.exists(
-            _link(run_id, key)
-        ):
+        key, path = _hashed(secret), self._path(run_id, secret)
+        if not path or not await self._store.exists(path):
             raise NotThere("There is no such link.", next_step="ask for another one")
         known = await self.let_in(run_id, caller)
         if not known:
@@ -79,6 +91,11 @@ class ShareLinks:
         if not await self._store.exists(path):
             return False
         return await self._store.exists(_link(run_id, (await self._read(path))["link"]))
+
+    def _path(self, run_id: str, secret: str) -> str:
+        """Return where a link is stored; nothing if there is no such link."""
+        well = _RUN.fullmatch(run_id) and _SECRET.fullmatch(secret)
+        return _link(run_id, _hashed(secret)) if well else ""
 
     async def _keys(self, run_id: str) -> list[str]:
         names = map(_NAME.fullmatch, await self._store.list(f"{LINKS}/{run_id}"))

@@ -50,6 +50,7 @@ class Options:
         user_header: the header in which a trusted proxy names the user; empty: none is believed.
         trusted_proxies: addresses or networks of proxies that are believed; with `user_header`, also this machine.
         proxy_role: the role of users whom a proxy names.
+        public_links: whether owners may let anyone at all read a report by a link.
         models: models that callers who are no administrators may choose, beside the server's own.
         connections: how long requests may take to arrive, and how many connections strangers may hold.
         watch_every: the least time between two runs of a watch, and
@@ -68,6 +69,7 @@ class Options:
     uploads: StorageLimits = LIMITS
     trusted_proxies: tuple[str, ...] = ()
     proxy_role: Role = Role.asker
+    public_links: bool = True
     models: tuple[str, ...] = ()
     connections: ConnectionLimits = ConnectionLimits()
     watch_every: timedelta = timedelta(minutes=15)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,12 +17,13 @@ from fathom.client.shapes import (
     AuditTrail,
     Checkup,
     ClaimList,
+    Form,
     NoteList,
     SourceList,
     SourceUse,
     what_is,
 )
-from fathom.errors import InvalidInput, NotThere
+from fathom.errors import InvalidInput, NotInstalled, NotThere
 from fathom.evidence import words
 from fathom.evidence.claims import Statement, comparable
 from fathom.evidence.passages import Search
@@ -34,11 +36,26 @@ from fathom.flows.runs.finding import KnownRun
 from fathom.flows.runs.stored import no_report, read_audit
 from fathom.models import Claim, Plan, Verdict
 from fathom.report.chapters import cited_sources
+from fathom.report.exporting import export, files_for
 from fathom.service.run_view import API
 from fathom.service.runs import RunHandle
 
 SAME = 0.85  # how alike a text and a claim are that say the same
 _TEXT = (".json", ".jsonl", ".md", ".html", ".txt")
+
+
+async def exported(run: RunHandle, form: Form) -> bytes:
+    """Return the report of a run in one of its forms.
+
+    Raises:
+        NoReport: it has no report, or none yet.
+        NotInstalled: a library that the form needs is not installed.
+    """
+    files = await run.files(files_for([form]))
+    written, failed = await asyncio.to_thread(export, files, [form])
+    if form in failed:
+        raise NotInstalled(failed[form].message, next_step=failed[form].next_step)
+    return written[form]
 
 
 async def claims(run: RunHandle, verdict: Verdict | None = None) -> ClaimList:

@@ -176,6 +176,7 @@ class Listing:
             ended=line.ended,
             owner=own.owner,
             shared=own.shared,
+            title=own.title,
             parent=line.stored.parent or None,
             watch=line.stored.watch_name or None,
             cost_usd=result.metrics.cost_usd if result else None,

@@ -12,6 +12,7 @@ from prefect.utilities.urls import url_for
 
 from fathom.client.shapes import Links, Run
 from fathom.flows.deploying import living
+from fathom.flows.preflight import CheckedRequest
 from fathom.flows.runs.answering import ASKED, key_of, read_input
 from fathom.flows.runs.finding import KnownRun
 from fathom.flows.runs.states import row_of, state_of
@@ -57,6 +58,7 @@ async def read_run(store: ArtifactStore, found: KnownRun, ownership: Ownership) 
             "ended": ended,
             "owner": ownership.owner,
             "shared": ownership.shared,
+            "title": ownership.title,
             "parent": stored.parent or None,
             "watch": stored.watch_name or None,
             "cost_usd": result.metrics.cost_usd if result else None,
@@ -80,6 +82,17 @@ async def read_run(store: ArtifactStore, found: KnownRun, ownership: Ownership) 
             ),
         }
     )
+
+
+def notices_of(*searched: str) -> list[str]:
+    """Return what somebody is told who asks for runs, some of which have neither documents nor a web search."""
+    how = "name an uploaded corpus in `corpora`; for the web, an administrator sets a search key"
+    return [f"Only {what}, is searched. For your own files, {how}." for what in dict.fromkeys(searched) if what]
+
+
+def told(run: Run, request: CheckedRequest) -> Run:
+    """Return a run that was just started, with what whoever asked should know."""
+    return run.model_copy(update={"notices": notices_of(request.searched)})
 
 
 def linked(result: RunResult, base: str) -> RunResult:

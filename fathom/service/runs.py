@@ -17,8 +17,6 @@ from fathom.client.shapes import (
     AnswerRequest,
     DeedEntry,
     FollowUpRequest,
-    Form,
-    LibraryHits,
     RatingRequest,
     Run,
     RunEvent,
@@ -29,7 +27,6 @@ from fathom.client.shapes import (
 from fathom.config.environment import Environment
 from fathom.config.form import SetBy, setting_of
 from fathom.config.given import settings_from
-from fathom.config.inputs import check_query
 from fathom.config.settings import SETTINGS, ResearchSettings
 from fathom.errors import (
     Conflict,
@@ -37,19 +34,20 @@ from fathom.errors import (
     InvalidInput,
     InvalidState,
     NoReport,
-    NotInstalled,
+    NotAllowed,
+    NotThere,
     RunNotFound,
     UserError,
 )
-from fathom.flows.preflight import CheckedRequest, check_request
+from fathom.flows.housekeeping import remove_run
+from fathom.flows.preflight import check_request
 from fathom.flows.resuming import reschedule
 from fathom.flows.runs import answering, following
 from fathom.flows.runs.finding import Finder, KnownRun, find_run, no_run
-from fathom.flows.runs.library import MOST_HITS, Library
+from fathom.flows.runs.library import Library
 from fathom.flows.runs.steering import check_author, check_remark, steer
 from fathom.flows.runs.stored import find, no_report
-from fathom.models import Matter, Reply, Report, ReportRating, RunState
-from fathom.report.exporting import export, files_for
+from fathom.models import Matter, Remark, Reply, Report, ReportRating, RunState
 from fathom.service.activity import Action, ActivityLog
 from fathom.service.caller import Caller, Role
 from fathom.service.corpora import CorpusService
@@ -59,19 +57,20 @@ from fathom.service.links import ShareLinks
 from fathom.service.options import Options
 from fathom.service.ownership import check_owner, check_read, owned_by
 from fathom.service.run_list import EVERYTHING, MOST, Listing, RunFilter
-from fathom.service.run_view import read_run
+from fathom.service.run_view import read_run, told
 from fathom.service.submissions import Submissions, cancel_flow_run
 from fathom.service.workers import Readiness
 from fathom.storage.corpora import CorpusStore
 from fathom.storage.ownership import Owners, Ownership
 from fathom.storage.ratings import Ratings
-from fathom.storage.steering import Steer
+from fathom.storage.steering import Steer, Steering
 from fathom.storage.store import ArtifactStore, RunFolder
+from fathom.text.plain import clean_line
 
 OF_THE_SERVER = [path for path, field in SETTINGS.items() if setting_of(field).set_by is SetBy.server]
 """Settings that no request sets: the store is the server's, and a template has a field of its own."""
+MOST_TITLE = 200  # characters
 LOOK_SECONDS = 2.0  # between two looks at whether somebody who follows a run still may
-_STOPPED = (RunState.interrupted, RunState.failed, RunState.cancelled)
 
 
 class RunService:
@@ -95,7 +94,7 @@ class RunService:
         self.submissions = Submissions(options, self.owners, self.activity, self.spending, wake)
         self._listing = Listing(self.store, self.owners)
         self._finder = Finder(self.store)
-        self._library = Library(self.store, Environment.read().cache)
+        self.library = Library(self.store, Environment.read().cache)
         self.resuming = WeakValueDictionary[str, asyncio.Lock]()  # by run, so that each is paid for once
         self.adding_watch = asyncio.Lock()  # so that watches are counted one after another
 
@@ -117,7 +116,7 @@ class RunService:
         checked = await asyncio.to_thread(check_request, request.question, settings)
         ownership = owned_by(caller, shared=request.shared)
         started = await self.submissions.submit(caller, checked.query, checked.settings, ownership, key=key)
-        return _told(await self.read(caller, started), checked)
+        return told(await self.read(caller, started), checked)
 
     async def open(self, caller: Caller, run_id: str, *, to_follow: bool = False) -> RunHandle:
         """Return a run for whoever asks. Many who come to follow one at the same moment share what was found.
@@ -136,6 +135,17 @@ class RunService:
         check_read(own, caller, no_run(found.run_id))
         return own
 
+    async def open_public(self, run_id: str, secret: str) -> RunHandle:
+        """Return a run for anyone who has a public link to it.
+
+        Raises:
+            NotThere: it is no such link, was removed, or this server has none.
+        """
+        if not self.options.public_links or not await self.links.is_public(run_id, secret):
+            raise NotThere("There is no such link.", next_step="ask whoever sent it for another one")
+        found = await find_run(self.store, run_id)
+        return RunHandle(self, Caller("", Role.reader), found, Ownership())
+
     async def read(self, caller: Caller, run_id: str) -> Run:
         """Return what is known of a run now, as `open` does."""
         return await (await self.open(caller, run_id)).read()
@@ -145,23 +155,6 @@ class RunService:
     ) -> RunList:
         """Return the runs that the caller may see, the newest first; `cursor` is `next` of the page before."""
         return await self._listing.page(caller, wanted, min(limit, MOST), cursor)
-
-    async def search_library(self, caller: Caller, query: str, limit: int) -> LibraryHits:
-        """Return the sentences closest to a query in the runs that the caller may read.
-
-        Raises:
-            InvalidInput: the query is empty or too long.
-        """
-
-        async def may_read(run_id: str) -> bool:
-            try:
-                return caller.is_admin or bool(await self.open(caller, run_id))
-            except RunNotFound:
-                return False
-
-        hits = await self._library.search(check_query(query), min(limit, MOST_HITS), may_read)
-        linked = [hit.model_copy(update={"link": f"/runs/{hit.run_id}"}) for hit in hits]
-        return LibraryHits(query=query, hits=linked)
 
     async def join(self, caller: Caller, run_id: str, secret: str) -> None:
         """Let a caller in who has a link; from then on they read the run without it.
@@ -215,16 +208,6 @@ class RunService:
         await self.corpora.check_readable(caller, settings.corpora or [])
 
 
-def notices_of(*searched: str) -> list[str]:
-    """Return what somebody is told who asks for runs, some of which have neither documents nor a web search."""
-    how = "name an uploaded corpus in `corpora`; for the web, an administrator sets a search key"
-    return [f"Only {what}, is searched. For your own files, {how}." for what in dict.fromkeys(searched) if what]
-
-
-def _told(run: Run, request: CheckedRequest) -> Run:
-    return run.model_copy(update={"notices": notices_of(request.searched)})
-
-
 class RunHandle:
     """A run that `caller` may see, as it was found, and all that they may do with it."""
 
@@ -265,7 +248,7 @@ class RunHandle:
         started = await service.submissions.submit(
             caller, checked.query, checked.settings, own, key=key, parent=self.run_id
         )
-        return _told(await service.read(caller, started), checked)
+        return told(await service.read(caller, started), checked)
 
     async def cancel(self) -> None:
         """End the run without a report; one that has ended stays as it is.
@@ -276,6 +259,35 @@ class RunHandle:
         self._check_owner()
         if self.found.flow_run and await cancel_flow_run(self.found.flow_run.id, f"{self.caller.name} cancelled it."):
             await self._note(Action.cancelled)
+
+    async def remove(self) -> None:
+        """Remove the run, which has ended, with its report and all of its files; its follow-ups stay.
+
+        Raises:
+            NotAllowed: it is somebody else's.
+            InvalidState: it has not ended.
+            RunBusy: a process works on it.
+        """
+        self._check_owner()
+        if not (run := await self.read()).state.ended:
+            raise InvalidState(f"The run is {run.state.value}.", next_step="cancel it first")
+        await remove_run(self.found.stored)
+        service, gone = self._service, self._ownership.model_copy(update={"removed": True, "title": "", "guest": ""})
+        await service.owners.record(self.run_id, gone)  # what Prefect still knows of it is not shown either
+        await service.links.clear(self.run_id)
+        await service.corpora.corpora.discard(run.settings.get("corpora") or [])
+        await self._note(Action.removed)
+
+    async def rename(self, title: str) -> None:
+        """Give the run a name under which it is listed; empty for its question.
+
+        Raises:
+            NotAllowed: it is somebody else's.
+        """
+        self._check_owner()
+        own = self._ownership.model_copy(update={"title": clean_line(title)[:MOST_TITLE], "guest": ""})
+        await self._service.owners.record(self.run_id, own)
+        await self._note(Action.renamed, own.title)
 
     async def resume(self) -> Run:
         """Have a worker continue the run, which was interrupted, failed or was cancelled.
@@ -293,7 +305,7 @@ class RunHandle:
 
     async def _resume(self) -> Run:
         state, flow_run, spending = (await self.read()).state, self.found.flow_run, self._service.spending
-        if state not in _STOPPED:
+        if state not in (RunState.interrupted, RunState.failed, RunState.cancelled):
             how = "read its result" if state.ended else "wait for it"
             raise InvalidState(f"The run is {state.value}: there is nothing to resume.", next_step=how)
         if flow_run is None or flow_run.deployment_id is None:
@@ -349,6 +361,10 @@ class RunHandle:
         """
         await self._steer(Steer.stop, "")
 
+    async def stopped(self) -> Remark | None:
+        """Return who has ended the research of the run, if anybody has."""
+        return await Steering(self.store, self.found.stored.run_key, self.run_id).stopped()
+
     async def rate(self, request: RatingRequest) -> list[ReportRating]:
         """Rate the report of the run, in place of an earlier rating, and return all ratings.
 
@@ -388,19 +404,6 @@ class RunHandle:
                     except RunNotFound:
                         return
                 yield event
-
-    async def report(self, form: Form) -> bytes:
-        """Return the report of the run in one of its forms.
-
-        Raises:
-            NoReport: it has no report, or none yet.
-            NotInstalled: a library that the form needs is not installed.
-        """
-        files = await self.files(files_for([form]))
-        written, failed = await asyncio.to_thread(export, files, [form])
-        if form in failed:
-            raise NotInstalled(failed[form].message, next_step=failed[form].next_step)
-        return written[form]
 
     async def report_data(self) -> Report:
         """Return the report of the run as data.
@@ -447,14 +450,16 @@ class RunHandle:
             await self._service.owners.record(self.run_id, own)
             await self._note(Action.shared if shared else Action.unshared)
 
-    async def link(self) -> ShareLink:
-        """Make a link to the run for whoever has it and is signed in.
+    async def link(self, *, public: bool = False) -> ShareLink:
+        """Make a link to the run for whoever has it and is signed in; with `public`, for anyone, to its report only.
 
         Raises:
-            NotAllowed: it is somebody else's.
+            NotAllowed: it is somebody else's, or this server has no public links.
         """
         self._check_owner()
-        made = await self._service.links.make(self.run_id, self.caller)
+        if public and not self._service.options.public_links:
+            raise NotAllowed("This server has no public links.", next_step="export the report: fathom export --to html")
+        made = await self._service.links.make(self.run_id, self.caller, public=public)
         await self._note(Action.linked, made.id)
         return made
 

@@ -14,10 +14,12 @@ from fathom.errors import Conflict, InvalidInput, NotAllowed, NotThere, RunBusy,
 from fathom.flows import notifying, watches
 from fathom.flows.preflight import check_request
 from fathom.flows.runs.comparing import runs_of
+from fathom.flows.runs.following import taken_over
 from fathom.service.caller import Caller, Role
 from fathom.service.ownership import check_owner, check_read, owned_by
 from fathom.service.run_list import RunFilter
-from fathom.service.runs import RunService, notices_of
+from fathom.service.run_view import notices_of
+from fathom.service.runs import RunHandle, RunService
 from fathom.storage.ownership import Ownership
 
 
@@ -53,6 +55,24 @@ async def add(service: RunService, caller: Caller, request: WatchRequest) -> Wat
         except InvalidInput as error:
             raise Conflict(error.message, next_step="choose another name") from None
     return _shown(made).model_copy(update={"notices": notices_of(checked.searched)})
+
+
+async def add_of(service: RunService, run: RunHandle, every: str) -> Watch:
+    """Watch the question of a finished run, with the settings, documents and tools that it had; as `add` does.
+
+    Raises:
+        NoReport: it has not finished.
+    """
+    manifest = await run.finished().manifest()
+    if manifest is None:
+        raise NotThere("The run has no manifest.", next_step="watch the question by itself")
+    request = WatchRequest(
+        question=manifest.understood or manifest.query,
+        every=every,
+        settings=taken_over(manifest),
+        template=manifest.settings.get("template"),
+    )
+    return await add(service, run.caller, request)
 
 
 async def everyone(service: RunService, caller: Caller) -> WatchList:

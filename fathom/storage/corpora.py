@@ -132,6 +132,7 @@ class CorpusStore:
         *,
         owner: str = "",
         shared: bool = False,
+        temporary: bool = False,
     ) -> Edition:
         """Make a corpus of files; `left_out` names the uploaded files that are not stored.
 
@@ -153,6 +154,7 @@ class CorpusStore:
                 name=name,
                 owner=owner,
                 shared=shared,
+                temporary=temporary,
                 created=now,
                 changed=now,
                 by=owner,
@@ -218,6 +220,12 @@ class CorpusStore:
         """
         nothing = {"removed": True, "files": [], "left_out": []}
         await self._change(name, by, lambda last: last.model_copy(update=nothing))
+
+    async def discard(self, names: Iterable[str]) -> None:
+        """Remove those of some corpora that were made for one run only."""
+        for name in names:
+            if (edition := await self.find(name)) and edition.temporary:
+                await self.remove(name, by=edition.owner)
 
     async def history(self, folder: str) -> Sequence[Edition]:
         """Return the stored editions of the corpus in a folder, the last one at the end."""

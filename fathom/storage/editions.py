@@ -40,6 +40,7 @@ class Edition(Model):
     changed: str
     by: str = ""  # who made this edition
     removed: bool = False
+    temporary: bool = False  # made for one run, and removed when that has ended
     files: list[CorpusFile] = []
     left_out: list[UnreadFile] = []  # uploaded files that were not stored, by name
 

@@ -40,13 +40,15 @@ class Asker:
 class Ownership(Model):
     """Whose something is. `owner` is empty where nobody is known, as of a run that a command started.
 
-    `admin`: whether the owner may read everything, as it was when they asked. `guest`: the one who asks now, if a link
-    let them in; it is not stored.
+    `admin`: whether the owner may read everything, as it was when they asked. `title`: what a run was named; empty for
+    its question. `removed`: nobody sees it any more. `guest`: the one who asks now, if a link let them in; not stored.
     """
 
     owner: str = ""
     shared: bool = False
     admin: bool = False
+    title: str = ""
+    removed: bool = False
     guest: str = ""
 
     @classmethod
@@ -74,7 +76,7 @@ class Ownership(Model):
 
     def readable_by(self, reader: _Reader) -> bool:
         """Whether somebody may see it."""
-        return reader.is_admin or self.shared or reader.name in {self.owner, self.guest} - {""}
+        return not self.removed and (reader.is_admin or self.shared or reader.name in {self.owner, self.guest} - {""})
 
 
 class Owners:

@@ -101,21 +101,27 @@ class Pruning(Model):
 
 
 async def survey(
-    store: ArtifactStore, before: datetime, *, keep_reports: bool = False, unfinished: bool = False
+    store: ArtifactStore,
+    before: datetime,
+    *,
+    keep_reports: bool = False,
+    unfinished: bool = False,
+    only: StoredRun | None = None,
 ) -> Pruning:
     """Return the runs that nobody has worked on since a time; nothing is changed.
 
     With `keep_reports`, only the tool outputs and the stored results of a finished run are listed. Unfinished runs stay
     unless `unfinished` is set; runs that never had a folder are listed in any case, unless they wait for a person.
+    With `only`, no other run is listed.
     """
-    search = _Search(store, before, keep_reports, unfinished)
+    search = _Search(store, before, keep_reports, unfinished, only)
     by_key: dict[str, list[StoredRun]] = defaultdict(list)
     for run in await runs(store, partial=True):
         by_key[run.run_key].append(run)
     damaged = [Kept(run_id="", query="", reason=_why_damaged(run)) for run in by_key.pop("", [])]
     # Any of the results may belong to a run that cannot be read now.
     search.spares_results = bool(damaged)
-    keys = sorted({*by_key, *(() if damaged else await store.list(RESULTS))})
+    keys = [only.run_key] if only else sorted({*by_key, *(() if damaged else await store.list(RESULTS))})
     limit = asyncio.Semaphore(_AT_ONCE)
 
     async def limited(key: str) -> OldKey | None:
@@ -129,8 +135,11 @@ async def survey(
 class _Search:
     """A search for old runs."""
 
-    def __init__(self, store: ArtifactStore, before: datetime, keep_reports: bool, unfinished: bool) -> None:
+    def __init__(
+        self, store: ArtifactStore, before: datetime, keep_reports: bool, unfinished: bool, only: StoredRun | None
+    ) -> None:
         self._store = store
+        self._only = only.run_id if only else ""
         self._keep_reports = keep_reports
         self._unfinished = unfinished
         self.spares_results = False
@@ -140,6 +149,7 @@ class _Search:
     async def of_key(self, key: str, runs: Sequence[StoredRun]) -> OldKey | None:
         """Return the old runs with a key, and their results."""
         started = [run for run in runs if not run.whole or (run.started and run.started < self.before)]
+        started = [run for run in started if self._only in ("", run.run_id)]
         if runs and not started:
             return None
         try:

@@ -96,7 +96,12 @@ def query_terms(query: str) -> list[str]:
     """Return the terms of a query that name its topic, each once, in order; if all are stop words, these."""
     known = _TERMS["english"]
     topical = [term for word in _words(query) if word not in _STOP_FOLDED for term in known[word]]
-    return list(dict.fromkeys([term for term in topical if not _PARTICLE.search(term)] or terms(query)))
+    return list(dict.fromkeys([term for term in topical if not is_particle(term)] or terms(query)))
+
+
+def is_particle(term: str) -> bool:
+    """Whether a term has a Chinese particle or question word in it."""
+    return bool(_PARTICLE.search(term))
 
 
 def any_holds(wanted: Collection[str], texts: Iterable[str]) -> bool:

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Query
 
 from fathom.client.shapes import LibraryHits
 from fathom.interfaces.dependencies import TheCaller, TheService
+from fathom.service import library
 
 router = APIRouter(prefix="/api/v1/library", tags=["runs"])
 
@@ -20,4 +21,4 @@ async def search_library(
     limit: Annotated[int, Query(ge=1, le=100, description="Maximum number of sentences.")] = 20,
 ) -> LibraryHits:
     """Search the questions, answers, notes and sources of the finished runs that you may read, the best first."""
-    return await service.search_library(caller, q, limit)
+    return await library.search(service, caller, q, limit)

@@ -55,7 +55,7 @@ async def read_report(
     headers = {"Vary": "Accept", "ETag": tag, "Cache-Control": "private, no-cache"}
     if tag in [one.strip() for one in if_none_match.split(",")] or if_none_match.strip() == "*":
         return Response(status_code=304, headers=headers)
-    data = await run.report(chosen)
+    data = await reports.exported(run, chosen)
     name = f"{reports.stem(run)}.{chosen}"
     headers["Content-Disposition"] = f'{"inline" if chosen == "html" else "attachment"}; filename="{name}"'
     headers |= _guarded(data) if chosen == "html" else {"X-Content-Type-Options": "nosniff"}

@@ -94,10 +94,14 @@ async def read_run(run: TheRun) -> Run:
     return await run.read()
 
 
-@router.delete("/{run_id}", status_code=HTTPStatus.NO_CONTENT, summary="Cancel a run")
-async def cancel_run(run: TheRun) -> None:
-    """End a run without a report. One that has ended stays as it is."""
-    await run.cancel()
+@router.delete("/{run_id}", status_code=HTTPStatus.NO_CONTENT, summary="Cancel or remove a run")
+async def cancel_run(
+    run: TheRun,
+    *,
+    remove: Annotated[bool, Query(description="Remove an ended run with its report and all of its files.")] = False,
+) -> None:
+    """End a run without a report. One that has ended stays as it is, unless it is to be removed."""
+    await (run.remove() if remove else run.cancel())
 
 
 @router.post("/{run_id}/answer", summary="Answer a run", dependencies=JSON_ONLY)

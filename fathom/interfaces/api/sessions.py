@@ -256,7 +256,7 @@ async def _result(found: RunHandle, run: Run, output: Output) -> SessionResult |
     sources = [source.model_dump(mode="json", include={"source_id", "url", "title"}) for source in run.result.sources]
     ended = SessionResult(status=run.result.status.value, sources=sources)
     try:
-        report, written = await found.report_data(), await found.report(_FORMS[output.format])
+        report, written = await found.report_data(), await reports.exported(found, _FORMS[output.format])
         record, _ = read((await found.files([PROVENANCE]))[PROVENANCE])
     except NoReport:
         return ended

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from http import HTTPStatus
+from typing import Annotated
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Query
 from fastapi.responses import RedirectResponse
 
-from fathom.client.shapes import DeedEntry, Run, ShareLink, SharingRequest
+from fathom.client.shapes import DeedEntry, Run, RunChange, ShareLink
 from fathom.interfaces.dependencies import TheCaller, TheRun, TheService
 
 router = APIRouter(tags=["sharing"])
@@ -15,16 +16,26 @@ _RUN = "/api/v1/runs/{run_id}"
 
 
 @router.patch(_RUN)
-async def share_run(run: TheRun, request: SharingRequest, service: TheService, caller: TheCaller) -> Run:
-    """Share a run with everybody who is signed in, or end that."""
-    await run.share(shared=request.shared)
+async def share_run(run: TheRun, request: RunChange, service: TheService, caller: TheCaller) -> Run:
+    """Share a run with everybody who is signed in, or end that; or give it a name."""
+    if request.shared is not None:
+        await run.share(shared=request.shared)
+    if request.title is not None:
+        run = await service.open(caller, run.run_id)
+        await run.rename(request.title)
     return await service.read(caller, run.run_id)
 
 
 @router.post(f"{_RUN}/links", status_code=HTTPStatus.CREATED)
-async def link_run(run: TheRun) -> ShareLink:
-    """Make a link that shares a run with whoever has it and is signed in."""
-    return await run.link()
+async def link_run(
+    run: TheRun,
+    *,
+    public: Annotated[
+        bool, Query(description="Show the report, and nothing else, to anyone who has the link, without sign-in.")
+    ] = False,
+) -> ShareLink:
+    """Make a link that shares a run with whoever has it and is signed in, or its report with anyone."""
+    return await run.link(public=public)
 
 
 @router.get(f"{_RUN}/links")

@@ -48,6 +48,9 @@ def serve(
     proxy_role: Annotated[
         str, typer.Option(metavar="ROLE", help="Role of users named by the proxy: reader, asker or admin.")
     ] = "asker",
+    public_links: Annotated[
+        bool, typer.Option(help="Let owners of runs make links with which anyone can read a report without signing in.")
+    ] = True,
     allow_model: Annotated[
         list[str],
         typer.Option(metavar="NAME", help="Model that everyone may choose, in addition to FATHOM_MODEL; repeatable."),
@@ -93,6 +96,7 @@ def serve(
         user_header=user_header,
         trusted_proxies=tuple(trusted_proxy),
         proxy_role=role_of("--proxy-role", proxy_role),
+        public_links=public_links,
         models=tuple(allow_model),
         watch_every=period(watch_every, "--watch-every"),
         watches=watches,

@@ -47,6 +47,7 @@ from fathom.models import RunState
 from fathom.service.caller import Caller
 from fathom.service.outages import outage
 from fathom.service.progress import Begun, progress
+from fathom.service.reports import exported
 from fathom.service.run_list import RunFilter
 from fathom.service.runs import OF_THE_SERVER, RunHandle, RunService
 from fathom.service.status import settings_schema, templates
@@ -303,7 +304,7 @@ class _Tools:
     async def report(self, run_id: str, ctx: Context) -> str:
         """Return a report as a resource."""
         try:
-            return (await (await self._open(ctx, run_id)).report("md")).decode()
+            return (await exported(await self._open(ctx, run_id), "md")).decode()
         except (RunNotFound, NoReport) as error:
             raise ResourceNotFoundError(str(error)) from error
         except FathomError as error:

@@ -3,34 +3,40 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Collection, Iterable, Sequence
+from contextlib import asynccontextmanager
 from datetime import datetime
 from functools import lru_cache
 from http import HTTPStatus
 from statistics import median
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from fastapi import APIRouter, Request
 from pydantic import ValidationError
+from starlette.datastructures import FormData
 from starlette.responses import RedirectResponse, Response
 
-from fathom.client.shapes import RunSummary
+from fathom.budget.prices import Pricing, Rates
+from fathom.client.shapes import CorpusSummary, RunSummary
 from fathom.config.environment import Environment
 from fathom.config.form import limits_of
-from fathom.config.groups import ABOUT, Profile
+from fathom.config.groups import ABOUT, EXTRACTIVE, Profile
 from fathom.config.settings import SETTINGS, ResearchSettings
 from fathom.config.templates import shipped, template_of
 from fathom.errors import UserError
 from fathom.interfaces.dependencies import TheCaller, TheService
-from fathom.interfaces.page.forms import FormValues, Wrong, run_request, text
+from fathom.interfaces.page.forms import FormValues, Wrong, run_request, text, texts
 from fathom.interfaces.page.rendering import page
+from fathom.interfaces.uploads import Uploaded, has_files, upload_form
 from fathom.models import RunState
 from fathom.run.estimate import PhaseEstimate
 from fathom.service.caller import Caller, Role
 from fathom.service.runs import RunService
 from fathom.service.status import searched_by_itself, whole_estimate
+from fathom.storage.editions import StorageLimits
 
 RECENT = 6
+_SHOWN = 8  # corpora
 LONGEST = 10_000
 SOME = "What is known about this, and what is disputed?"
 """Stands for the question that nobody has typed yet."""
@@ -38,6 +44,14 @@ SOME = "What is known about this, and what is disputed?"
 _USUAL = ResearchSettings()
 
 router = APIRouter(include_in_schema=False)
+
+
+class OfferedModel(NamedTuple):
+    """A model as the page offers it: `rates` in dollars a token, and the `whole` run; None where unknown."""
+
+    name: str
+    rates: Rates | None
+    whole: PhaseEstimate | None
 
 
 class OfferedProfile(NamedTuple):
@@ -58,25 +72,46 @@ async def ask(request: Request, service: TheService, caller: TheCaller) -> Respo
 @router.post("/")
 async def start(request: Request, service: TheService, caller: TheCaller) -> Response:
     """Start a run and show it; if it cannot be researched, show the form again and say why."""
-    async with request.form() as form:
-        given, reads = FormValues.of(form), [one for one in form.getlist("corpora") if isinstance(one, str)]
-        try:
-            run = await service.start(caller, run_request(form), text(form, "key"))
-        except ValidationError as error:
-            wrong = Wrong.invalid(error)
-        except UserError as error:
-            wrong = Wrong.of(error, "question")
-        else:
-            return RedirectResponse(run.links.page, HTTPStatus.SEE_OTHER)
+    service.corpora.check_create(caller)
+    given, reads, about = FormValues(), list[str](), "files"
+    try:
+        async with _sent(request, service.corpora.corpora.limits) as (form, files):
+            given, reads = FormValues.of(form), texts(form, "corpora")
+            wanted = run_request(form)
+            if files:  # a corpus of the run; where it cannot be started, the form is shown again with the corpus chosen
+                made = await service.corpora.create_for_run(caller, files, temporary=bool(text(form, "discard")))
+                reads.append(made)
+                wanted = wanted.model_copy(update={"corpora": reads})
+            about = "question"
+            run = await service.start(caller, wanted, text(form, "key"))
+    except ValidationError as error:
+        wrong = Wrong.invalid(error)
+    except UserError as error:
+        wrong = Wrong.of(error, about)
+    else:
+        return RedirectResponse(run.links.page, HTTPStatus.SEE_OTHER)
     return await _form(request, service, caller, given, reads=reads, wrong=wrong)
 
 
 @router.get("/offers")
-async def offers(request: Request, caller: TheCaller, question: str = "", template: str = "") -> Response:
-    """Return the profiles with what each would take for a question: the part of the form that changes as one types."""
+async def offers(request: Request, service: TheService, caller: TheCaller) -> Response:
+    """Return profiles and models with what a question would take: the parts of the form that change as one types."""
     caller.check(Role.asker)
-    chosen = request.query_params.get("profile") or _USUAL.profile
-    return page(request, "_offers", offers=await _offers(question[:2_000], template), chosen=chosen)
+    given = FormValues({name: value[:2_000] for name, value in request.query_params.items()})
+    return page(
+        request, "offers", **await _offers(given, _names(service, caller, given["model"])), given=given, wrong={}
+    )
+
+
+@asynccontextmanager
+async def _sent(request: Request, limits: StorageLimits) -> AsyncIterator[tuple[FormData, Sequence[Uploaded]]]:
+    """Read a form that may have files."""
+    if has_files(request):
+        async with upload_form(request, limits) as sent:
+            yield sent.data, sent.files
+    else:
+        async with request.form() as form:
+            yield form, []
 
 
 async def _form(
@@ -88,8 +123,8 @@ async def _form(
     reads: list[str],
     wrong: Wrong | None = None,
 ) -> Response:
-    found, recent, corpora = await asyncio.gather(
-        _offers(given["question"], given["template"]),
+    offered, recent, corpora = await asyncio.gather(
+        _offers(given, _names(service, caller, given["model"])),
         service.latest(caller, limit=RECENT),
         service.corpora.list(caller),
     )
@@ -99,16 +134,15 @@ async def _form(
         HTTPStatus.UNPROCESSABLE_ENTITY if wrong else HTTPStatus.OK,
         given=given,
         wrong=wrong or Wrong(),
-        offers=found,
-        chosen=given["profile"] or _USUAL.profile,
+        **offered,
         depth=limits_of(SETTINGS["depth"]),
         templates=[template_of(name) for name in shipped()],
         recent=recent.runs,
         lasted=_lasted(recent.runs),
-        corpora=corpora.corpora,
+        corpora=_offered_corpora(corpora.corpora, reads),
+        limits=corpora.limits,
         reads=reads,
         may_ask=caller.may_ask,
-        model=Environment.read().model,
         searched=searched_by_itself(),
     )
 
@@ -120,13 +154,37 @@ def _lasted(runs: Iterable[RunSummary]) -> float | None:
     return median(one.total_seconds() for one in took) if took else None
 
 
-async def _offers(question: str, template: str) -> list[OfferedProfile]:
-    return await asyncio.to_thread(_estimated, " ".join(question.split()) or SOME, template)
+def _offered_corpora(found: Sequence[CorpusSummary], reads: Collection[str]) -> Sequence[CorpusSummary]:
+    """Return the corpora that the form offers, the chosen ones first; one that was made for a run only if chosen."""
+    offered = [one for one in found if one.name in reads or not one.temporary]
+    return sorted(offered, key=lambda one: one.name not in reads)[: max(_SHOWN, len(reads))]
 
 
-@lru_cache(maxsize=256)
-def _estimated(question: str, template: str) -> list[OfferedProfile]:
-    return [
-        OfferedProfile(profile, about, whole_estimate(question, {"profile": profile, "template": template or None}))
-        for profile, about in ABOUT.items()
-    ]
+def _names(service: RunService, caller: Caller, chosen: str) -> list[str]:
+    """Return the models that are configured, the usual one first, and the one that an administrator has chosen."""
+    usual = Environment.read().model or EXTRACTIVE
+    return list(
+        dict.fromkeys([usual, *service.options.models, EXTRACTIVE, *([chosen] if caller.is_admin and chosen else [])])
+    )
+
+
+async def _offers(given: FormValues, names: Sequence[str]) -> dict[str, Any]:
+    question, template = " ".join(given["question"][:2_000].split()) or SOME, given["template"]
+    chosen, model = given["profile"] or _USUAL.profile.value, given["model"] if given["model"] in names else names[0]
+
+    def offered() -> dict[str, Any]:
+        profiles = [
+            OfferedProfile(one, about, _estimated(question, template, model, one)) for one, about in ABOUT.items()
+        ]
+        prices = Pricing({})
+        models = [
+            OfferedModel(name, prices.highest(name), _estimated(question, template, name, chosen)) for name in names
+        ]
+        return {"offers": profiles, "models": models, "chosen": chosen, "model": model}
+
+    return await asyncio.to_thread(offered)
+
+
+@lru_cache(maxsize=512)
+def _estimated(question: str, template: str, model: str, profile: str) -> PhaseEstimate | None:
+    return whole_estimate(question, {"profile": profile, "template": template or None, "model": model})

@@ -33,9 +33,8 @@ async def create(request: Request, service: TheService, caller: TheCaller) -> Re
     try:
         async with upload_form(request, service.corpora.corpora.limits) as form:
             given = FormValues(form.fields)
-            files = [file for file in form.files if file.name]
             name = text(given, "name")
-            await service.corpora.create(caller, name, files, shared=bool(given["shared"]))
+            await service.corpora.create(caller, name, form.files, shared=bool(given["shared"]))
     except UserError as error:
         field = "name" if "name" in error.message and "file" not in error.message else "files"
         return await _list(request, service, caller, given, Wrong.of(error, field))
@@ -54,7 +53,7 @@ async def add(name: str, request: Request, service: TheService, caller: TheCalle
     await service.corpora.check_owner(caller, name)
     try:
         async with upload_form(request, service.corpora.corpora.limits) as form:
-            await service.corpora.add(caller, name, [file for file in form.files if file.name])
+            await service.corpora.add(caller, name, form.files)
     except UserError as error:
         return await _read(name, request, service, caller, Wrong.of(error, "files"))
     return _to(name)

@@ -92,6 +92,11 @@ def text(form: FormData | Mapping[str, Any], name: str) -> str:
     return value.strip().replace("\r\n", "\n") if isinstance(value, str) else ""
 
 
+def texts(form: FormData, name: str) -> list[str]:
+    """Return the texts of a field that may come several times."""
+    return [value for value in form.getlist(name) if isinstance(value, str) and value]
+
+
 def run_request(form: FormData) -> RunRequest:
     """Return what the form *Ask* asks for.
 
@@ -99,12 +104,11 @@ def run_request(form: FormData) -> RunRequest:
         ValidationError: the question is missing or too long.
         InvalidInput: the minutes are no number.
     """
-    corpora = [value for value in form.getlist("corpora") if isinstance(value, str) and value]
     return RunRequest(
         question=text(form, "question"),
         settings=settings_of(form),
         template=text(form, "template") or None,
-        corpora=corpora,
+        corpora=texts(form, "corpora"),
         shared=bool(text(form, "shared")),
     )
 
@@ -116,6 +120,8 @@ def settings_of(form: FormData) -> dict[str, Any]:
         InvalidInput: the minutes are no number.
     """
     found = {path_of(name): text(form, name) for name in (*_TYPED, *_CHOSEN) if text(form, name)}
+    if named := text(form, "other_model"):
+        found[path_of("model")] = named
     settings = placed({path: from_option(path, _pointed(path, value)) for path, value in found.items()})
     if minutes := text(form, "minutes"):
         settings = merged(settings, {"budget": {"max_seconds": _seconds(minutes)}})

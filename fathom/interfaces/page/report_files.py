@@ -12,6 +12,7 @@ from starlette.responses import RedirectResponse, Response
 from fathom.changes.model import CHANGES_FILES
 from fathom.client.shapes import MEDIA_TYPES, Form
 from fathom.errors import NotThere, RunNotFound
+from fathom.evidence.followed import alone
 from fathom.interfaces.dependencies import TheCaller, TheRun, TheService
 from fathom.report.html import render_html, unsafe
 from fathom.service import reports
@@ -23,7 +24,7 @@ router = APIRouter(prefix="/runs/{run_id}", include_in_schema=False)
 _PAGES = (REPORT_PAGE, CHANGES_FILES[-1])
 _SANDBOX = "sandbox allow-scripts allow-popups allow-popups-to-escape-sandbox allow-downloads; frame-ancestors 'self'"
 """Added to the policy that a report has in itself: by itself, too, it cannot act for whoever reads it."""
-_NAME = Annotated[str, Path(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,250}$")]
+FileName = Annotated[str, Path(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,250}$")]
 _PLAIN = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'"}
 _FRAMED = (b'rel="noopener noreferrer nofollow"', b'rel="noopener noreferrer nofollow" target="_blank"')
 _BESIDE = ((b'<a href="./', b'<a target="_blank" href="./'), (b'<a href="../', b'<a target="_blank" href="../'))
@@ -33,13 +34,13 @@ _BESIDE = ((b'<a href="./', b'<a target="_blank" href="./'), (b'<a href="../', b
 @router.get("/report")
 async def report(run: TheRun, framed: str = "") -> Response:
     """Return the stored report as it is, with its own policy."""
-    return await _page(run, REPORT_PAGE, framed=bool(framed))
+    return await report_page(run, REPORT_PAGE, framed=bool(framed))
 
 
 @router.get("/export/{form}")
 async def export(run: TheRun, form: Form) -> Response:
     """Return the report as a file to keep."""
-    data = await run.report(form)
+    data = await reports.exported(run, form)
     title = (await run.report_data()).title
     name = slug(title)[:80] or "report"
     headers = {**_PLAIN, "Content-Disposition": f'attachment; filename="{name}.{form}"'}
@@ -47,7 +48,7 @@ async def export(run: TheRun, form: Form) -> Response:
 
 
 @router.get("/{name}")
-async def file(run_id: str, name: _NAME, service: TheService, caller: TheCaller) -> Response:
+async def file(run_id: str, name: FileName, service: TheService, caller: TheCaller) -> Response:
     """Return a file of a run, which its report leads to: as text, and never as a page of its own."""
     try:
         run = await service.open(caller, run_id)
@@ -56,7 +57,12 @@ async def file(run_id: str, name: _NAME, service: TheService, caller: TheCaller)
             return RedirectResponse(f"/runs/{earlier}", HTTPStatus.SEE_OTHER)
         raise
     if name in _PAGES:
-        return await _page(run, name, framed=False)
+        return await report_page(run, name)
+    return await stored_file(run, name)
+
+
+async def stored_file(run: RunHandle, name: str) -> Response:
+    """Return a file of a run as text or, if it is none, to be saved."""
     data = await reports.artifact(run, name)
     kind = mimetypes.guess_type(name)[0] or "text/plain"
     readable = kind.startswith("text/") or kind == "application/json"
@@ -64,12 +70,15 @@ async def file(run_id: str, name: _NAME, service: TheService, caller: TheCaller)
     return Response(data, media_type="text/plain" if readable else kind, headers=headers)
 
 
-async def _page(run: RunHandle, name: str, *, framed: bool) -> Response:
+async def report_page(run: RunHandle, name: str, *, framed: bool = False, by_itself: bool = False) -> Response:
+    """Return a stored page with its own policy; `by_itself`, without the questions of other runs."""
     data = (await run.files([name]))[name]
     if why := unsafe(data):
         if name != REPORT_PAGE:
             raise NotThere(f"The stored page {why}, so it is not shown.")
         data = render_html(await run.report_data()).encode()  # of another version, or from elsewhere
+    if by_itself:
+        data = alone(data)
     if framed:
         for old, new in (_FRAMED, *_BESIDE):
             data = data.replace(old, new)

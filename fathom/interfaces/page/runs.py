@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 from fastapi import APIRouter, Request
 from pydantic import ValidationError
@@ -32,6 +32,7 @@ from fathom.interfaces.page.rendering import page
 from fathom.models import Draft, Plan, Report, RunState
 from fathom.models.plan import StepStatus
 from fathom.run.checklist import MOST_STEPS
+from fathom.service import watches
 from fathom.service.caller import Caller
 from fathom.service.reports import check as check_report
 from fathom.service.run_list import RunFilter
@@ -39,6 +40,8 @@ from fathom.service.runs import RunHandle, RunService
 from fathom.text.citations import without_citations
 
 router = APIRouter(prefix="/runs", include_in_schema=False)
+EVERY = (("1w", "every week"), ("1d", "every day"), ("1h", "every hour"))
+"""How often a question can be watched, as the page offers it."""
 _PAGE = 25
 _MOST = 50  # runs that are listed below a report
 _ROWS = 2  # empty ones for steps that a person adds to a plan
@@ -140,10 +143,52 @@ async def share(run: TheRun, request: Request, service: TheService) -> Response:
     """Share the run with everybody who may read, with nobody, or by a link."""
     async with request.form() as form:
         how = text(form, "with")
-    if how == "link":
-        return await _show(request, service, run, link=await run.link())
+    if how in ("link", "public"):
+        made = await run.link(public=how == "public")
+        return await _show(request, service, run, link=made)
     await run.share(shared=how == "everybody")
     return _back(run.run_id)
+
+
+@router.post("/{run_id}/watch")
+async def watch_again(run: TheRun, request: Request, service: TheService) -> Response:
+    """Watch the question of the run, with all that it used."""
+    async with request.form() as form:
+        every = text(form, "every")
+    try:
+        made = await watches.add_of(service, run, every)
+    except UserError as error:
+        return await _show(request, service, run, wrong=Wrong.of(error, "watch"))
+    return RedirectResponse(f"/watches#{quote(made.name)}", HTTPStatus.SEE_OTHER)
+
+
+@router.post("/{run_id}/unlink")
+async def unlink(run: TheRun, request: Request) -> Response:
+    """Remove a link to the run."""
+    async with request.form() as form:
+        await run.unlink(text(form, "link"))
+    return _back(run.run_id)
+
+
+@router.post("/{run_id}/rename")
+async def rename(run: TheRun, request: Request) -> Response:
+    """Give the run a name; with an empty one it is listed by its question again."""
+    async with request.form() as form:
+        await run.rename(text(form, "title"))
+    return _back(run.run_id)
+
+
+@router.get("/{run_id}/remove")
+async def ask_to_remove(run: TheRun, request: Request) -> Response:
+    """Say what goes with the run, and ask whether it shall."""
+    return page(request, "remove", run=await run.read())
+
+
+@router.post("/{run_id}/remove")
+async def remove(run: TheRun) -> Response:
+    """Remove the run."""
+    await run.remove()
+    return RedirectResponse(router.prefix, HTTPStatus.SEE_OTHER)
 
 
 @router.post("/{run_id}/ask")
@@ -174,6 +219,7 @@ async def _show(
         _report(handle, run), handle.log(), _around(service, run, caller), handle.ratings()
     )
     timeline = timeline_of(log)
+    own = caller.may_change(run.owner)
     return page(
         request,
         "run",
@@ -188,9 +234,13 @@ async def _show(
         checked=checked,
         ratings=ratings,
         told="told" in request.query_params,
+        stopped=None if run.state.ended else await handle.stopped(),
+        every=EVERY,
         may_answer=caller.may_ask,
-        own=caller.may_change(run.owner),
+        own=own,
         link=link,
+        links=await handle.links() if own else [],
+        public_links=service.options.public_links,
         rows=[*(run.asked.plan.steps if run.asked and run.asked.plan else []), *[None] * _ROWS][:MOST_STEPS],
         preferences=PREFERENCES,
         RunState=RunState,
@@ -203,12 +253,17 @@ async def _report(handle: RunHandle, run: Run) -> Report | None:
 
 
 async def _around(service: RunService, run: Run, caller: Caller) -> dict[str, Any]:
-    """Return what is shown below a report: the runs that follow it, and the others of its watch."""
+    """Return what is shown around a run: what it reads, the runs that follow it, and the others of its watch."""
+    corpora = await service.corpora.named(caller, run.settings.get("corpora") or [])
     if not run.state.ended:
-        return {"follow_ups": [], "history": []}
+        return {"corpora": corpora, "follow_ups": [], "history": []}
     after = await service.latest(caller, RunFilter(parent=run.id), limit=_MOST)
     same = await service.latest(caller, RunFilter(watch=run.watch), limit=_MOST) if run.watch else RunList(runs=[])
-    return {"follow_ups": list(reversed(after.runs)), "history": [one for one in same.runs if one.id != run.id]}
+    return {
+        "corpora": corpora,
+        "follow_ups": list(reversed(after.runs)),
+        "history": [one for one in same.runs if one.id != run.id],
+    }
 
 
 def _wrong(error: UserError | ValidationError, field: str) -> Wrong:

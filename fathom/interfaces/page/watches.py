@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from http import HTTPStatus
 from urllib.parse import quote
 
@@ -14,14 +15,14 @@ from fathom.config.groups import Profile
 from fathom.config.settings import ResearchSettings
 from fathom.errors import Conflict, UserError
 from fathom.interfaces.dependencies import TheCaller, TheService
-from fathom.interfaces.page.forms import FormValues, Wrong, settings_of, text
+from fathom.interfaces.page.forms import FormValues, Wrong, settings_of, text, texts
 from fathom.interfaces.page.rendering import page
+from fathom.interfaces.page.runs import EVERY
 from fathom.service import watches
 from fathom.service.caller import Caller
 from fathom.service.runs import RunService
 
 MOST = 100  # runs of a history
-_EVERY = (("1h", "every hour"), ("1d", "every day"), ("1w", "every week"))
 
 router = APIRouter(prefix="/watches", include_in_schema=False)
 
@@ -36,13 +37,13 @@ async def list_watches(request: Request, service: TheService, caller: TheCaller,
 async def add(request: Request, service: TheService, caller: TheCaller) -> Response:
     """Watch a question."""
     async with request.form() as form:
-        given = FormValues.of(form)
+        given, reads = FormValues.of(form), texts(form, "corpora")
         try:
             wanted = WatchRequest(
                 question=text(form, "question"),
                 every=text(form, "every") or None,
                 name=text(form, "name"),
-                settings=settings_of(form),
+                settings={**settings_of(form), **({"corpora": reads} if reads else {})},
             )
             made = await watches.add(service, caller, wanted)
         except ValidationError as error:
@@ -51,7 +52,7 @@ async def add(request: Request, service: TheService, caller: TheCaller) -> Respo
             wrong = Wrong.of(error, "name" if isinstance(error, Conflict) else "question")
         else:
             return RedirectResponse(f"/watches#{quote(made.name)}", HTTPStatus.SEE_OTHER)
-    return await _list(request, service, caller, given, wrong)
+    return await _list(request, service, caller, given, wrong, reads=reads)
 
 
 @router.get("/{name}")
@@ -95,7 +96,13 @@ def _back() -> Response:
 
 
 async def _list(
-    request: Request, service: RunService, caller: Caller, given: FormValues, wrong: Wrong | None = None
+    request: Request,
+    service: RunService,
+    caller: Caller,
+    given: FormValues,
+    wrong: Wrong | None = None,
+    *,
+    reads: Sequence[str] = (),
 ) -> Response:
     return page(
         request,
@@ -104,7 +111,9 @@ async def _list(
         watches=(await watches.everyone(service, caller)).watches,
         given=given,
         wrong=wrong or Wrong(),
-        every=_EVERY,
+        corpora=[one for one in (await service.corpora.list(caller)).corpora if not one.temporary],
+        reads=reads,
+        every=EVERY,
         profiles=[profile.value for profile in Profile],
         usual=ResearchSettings().profile.value,
         may_ask=caller.may_ask,

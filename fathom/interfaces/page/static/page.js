@@ -2,6 +2,7 @@
 // Without this script everything can still be asked, answered and read: a reload shows what has happened since.
 
 const said = document.getElementById("said");
+const touch = matchMedia("(hover: none)"); // where the key Enter of the keyboard on the screen begins a line
 const run = document.querySelector("[data-run]");
 const shown = new WeakMap(); // each part as the server made it: what a reader opens or fills in is no news
 document.querySelectorAll("[data-live]").forEach((part) => shown.set(part, part.innerHTML));
@@ -75,7 +76,19 @@ function fit(frame, told) {
   if (Number.isFinite(told.top)) scrollTo(0, scrollY + frame.getBoundingClientRect().top + told.top - 16);
 }
 
+// Times of the server are in UTC; the reader's zone only the browser knows.
+function local(time) {
+  const at = new Date(time.dateTime), now = new Date(), same = (part) => part(at) === part(now);
+  if (isNaN(at)) return;
+  const day = { day: "numeric", month: "short", ...(same((one) => one.getFullYear()) ? {} : { year: "numeric" }) };
+  const clock = { hour: "2-digit", minute: "2-digit", hourCycle: "h23", ...(time.closest("#log") ? { second: "2-digit" } : {}) };
+  const today = time.closest("#log") ? "" : same((one) => one.toDateString()) ? "today " : `${at.toLocaleDateString("en-GB", day)} `;
+  time.textContent = today + at.toLocaleTimeString("en-GB", clock);
+  time.title = time.dateTime;
+}
+
 function arm(part) {
+  part.querySelectorAll("time").forEach(local);
   part.querySelectorAll("form[data-once]").forEach((form) =>
     form.addEventListener("submit", () => setTimeout(() => form.querySelectorAll("button").forEach((b) => (b.disabled = true)))),
   );
@@ -90,7 +103,8 @@ addEventListener("pageshow", () => document.querySelectorAll("button:disabled").
 
 document.addEventListener("keydown", (event) => {
   const at = event.target;
-  if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && at.matches("textarea")) {
+  const asks = at.matches("[data-submit]") && !event.shiftKey && !event.isComposing && !event.altKey && !touch.matches;
+  if (event.key === "Enter" && (asks || ((event.ctrlKey || event.metaKey) && at.matches("textarea")))) {
     event.preventDefault();
     at.form.requestSubmit();
   } else if (event.key === "/" && !event.ctrlKey && !event.metaKey && !at.matches("input, textarea, select")) {
@@ -135,17 +149,63 @@ document.querySelectorAll("form[data-offers]").forEach((form) => {
   let typed = 0;
   async function offers() {
     const chosen = form.querySelector("[name=profile]:checked");
-    const asked = new URLSearchParams({ question: form.question.value.slice(0, 2000), template: form.template.value, profile: chosen ? chosen.value : "" });
+    const asked = new URLSearchParams({ question: form.question.value.slice(0, 2000), template: form.template.value, model: form.model.value, profile: chosen ? chosen.value : "" });
     const fresh = await load(`${form.dataset.offers}?${asked}`).catch(() => null);
     const facts = fresh ? [...fresh.querySelectorAll(".offer .facts")] : [];
     form.querySelectorAll(".offer .facts").forEach((old, at) => facts[at] && (old.textContent = facts[at].textContent));
+    const models = fresh ? [...fresh.querySelectorAll("option")] : [];
+    form.querySelectorAll("#model option").forEach((old, at) => models[at] && (old.textContent = models[at].textContent));
   }
   const later = () => {
     clearTimeout(typed);
     typed = setTimeout(offers, 500);
   };
   form.question.addEventListener("input", later);
-  form.template.addEventListener("change", later);
+  for (const part of ["template", "model"]) form[part].addEventListener("change", later);
+  form.querySelector("#offers").addEventListener("change", later);
+});
+
+// Files that are dropped on the question, and why one is left out, before they are sent. The server judges again.
+document.querySelectorAll("form[data-drop]").forEach((form) => {
+  const field = form.querySelector("[type=file]"), list = form.querySelector(".dropped"), limit = field.dataset;
+  const size = (bytes) => (bytes < 1e6 ? `${Math.ceil(bytes / 1e3)} kB` : `${(bytes / 1e6).toFixed(1)} MB`);
+  let kept = [];
+  async function refusal(file) {
+    const ending = file.name.slice(Math.max(file.name.lastIndexOf("."), 0)).toLowerCase();
+    if (!file.size) return "it is empty, or a folder";
+    if (file.size > limit.file) return `larger than ${size(limit.file)}`;
+    if (limit.ends.split(" ").includes(ending)) return "";
+    return new Uint8Array(await file.slice(0, 4096).arrayBuffer()).includes(0) ? "it is not text, nor of a kind that is read" : "";
+  }
+  async function add(files) {
+    list.replaceChildren();
+    const names = new Set([...files].map((file) => file.name)), refused = [];
+    kept = kept.filter((file) => !names.has(file.name));
+    for (const file of files) {
+      const why = await refusal(file).catch(() => "it is a folder");
+      const full = kept.length >= limit.count || kept.reduce((sum, one) => sum + one.size, file.size) > limit.all;
+      if (why || full) refused.push([file, why || "it is too much with the others"]);
+      else kept.push(file);
+    }
+    for (const [file, why] of [...kept.map((file) => [file]), ...refused]) {
+      const line = list.appendChild(document.createElement("li"));
+      line.append(why ? `${file.name} is left out: ${why}` : `${file.name}, ${size(file.size)}`);
+      if (why) line.className = "wrong";
+      else line.append(" ", Object.assign(document.createElement("button"), { type: "button", className: "quiet", textContent: "Remove", ariaLabel: `Remove ${file.name}`, onclick: () => { kept = kept.filter((one) => one !== file); add([]); field.focus(); } }));
+    }
+    const sent = new DataTransfer();
+    kept.forEach((file) => sent.items.add(file));
+    field.files = sent.files;
+  }
+  field.addEventListener("change", () => add([...field.files]));
+  for (const kind of ["dragenter", "dragover", "dragleave", "drop"]) {
+    form.addEventListener(kind, (event) => {
+      if (!event.dataTransfer.types.includes("Files")) return;
+      event.preventDefault();
+      form.classList.toggle("over", kind === "dragenter" || kind === "dragover");
+      if (kind === "drop") add([...event.dataTransfer.files]);
+    });
+  }
 });
 
 document.querySelectorAll("iframe[data-report]").forEach((frame) => {

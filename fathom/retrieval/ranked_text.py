@@ -1,0 +1,225 @@
+"""A text as the ranking sees it: what each of its excerpts has of a question, in which field.
+
+The ranking itself is in `fathom.retrieval.relevance`.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import pairwise
+
+from fathom.retrieval.asked import QuestionTerms
+from fathom.retrieval.excerpts import Excerpt, ReadText, first_cell
+from fathom.retrieval.expansion import is_quantity, states
+from fathom.retrieval.ranking import Passage
+from fathom.text.blocks import is_signature
+from fathom.text.boilerplate import is_boilerplate, lacks_subject, orders, points_elsewhere
+from fathom.text.parsed import KeptTexts
+from fathom.text.terms import terms
+
+KEPT_CHARS = 1_000_000  # characters of the texts whose excerpts are kept; these take 8 bytes a character
+SUBJECTLESS = 0.7  # factor for one that opens with its verb
+POINTING = 0.5  # factor for an excerpt that is nothing but links or a signature, or refers to another place
+MOST_INSTEAD = 2.0  # times that another word counts for a term
+OWN, LEAD, HEADING, UPPER_HEADING, TITLE, NEIGHBOUR = 1.0, 0.6, 0.8, 0.4, 0.6, 0.25  # weights of the fields
+
+_LINK = re.compile(r"\[[^\[\]]*\]\([^()\s]*\)")
+_WORD = re.compile(r"\w{2}")
+_PARENTHESIS = re.compile(r"\s*\([^)]*\)")
+
+
+Sought = Mapping[str, Sequence[tuple[float, float, Sequence[int], bool]]]
+"""By term, each word in its place: its weight, what the title has of it, its sentences, and whether it is the term."""
+
+
+class RankedText:
+    """A text as the ranking sees it."""
+
+    def __init__(self, passage: Passage) -> None:
+        self.text = ReadText(passage.text)
+        self._title = Counter(terms(passage.title))
+        name = frozenset(terms(_PARENTHESIS.sub("", passage.title) or passage.title))
+        self.name = name if any(len(term) > 2 for term in name) else frozenset[str]()
+        """The terms of its title without what a parenthesis explains; none if it is too short to be found by them."""
+        self._quantities: dict[str, list[int]] = {}
+        self._orders = orders(self.text.parsed)
+        self._unit_of = {n: i for i, unit in enumerate(self.text.units) for n in unit.own}
+        self._excerpts_of: dict[int, list[int]] = defaultdict(list)  # by unit
+        self._wanting: dict[range, tuple[float, ...]] = {}  # by the units of an excerpt
+        self._boilerplate: dict[int, bool] = {}  # by sentence
+        for i, excerpt in enumerate(self.text.excerpts):
+            for unit in excerpt.units:
+                self._excerpts_of[unit].append(i)
+
+    def _occurrences(self, term: str) -> Sequence[int]:
+        """Return the numbers of the sentences that have a term or state a quantity, in order."""
+        if not is_quantity(term):
+            return self.text.parsed.occurrences.get(term, ())
+        if term not in self._quantities:
+            count = range(len(self.text.parsed.kinds))
+            self._quantities[term] = [n for n in count if states(term, self.text.parsed.sentence(n).text)]
+        return self._quantities[term]
+
+    def units_with(self, term: str) -> int:
+        """Return how many units have a term."""
+        found = self._occurrences(term)
+        return len({self._unit_of[n] for n in found if n in self._unit_of})
+
+    def has(self, words: Iterable[str]) -> bool:
+        """Whether the text or its title has one of some terms."""
+        return any(self._title[word] or self._occurrences(word) for word in words)
+
+    def mentions(self, name: Iterable[str]) -> bool:
+        """Whether a sentence has all terms of a name."""
+        held = [frozenset(self.text.parsed.occurrences.get(term, ())) for term in name]
+        return bool(held) and bool(frozenset.intersection(*held))
+
+    def is_titled(self, name: Iterable[str]) -> bool:
+        """Whether the title has all terms of a name."""
+        return all(self._title[term] for term in name)
+
+    def holding(self, asked: QuestionTerms) -> list[Excerpt]:
+        """Return the excerpts that have a term of the question, or one that is used in its place."""
+        held = {n for said in asked.terms.values() for term in said for n in self._occurrences(term)}
+        units = {self._unit_of[n] for n in held if n in self._unit_of}
+        return [self.text.excerpts[i] for i in sorted({i for unit in units for i in self._excerpts_of[unit]})]
+
+    def length(self, excerpt: Excerpt) -> int:
+        """Return how many terms an excerpt has."""
+        return self.text.parsed.length(excerpt.own)
+
+    def says(self, excerpt: Excerpt) -> str:
+        """Return the text of an excerpt, without its lead-in."""
+        first, last = (self.text.parsed.sentence(n) for n in (excerpt.own[0], excerpt.own[-1]))
+        return self.text.text[first.start : last.end]
+
+    def states(self, excerpt: Excerpt) -> str:
+        """Return the sentences of an excerpt that state something: no title, question or boilerplate."""
+        own = [self.text.parsed.sentence(n).text for n in excerpt.own if not self._is_boilerplate(n)]
+        return "\n".join(text for text in own if not text.startswith("# ") and not text.rstrip().endswith("?"))
+
+    def tells(self, excerpt: Excerpt, asked: QuestionTerms) -> set[str]:
+        """Return the sentences, rows or items of an excerpt that have a term of the question; else all of them."""
+        parsed = self.text.parsed
+        said = {term for instead in asked.terms.values() for term in instead}
+        telling = [n for n in excerpt.own if not said.isdisjoint(parsed.terms(n))] or excerpt.own
+        return {" ".join(parsed.sentence(n).text.split()) for n in telling}
+
+    def sought(self, asked: QuestionTerms) -> Sought:
+        """Return, for each term of the question, the words in its place that the text or its title has."""
+        return {
+            term: [
+                (weight, TITLE * self._title[word], found, word == term)
+                for word, weight in said.items()
+                if (found := self._occurrences(word)) or word in self._title
+            ]
+            for term, said in asked.terms.items()
+        }
+
+    def counts(self, excerpt: Excerpt, sought: Sought) -> dict[str, float]:
+        """Return how often an excerpt has each term of the question, in all fields, weighted."""
+        fields = [(excerpt.own, OWN), (excerpt.lead, LEAD)]
+        fields += [(range(n, n + 1), HEADING if n == excerpt.headings[-1] else UPPER_HEADING) for n in excerpt.headings]
+        if len(excerpt.units) == 1:
+            fields += [(own, NEIGHBOUR) for own in self._beside(excerpt)]
+        counts: dict[str, float] = {}
+        for term, words in sought.items():
+            count = instead = 0.0
+            for weight, titled, found, is_term in words:
+                held = titled
+                if found:
+                    held += sum(factor * _between(found, own) for own, factor in fields if own)
+                if is_term:
+                    count += held
+                else:
+                    instead = max(instead, weight * min(MOST_INSTEAD, held))
+            count += instead
+            if count:
+                counts[term] = count
+        return counts
+
+    def held_in_lines(self, excerpt: Excerpt, asked: QuestionTerms) -> Iterator[dict[str, float]]:
+        """Yield what each sentence of an excerpt with its lead-in, and each heading above, holds of the terms."""
+        sought = self.sought(asked)
+        lines = [[range(n, n + 1), excerpt.lead] for n in excerpt.own]
+        for line in [*lines, *([range(n, n + 1)] for n in excerpt.headings)]:
+            yield {
+                term: max(
+                    (weight for weight, _, found, _ in words if any(_between(found, own) for own in line)), default=0.0
+                )
+                for term, words in sought.items()
+            }
+
+    def _beside(self, excerpt: Excerpt) -> list[range]:
+        number = excerpt.units[0]
+        group = self.text.units[number].group
+        near = (self.text.units[n] for n in (number - 1, number + 1) if 0 <= n < len(self.text.units))
+        return [unit.own for unit in near if unit.group == group]
+
+    def pairs(self, excerpt: Excerpt, asked: QuestionTerms) -> set[tuple[str, str]]:
+        """Return the pairs of the question's neighbouring terms that are neighbours in an excerpt."""
+        if not asked.pairs:
+            return set()
+        return {pair for n in excerpt.own for pair in asked.pairs.intersection(pairwise(self.text.parsed.terms(n)))}
+
+    def is_named(self, excerpt: Excerpt, wording: Collection[str]) -> bool:
+        """Whether an excerpt is a row whose first cell has no words but the question's."""
+        if excerpt.kind != "table" or len(excerpt.units) > 1:
+            return False
+        first = set(terms(first_cell(self.says(excerpt))))
+        return bool(first) and first.issubset(wording)
+
+    def is_order(self, excerpt: Excerpt) -> bool:
+        """Whether a paragraph of an excerpt gives orders to a language model."""
+        return bool(self._orders) and any(self.text.parsed.paragraphs[n] in self._orders for n in excerpt.own)
+
+    def is_boilerplate(self, excerpt: Excerpt) -> bool:
+        """Whether half of an excerpt's sentences only call on the reader or repeat key words."""
+        return 2 * sum(map(self._is_boilerplate, excerpt.own)) >= len(excerpt.own)
+
+    def _is_boilerplate(self, number: int) -> bool:
+        parsed = self.text.parsed
+        if number not in self._boilerplate:
+            self._boilerplate[number] = parsed.kinds[number] == "prose" and is_boilerplate(
+                parsed.sentence(number).text, parsed.terms(number)
+            )
+        return self._boilerplate[number]
+
+    def wanting(self, excerpt: Excerpt) -> tuple[float, ...]:
+        """Return factors for what an excerpt lacks, whatever is asked."""
+        if excerpt.units not in self._wanting:
+            says = self.says(excerpt)
+            only_links = "](" in says and not _WORD.search(_LINK.sub("", says))
+            lacks = excerpt.kind == "prose" and not excerpt.lead and lacks_subject(says)
+            signs = excerpt.kind == "code" and is_signature(says)
+            points = only_links or (len(excerpt.units) == 1 and points_elsewhere(says))
+            self._wanting[excerpt.units] = (SUBJECTLESS,) * lacks + (POINTING,) * (signs + points)
+        return self._wanting[excerpt.units]
+
+    def needs_heading(self, excerpt: Excerpt, asked: QuestionTerms) -> bool:
+        """Whether the heading above says something of the question that the excerpt does not."""
+        if not excerpt.headings:
+            return False
+        above = excerpt.headings[-1]
+        for said in asked.terms.values():
+            found = [numbers for word in said if (numbers := self._occurrences(word))]
+            told = any(_between(numbers, own) for numbers in found for own in (excerpt.own, excerpt.lead) if own)
+            if not told and any(_between(numbers, range(above, above + 1)) for numbers in found):
+                return True
+        return False
+
+
+_kept = KeptTexts[Passage, RankedText](KEPT_CHARS)
+
+
+def ranked_text(passage: Passage) -> RankedText:
+    """Return a text as the ranking sees it; the texts that were asked for last are kept."""
+    return _kept.get(passage, partial(RankedText, passage))
+
+
+def _between(numbers: Sequence[int], own: range) -> int:
+    return bisect_left(numbers, own.stop) - bisect_left(numbers, own.start)
