@@ -10,9 +10,11 @@ from pathlib import Path
 import pytest
 
 from benchmarks.engine import answer
+from benchmarks.unkind import QUESTION, page
 from fathom.retrieval.asked import read_asked
 from fathom.retrieval.ranking import Passage
 from fathom.retrieval.relevance import RankedExcerpts
+from fathom.text.parsed import parse
 
 FILMS = [
     Passage("The Glass Harbour is a 1961 drama film directed by Ilse Brandt. It is in black.", "The Glass Harbour"),
@@ -51,6 +53,24 @@ def test_any_input_is_read_in_linear_time(text: str) -> None:
     for texts in ([text], [text[i : i + 1000] for i in range(0, min(len(text), 2_000_000), 1000)]):
         RankedExcerpts([Passage(part, part[:9]) for part in texts]).of_texts(read_asked("Who has the virus in Rome?"))
     assert time.process_time() - start < 60  # 1 s; hours, were it quadratic
+
+
+@pytest.mark.parametrize("kind", ["template", "rows", "items", "headings"])
+def test_scoring_texts_calls_few_functions_for_a_sentence(kind: str) -> None:
+    texts = [Passage(page(kind, 20_000, seed), kind) for seed in range(3)]
+    asked, calls = read_asked(QUESTION), 0
+    sentences = sum(len(parse(text.text)) for text in texts)
+
+    def count(_frame: object, event: str, _argument: object) -> None:
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    sys.setprofile(count)
+    try:
+        RankedExcerpts(texts).of_texts(asked)
+    finally:
+        sys.setprofile(None)
+    assert calls < 75 * sentences  # 25-37; more than 200, were every excerpt ranked
 
 
 def compress(budget: int) -> dict[str, object]:

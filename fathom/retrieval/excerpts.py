@@ -64,6 +64,10 @@ class ReadText:
             longer = sorted({self._with_limit(stop) for stop in fitting if stop > number + 1})
             yield from (self._excerpt(number, stop) for stop in longer)
 
+    def alone(self, number: int) -> Excerpt:
+        """Return a unit as an excerpt."""
+        return self._excerpt(number, number + 1)
+
     def _with_announced(self, stop: int) -> int:
         """Return where that which the unit before `stop` announces ends; `stop` if it announces nothing."""
         return self._end_of_announced(stop - 1)

@@ -9,7 +9,8 @@ import re
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
+from heapq import nlargest
 from itertools import pairwise
 
 from fathom.retrieval.asked import QuestionTerms
@@ -48,12 +49,17 @@ class RankedText:
         self._quantities: dict[str, list[int]] = {}
         self._orders = orders(self.text.parsed)
         self._unit_of = {n: i for i, unit in enumerate(self.text.units) for n in unit.own}
-        self._excerpts_of: dict[int, list[int]] = defaultdict(list)  # by unit
         self._wanting: dict[range, tuple[float, ...]] = {}  # by the units of an excerpt
         self._boilerplate: dict[int, bool] = {}  # by sentence
+
+    @cached_property
+    def _excerpts_of(self) -> Mapping[int, Sequence[int]]:
+        """The indexes of the excerpts that have a unit, by its number."""
+        found: dict[int, list[int]] = defaultdict(list)
         for i, excerpt in enumerate(self.text.excerpts):
             for unit in excerpt.units:
-                self._excerpts_of[unit].append(i)
+                found[unit].append(i)
+        return found
 
     def _occurrences(self, term: str) -> Sequence[int]:
         """Return the numbers of the sentences that have a term or state a quantity, in order."""
@@ -64,10 +70,12 @@ class RankedText:
             self._quantities[term] = [n for n in count if states(term, self.text.parsed.sentence(n).text)]
         return self._quantities[term]
 
+    def _units_with(self, term: str) -> set[int]:
+        return {self._unit_of[n] for n in self._occurrences(term) if n in self._unit_of}
+
     def units_with(self, term: str) -> int:
         """Return how many units have a term."""
-        found = self._occurrences(term)
-        return len({self._unit_of[n] for n in found if n in self._unit_of})
+        return len(self._units_with(term))
 
     def has(self, words: Iterable[str]) -> bool:
         """Whether the text or its title has one of some terms."""
@@ -84,9 +92,17 @@ class RankedText:
 
     def holding(self, asked: QuestionTerms) -> list[Excerpt]:
         """Return the excerpts that have a term of the question, or one that is used in its place."""
-        held = {n for said in asked.terms.values() for term in said for n in self._occurrences(term)}
-        units = {self._unit_of[n] for n in held if n in self._unit_of}
+        units = {unit for said in asked.terms.values() for term in said for unit in self._units_with(term)}
         return [self.text.excerpts[i] for i in sorted({i for unit in units for i in self._excerpts_of[unit]})]
+
+    def best_units(self, asked: QuestionTerms, idf: Mapping[str, float], most: int) -> list[Excerpt]:
+        """Return at most so many units, each as an excerpt: those with most of the question's terms, by worth."""
+        held: defaultdict[int, float] = defaultdict(float)
+        for term, said in asked.terms.items():
+            for word, weight in said.items():
+                for unit in self._units_with(word):
+                    held[unit] += idf[term] * weight
+        return [self.text.alone(unit) for unit in nlargest(most, sorted(held), key=held.__getitem__)]
 
     def length(self, excerpt: Excerpt) -> int:
         """Return how many terms an excerpt has."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -31,6 +31,7 @@ FAMILY = 0.4  # weight of a word of the same family, such as "elasticity" for "e
 MISSPELT = 0.8  # weight of a word that differs from one that no text has by one letter
 BOILERPLATE = 0.15  # factor for what only calls on the reader or repeats key words
 BRIDGE = 0.8  # of the best text's score, that a text gains whose title the question or another of the best texts has
+TRIED = 10  # units of a text that are scored to find its best one
 LEADING = 5  # best texts, from which a bridge may lead
 ELSEWHERE = 0.4  # factor for texts that name nothing of what is asked about, where others have it in their titles
 NAMED = 1.5  # factor for a row whose first cell the question names
@@ -96,43 +97,28 @@ class RankedExcerpts:
         """Return the excerpts that hold some term of a question, the best first; of equals the earlier one."""
         asked = self._with_families(asked)
         idf = self._worth(asked)
-        total = sum(idf.values()) or 1.0
-        wording = frozenset(terms(asked.wording))
-        about_orders = asks_of_orders(list(asked.weights))
         found: list[Found] = []
-        for number, (read, place) in enumerate(zip(self._read, self._places(asked.names), strict=True)):
-            sought = read.sought(asked)
-            for excerpt in read.holding(asked):
-                if read.is_order(excerpt) and not about_orders:
-                    continue
-                counts = read.counts(excerpt, sought)
-                norm = K1 * (1 - B + B * max(SHORTEST, read.length(excerpt)) / self._mean)
-                score = sum(idf[term] * n * (K1 + 1) / (n + norm) for term, n in counts.items())
-                score += PAIR * sum(idf[a] + idf[b] for a, b in read.pairs(excerpt, asked)) / 2
-                share = sum(idf[term] * min(1.0, n) for term, n in counts.items()) / total
-                score *= 1 + COVERED * share
-                if asked.kind and has_kind(asked.kind, read.says(excerpt), asked.wording):
-                    score *= OF_KIND
-                if read.is_named(excerpt, wording):
-                    score *= NAMED
-                if asked.definition > 1 and defines(read.says(excerpt), asked):
-                    score *= asked.definition
-                score = math.prod(read.wanting(excerpt), start=score)
-                if read.is_boilerplate(excerpt):
-                    score, share = score * BOILERPLATE, share * BOILERPLATE
-                found.append(Found(number, excerpt, round(score * place, 9), share * place))
+        for number, place in enumerate(self._places(asked.names)):
+            found += self._scored(number, place, self._read[number].holding(asked), asked, idf)
         found.sort(key=lambda each: -each.score)
         return found
 
     def of_texts(self, asked: QuestionTerms) -> list[float]:
-        """Return how relevant each text is beside the others, from 0 to 1: by its best excerpt, and by its title.
+        """Return how relevant each text is beside the others, from 0 to 1: by its best unit, and by its title.
+
+        The best unit is sought among the few whose own words hold most of the question: to rank every excerpt takes
+        ten times as long, and tells relevant texts from others no better.
 
         "Where was the director of X born?" is answered by a text that may share no word with it. Its title stands in
-        the text on X: a bridge. A text gains if the question has its title, or one of the texts with the best excerpts.
+        the text on X: a bridge. A text gains if the question has its title, or one of the texts with the best units.
         """
-        scores = [0.0] * len(self._read)
-        for found in self.rank(asked):
-            scores[found.text] = max(scores[found.text], found.score)
+        asked = self._with_families(asked)
+        idf = self._worth(asked)
+        scores: list[float] = []
+        for number, place in enumerate(self._places(asked.names)):
+            units = self._read[number].best_units(asked, idf, TRIED)
+            found = self._scored(number, place, units, asked, idf)
+            scores.append(max((each.score for each in found), default=0.0))
         best = max(scores, default=0.0) or 1.0
         scores = [score / best for score in scores]
         leading = sorted(range(len(scores)), key=lambda number: -scores[number])[:LEADING]
@@ -144,6 +130,35 @@ class RankedExcerpts:
             raised.append(score + BRIDGE * max([float(named), *bridges]))
         most = max(raised, default=0.0) or 1.0
         return [round(score / most, 9) for score in raised]
+
+    def _scored(
+        self, number: int, place: float, excerpts: Iterable[Excerpt], asked: QuestionTerms, idf: Mapping[str, float]
+    ) -> Iterator[Found]:
+        """Yield excerpts of a text with their scores, but none that gives orders to language models."""
+        read = self._read[number]
+        total = sum(idf.values()) or 1.0
+        wording = frozenset(terms(asked.wording))
+        about_orders = asks_of_orders(list(asked.weights))
+        sought = read.sought(asked)
+        for excerpt in excerpts:
+            if read.is_order(excerpt) and not about_orders:
+                continue
+            counts = read.counts(excerpt, sought)
+            norm = K1 * (1 - B + B * max(SHORTEST, read.length(excerpt)) / self._mean)
+            score = sum(idf[term] * n * (K1 + 1) / (n + norm) for term, n in counts.items())
+            score += PAIR * sum(idf[a] + idf[b] for a, b in read.pairs(excerpt, asked)) / 2
+            share = sum(idf[term] * min(1.0, n) for term, n in counts.items()) / total
+            score *= 1 + COVERED * share
+            if asked.kind and has_kind(asked.kind, read.says(excerpt), asked.wording):
+                score *= OF_KIND
+            if read.is_named(excerpt, wording):
+                score *= NAMED
+            if asked.definition > 1 and defines(read.says(excerpt), asked):
+                score *= asked.definition
+            score = math.prod(read.wanting(excerpt), start=score)
+            if read.is_boilerplate(excerpt):
+                score, share = score * BOILERPLATE, share * BOILERPLATE
+            yield Found(number, excerpt, round(score * place, 9), share * place)
 
     def worth(self, asked: QuestionTerms) -> dict[frozenset[str], float]:
         """Return what each of a question's terms is worth, by the words that texts use for it, itself among them."""

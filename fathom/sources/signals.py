@@ -7,7 +7,7 @@ signs.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from fathom.models import SourceText
@@ -149,13 +149,21 @@ def _found(text: str, parsed: ParsedText, sign: _Sign) -> list[re.Match[str]]:
 
 def _matches(text: str, parsed: ParsedText, pattern: re.Pattern[str], held: Iterable[str]) -> list[re.Match[str]]:
     """Return the matches of a pattern that begin in a sentence with one of some terms, in reading order."""
-    found: dict[int, re.Match[str]] = {}
-    for number in sorted({number for term in held for number in parsed.occurrences.get(term, ())}):
-        sentence = parsed.sentence(number)
-        for match in pattern.finditer(text, sentence.start, min(len(text), sentence.end + REACH)):
-            if match.start() < sentence.end:
-                found[match.start()] = match
-    return list(found.values())
+    found: list[re.Match[str]] = []
+    for first, last in _stretches(sorted({number for term in held for number in parsed.occurrences.get(term, ())})):
+        start, end = parsed.sentence(first).start, parsed.sentence(last).end
+        matches = pattern.finditer(text, start, min(len(text), end + REACH))
+        found += [match for match in matches if match.start() < end]
+    return found
+
+
+def _stretches(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Yield the first and the last of each run of consecutive numbers: text is searched once, not again by `REACH`."""
+    first = 0
+    for place, number in enumerate(numbers, 1):
+        if place == len(numbers) or numbers[place] > number + 1:
+            yield numbers[first], number
+            first = place
 
 
 def _of_reference(term: str) -> bool:
