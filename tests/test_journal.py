@@ -15,6 +15,7 @@ import pytest
 
 from fathom.budget.ledger import Cost, Ledger
 from fathom.config.groups import Budget
+from fathom.errors import StoreError
 from fathom.evidence.verify import verify_run
 from fathom.flows.runs import listing
 from fathom.flows.runs.stored import find, load
@@ -127,6 +128,18 @@ def test_what_a_power_cut_tore_is_read_as_it_will_be_restored(
         assert (shown, state) == (restored, RunState.interrupted), moment
         torn += left != restored
     assert torn
+
+
+def test_a_stored_result_that_the_disk_has_torn_is_named_and_can_be_made_again(small: Stubs, tmp_path: Path) -> None:
+    asyncio.run(attempt_at(tmp_path))
+    result = next((tmp_path / RESULTS / RUN).glob("model_call-*"))
+    result.write_bytes(result.read_bytes()[:40])
+    with pytest.raises(StoreError, match=rf"{result.name} is damaged.*remove the file, and its call is made again"):
+        asyncio.run(attempt_at(tmp_path))
+    result.unlink()
+    small.requests.clear()
+    asyncio.run(attempt_at(tmp_path))
+    assert asked(small) == Counter(model_call=1)
 
 
 async def leased(root: Path) -> None:

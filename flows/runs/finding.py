@@ -110,7 +110,7 @@ async def find_run(store: ArtifactStore, run_id: str) -> KnownRun:
     key = result_key(run_id, flow_run.parameters.get("run_key"))
     restored = await as_restored(store, key)
     found = KnownRun.of_flow_run(restored, flow_run)
-    for name in await recorded_folders(restored, key):
+    for name in await recorded_folders(store, key):
         own = await read_manifest(restored, name)
         if own and not own.damaged and run_id in (own.run_id, key):
             return found.with_files(own)
