@@ -27,7 +27,7 @@ from fathom.flows.resuming import MOST_DEATHS, recover_runs
 from fathom.flows.runs.states import FLOW, ending_in, place
 from fathom.models import RunResult
 from fathom.models.run import BatchQuestion, BatchRow, RowStatus
-from fathom.storage.lease import RESULTS, died, read_lease, result_key
+from fathom.storage.lease import RESULTS, as_restored, died, read_lease, result_key
 from fathom.storage.store import ArtifactStore
 from fathom.tasks.durable import run_logger
 from fathom.telemetry.logs import Warnings
@@ -236,8 +236,8 @@ class BatchRunner:
     async def _settle(self, row_id: str, row: BatchRow) -> None:
         record = self._records[row_id].model_copy(update={"row": row})
         if record.granted:
-            account = f"{RESULTS}/{record.run_key}/ledger"
-            total = (await Ledger.open(Budget(), self._store, account)).total
+            restored, account = await as_restored(self._store, record.run_key), f"{RESULTS}/{record.run_key}/ledger"
+            total = (await Ledger.open(Budget(), restored, account)).total
             before = record.used.cost if record.used else Cost()
             self._budget.settle(record.granted.cost, total.minus(before))
             record = record.model_copy(update={"used": Share.of(total), "granted": None})

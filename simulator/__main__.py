@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 
 from simulator.boundaries import every_kill
+from simulator.machine import missing
 from simulator.planted import BUGS, found_by
 from simulator.scenario import Scenario
 
@@ -25,6 +26,8 @@ def main() -> int:
     parser.add_argument("--boundaries", action="store_true", help="one run, killed at every change that it makes")
     parser.add_argument("--every", type=int, default=1, metavar="N", help="of the changes, every Nth")
     args = parser.parse_args()
+    if names := missing():
+        parser.error(f"Python {sys.version.split()[0]} has no {', '.join(names)}: use 3.11, with which this was tried")
     sys.unraisablehook = lambda _: None  # coroutines of processes that were killed never end
     logging.getLogger("asyncio").disabled = True
     gc.freeze()

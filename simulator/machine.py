@@ -15,6 +15,15 @@ from typing import Any
 from simulator.disk import patched
 from simulator.world import Loop, Process, World
 
+_CONDITION = ("_waiters", "_release_save", "_acquire_restore")
+
+
+def missing() -> list[str]:
+    """Return the private names of Python that the simulator puts its own in place of, and that this version lacks."""
+    condition = threading.Condition()
+    names = [f"threading.Condition.{name}" for name in _CONDITION if not hasattr(condition, name)]
+    return names if hasattr(threading, "_time") else [*names, "threading._time"]
+
 
 @contextmanager
 def running(world: World) -> Iterator[None]:

@@ -198,7 +198,7 @@ class Scenario:
             asyncio.events.set_event_loop(loop)
             try:
                 ended = loop.run_until_complete(attempt(order, self.owners[order.key], process))
-            except (ValueError, FathomError) as error:
+            except FathomError as error:
                 if not self.faults.lying:
                     raise
                 ended = f"failed: {error!r}"

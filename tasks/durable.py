@@ -21,7 +21,7 @@ import hashlib
 import json
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import wraps
@@ -40,12 +40,12 @@ from prefect.tasks import Task
 from prefect.transactions import CommitMode, get_transaction
 from prefect.utilities.callables import get_call_parameters
 from pydantic import PrivateAttr
-from pydantic_core import to_jsonable_python
+from pydantic_core import from_json, to_jsonable_python
 
-from fathom.errors import RecordMissing
+from fathom.errors import RecordMissing, StoreError
 from fathom.run.engine import RunStart
 from fathom.storage.atomic import OUTAGE_SECONDS
-from fathom.storage.lease import RESULTS, result_key
+from fathom.storage.lease import RESULTS, as_restored, result_key
 from fathom.storage.names import slug
 from fathom.storage.store import ArtifactStore
 from fathom.telemetry.progress import Event, publish
@@ -81,8 +81,20 @@ class StoredResults(WritableFileSystem):
         return
 
     async def read_path(self, path: str) -> bytes:
-        """Read a result; FileNotFoundError means that the call has not finished yet."""
-        return await self.store.read(_place(path))
+        """Read a result; FileNotFoundError means that the call has not finished yet.
+
+        Raises:
+            StoreError: it is damaged: the disk has lost what it had confirmed.
+        """
+        data = await self.store.read(_place(path))
+        try:
+            from_json(data)
+        except ValueError as error:
+            raise StoreError(
+                f"The stored result {self.store.address(_place(path))} is damaged: {error}.",
+                next_step="remove the file, and its call is made again; then fathom resume RUN",
+            ) from error
+        return data
 
     async def write_path(self, path: str, content: bytes) -> None:
         """Write a result, completely or not at all."""
@@ -175,13 +187,14 @@ async def recorded_start(store: ArtifactStore, run_key: str, run_id: str) -> Run
 async def recorded_folders(store: ArtifactStore, run_key: str) -> list[str]:
     """Return the folders that the runs of a key have in their store: usually one, and none before it is claimed.
 
-    A record that a power cut has damaged is restored by the next attempt, and counts as absent until then.
+    Raises:
+        StoreError: a record of an interrupted run is damaged, and no attempt can restore it.
     """
+    store = await as_restored(store, run_key)
     results, place, folders = _results_on(store), f"{RESULTS}/{run_key}", set[str]()
     for name in await store.list(place):
         if name.startswith("claim_folder-"):
-            with suppress(ValueError):
-                folders.add(str((await results.aread(f"{place}/{name}")).result))
+            folders.add(str((await results.aread(f"{place}/{name}")).result))
     return sorted(folders)
 
 

@@ -49,6 +49,7 @@ class Attempts:
         self._stubs = stubs
         self._root = root
         self._answers: list[tuple[int, set[str], int]] = []  # requests until its end, what was answered, results stored
+        self._kills: list[tuple[int, float]] = []  # requests before the attempt, and when it was killed
         self._seen = self.results()
 
     def results(self) -> int:
@@ -58,8 +59,9 @@ class Attempts:
         stored |= {str(path.relative_to(self._root)) for path in self._root.glob(".results/*/*-*")}
         return sum(Path(path).name.startswith(("model_call-", "tool-")) for path in stored)
 
-    def ended(self, first: int) -> None:
-        """Take down the attempt that was killed; `first`: how many requests there were before it."""
+    def ended(self, first: int, killed: float) -> None:
+        """Take down the attempt that was killed, and when; `first`: how many requests there were before it."""
+        self._kills.append((first, killed))
         answered = {record.fingerprint for record in self._stubs.requests[first:] if record.ended is not None}
         stored = self.results()
         self._answers.append((len(self._stubs.requests), answered, stored - self._seen))
@@ -72,6 +74,15 @@ class Attempts:
             again = {record.fingerprint for record in self._stubs.requests[requests:]} & answered
             found.append(len(again) - (len(answered) - stored))
         return found
+
+    def ages(self) -> list[int]:
+        """Return how many milliseconds before its kill each answer was sent that was asked for again."""
+        found = []
+        for (first, killed), (requests, _answered, _stored) in zip(self._kills, self._answers, strict=True):
+            again = {record.fingerprint for record in self._stubs.requests[requests:]}
+            before = [record for record in self._stubs.requests[first:requests] if record.fingerprint in again]
+            found += [round(1000 * (killed - record.ended)) for record in before if record.ended]
+        return sorted(found)
 
     def lost(self) -> list[int]:
         """Return for each attempt how many answers came too late to be stored."""
@@ -107,16 +118,18 @@ def test_a_run_killed_at_random_points_repeats_nothing(
             stubs.wait_for(1, "planner", ended=False)
         wait_for_answers(stubs, moment, process)
         time.sleep(dice.uniform(0, 1.5 if reached else 0.05))  # while it starts and reads what there is, or works
+        killed = time.monotonic()
         process.kill()
         assert process.wait() == -signal.SIGKILL
-        attempts.ended(first)
+        attempts.ended(first, killed)
         run_id = flow_runs(prefect_server.api_url)[0]["id"]
         command = ["resume", run_id, "--json", "--quiet"]
     stubs.settings.llm_delay = stubs.settings.search_delay = 0
     result = finish(forked(env | {"FATHOM_CACHE": str(tmp_path / "cache")}, *command))
     print(
         f"seed {SEED}: {KILLS} kills in {time.monotonic() - began:.0f} s, at {moments} of {total} calls; "
-        f"{len(stubs.requests) - total} calls were in flight, {sum(attempts.lost())} just answered"
+        f"{len(stubs.requests) - total} calls were in flight, {sum(attempts.lost())} just answered; "
+        f"answers that were asked for again, in ms before the kill: {attempts.ages()}"
     )
     assert (result["run_id"], result["status"]) == (run_id, "complete")
     assert attempts.repeated() == [0] * KILLS

@@ -8,22 +8,26 @@ import random
 import shutil
 import time
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from fathom.budget.ledger import Cost, Ledger
 from fathom.config.groups import Budget
+from fathom.errors import StoreError
 from fathom.evidence.verify import verify_run
-from fathom.models import RunResult
+from fathom.flows.runs import listing
+from fathom.flows.runs.stored import find, load
+from fathom.models import RunResult, RunState
 from fathom.storage.journal import FileChange, changes_in
-from fathom.storage.lease import RESULTS
+from fathom.storage.lease import RESULTS, LeaseFile
 from fathom.storage.store import ArtifactStore
 from fathom.telemetry.audit_events import ChainedEvent, check, events_in
 from tests.conftest import is_own
 from tests.dying_store import Killed
 from tests.failing_disk import failing
-from tests.inprocess import resumable
+from tests.inprocess import QUERY, resumable
 from tests.stubs import Stubs
 
 MOMENTS = int(os.environ.get("KILLS", "6")) * 5
@@ -102,6 +106,53 @@ def test_a_run_that_dies_at_any_change_repeats_nothing_and_loses_nothing(small: 
         assert verify_run(files).problems == [], moment
         assert not list((root / JOURNALS).iterdir())
         shutil.rmtree(root)
+
+
+def test_what_a_power_cut_tore_is_read_as_it_will_be_restored(
+    small: Stubs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(listing, "find_api", lambda: None)
+    with failing(tmp_path / "undisturbed") as disk:
+        asyncio.run(attempt_at(tmp_path / "undisturbed"))
+    torn = 0
+    for moment in range(disk.changes // 2, disk.changes - 2, 9):
+        root = tmp_path / f"{moment}"
+        with failing(root, moment) as dying, suppress(Killed):
+            asyncio.run(leased(root))
+            asyncio.run(attempt_at(root))
+        dying.lose_power(random.Random(f"{SEED}-{moment}"))
+        left = {path.name: path.read_bytes() for path in root.glob("research_artifacts/*/*") if path.name[0] != "."}
+        shown, state = asyncio.run(shown_of(root))
+        asyncio.run(ArtifactStore(str(root)).open_journal(JOURNALS))
+        restored = {path.name: path.read_bytes() for path in root.glob("research_artifacts/*/*") if path.name[0] != "."}
+        assert (shown, state) == (restored, RunState.interrupted), moment
+        torn += left != restored
+    assert torn
+
+
+def test_a_stored_result_that_the_disk_has_torn_is_named_and_can_be_made_again(small: Stubs, tmp_path: Path) -> None:
+    asyncio.run(attempt_at(tmp_path))
+    result = next((tmp_path / RESULTS / RUN).glob("model_call-*"))
+    result.write_bytes(result.read_bytes()[:40])
+    with pytest.raises(StoreError, match=rf"{result.name} is damaged.*remove the file, and its call is made again"):
+        asyncio.run(attempt_at(tmp_path))
+    result.unlink()
+    small.requests.clear()
+    asyncio.run(attempt_at(tmp_path))
+    assert asked(small) == Counter(model_call=1)
+
+
+async def leased(root: Path) -> None:
+    lease = await LeaseFile.take(ArtifactStore(str(root)), RUN, RUN, {"query": QUERY})
+    await lease.release()
+
+
+async def shown_of(root: Path) -> tuple[dict[str, bytes], RunState]:
+    """Return the files of the run as its readers see them, and its state in the list."""
+    run = await find(ArtifactStore(str(root)), RUN)
+    await load(run)
+    listed = await listing.latest(ArtifactStore(str(root)), 5)
+    return {name: await run.files.load(name) for name in await run.store.list(run.folder)}, listed[0].state
 
 
 async def test_a_journal_that_a_kill_has_cut_off_is_read_to_its_last_whole_change(tmp_path: Path) -> None:

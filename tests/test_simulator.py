@@ -5,9 +5,14 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
+from simulator.machine import missing
 from tests.conftest import ROOT, base_env
 
 SEEDS = 150
+
+pytestmark = pytest.mark.skipif(bool(missing()), reason=f"this Python has no {', '.join(missing())}")
 
 
 def simulate(*options: str) -> subprocess.CompletedProcess[str]:

@@ -36,7 +36,7 @@ from fathom.errors import NotAllowed, TooManyRequests
 from fathom.flows.resuming import CRASHED_SECONDS
 from fathom.flows.runs.states import place
 from fathom.service.caller import Caller
-from fathom.storage.lease import RESULTS
+from fathom.storage.lease import RESULTS, as_restored
 from fathom.storage.store import ArtifactStore, json_bytes
 
 HELD = ".serve/held"
@@ -148,7 +148,8 @@ class Spending:
             if flow_run is None or not _has_ended(flow_run):
                 continue
             _, key = place(run_id, flow_run.parameters)
-            cost = (await Ledger.open(Budget(), self._store, f"{RESULTS}/{key}/ledger")).total.usd
+            restored = await as_restored(self._store, key)
+            cost = (await Ledger.open(Budget(), restored, f"{RESULTS}/{key}/ledger")).total.usd
             taken = Decimal(json.loads(await self._store.read(f"{folder}/{run_id}{_ENDING}"))["usd"])
             # Whoever creates the file gives back, so that only one of several servers does.
             mark = json_bytes({"cost": str(cost), "at": datetime.now(UTC).isoformat()})

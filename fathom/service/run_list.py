@@ -198,9 +198,7 @@ class Listing:
         return RunState(result.value) if result else None
 
     async def _result(self, line: KnownRun) -> RunResult | None:
-        if not line.folder:
-            return None
-        result = await line.folder.result()
+        result = await line.stored.result()
         if result is None or result.run_id != line.run_id:
             self._results.pop(line.run_id, None)
             return None

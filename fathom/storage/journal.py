@@ -147,24 +147,75 @@ def restore(files: AtomicFiles, folder: str) -> str:
 
     Raises:
         OSError: the disk is full or broken.
-        ValueError: a file is shorter than a line that was appended to it says.
+        StoreError: a file is shorter than a line that was appended to it says.
     """
     names = files.list(folder) if files.exists(folder) else []
     following = f"{folder}/{int(names[-1]) + 1 if names else 1:04}"
-    outcome = _outcome(change for name in names for change in changes_in(files.read(f"{folder}/{name}")))
-    for path, data, at in outcome.values():
-        found = files.read(path) if files.exists(path) else b""
+    outcome = left_in(files, folder)
+    for path, data in outcome.items():
         if data is None:
             files.remove(path)
-        elif len(found) < (at or 0):
-            raise ValueError(f"{files.address(path)} has lost what was flushed: it has fewer than {at:,} bytes")
-        elif found != (whole := found[: at or 0] + data) or not data:
-            files.write(path, whole, flush=False)
+        elif not files.exists(path) or files.read(path) != data:
+            files.write(path, data, flush=False)
     files.append_local(following, b"", 0, flush=False)
     files.settle_local([*outcome, following])
     for name in names:
         files.remove(f"{folder}/{name}")
     return following
+
+
+def left_in(files: AtomicFiles, folder: str) -> dict[str, bytes | None]:
+    """Return what the journals in a folder make of the files, by path: all bytes of a file, or None if it is removed.
+
+    Raises:
+        OSError: the disk is broken, or another process has restored the files and removed the journals meanwhile.
+        StoreError: a file is shorter than a line that was appended to it says.
+    """
+    names = files.list(folder) if files.exists(folder) else []
+    outcome = _outcome(change for name in names for change in changes_in(files.read(f"{folder}/{name}")))
+    return {path: _whole(files, change) for path, change in outcome.items()}
+
+
+class RestoredFiles(AtomicFiles):
+    """Files read as the next attempt will restore them. Nothing is restored; what is written is written as ever."""
+
+    def __init__(self, address: str, left: dict[str, bytes | None]) -> None:
+        super().__init__(address)
+        self._left = left
+
+    def read(self, path: str) -> bytes:
+        """Return the bytes of a file."""
+        if path not in self._left:
+            return super().read(path)
+        if (data := self._left[path]) is None:
+            raise FileNotFoundError(self.address(path))
+        return data
+
+    def read_from(self, path: str, offset: int) -> bytes:
+        """Return the bytes of a file from an offset on, which is at most its length."""
+        return self.read(path)[offset:] if path in self._left else super().read_from(path, offset)
+
+    def exists(self, path: str) -> bool:
+        """Return whether there is a file or folder at that path."""
+        return self._left[path] is not None if path in self._left else bool(self._below(path)) or super().exists(path)
+
+    def list(self, path: str) -> list[str]:
+        """Return the names of the files and folders in a folder, sorted."""
+        restored = {name.partition("/")[0] for name in self._below(path)}
+        there = super().list(path) if super().exists(path) or not restored else []
+        return sorted(restored | {name for name in there if self._left.get(f"{path}/{name}", b"") is not None})
+
+    def sizes(self, path: str) -> dict[str, int]:
+        """Return the bytes of each file below a folder, hidden ones too, by its path."""
+        restored = {f"{path}/{name}": len(data) for name, data in self._below(path).items()}
+        there = super().sizes(path)
+        return {name: size for name, size in there.items() if name not in self._left} | restored
+
+    def _below(self, path: str) -> dict[str, bytes]:
+        """Return the restored files below a folder, by their names there."""
+        begin = f"{path}/"
+        restored = {name.removeprefix(begin): data for name, data in self._left.items() if name.startswith(begin)}
+        return {name: data for name, data in restored.items() if data is not None}
 
 
 def changes_in(data: bytes) -> Iterator[FileChange]:
@@ -191,6 +242,21 @@ def _entry(change: FileChange) -> bytes:
 
 def _check(change: FileChange) -> int:
     return zlib.crc32(change.data or b"", zlib.crc32(json.dumps([change.path, change.at]).encode()))
+
+
+def _whole(files: AtomicFiles, change: FileChange) -> bytes | None:
+    """Return all bytes of a file after a change; None if it is removed."""
+    path, data, at = change
+    if data is None or not at:
+        return data
+    before = files.read(path) if files.exists(path) else b""
+    if len(before) < at:
+        raise StoreError(
+            f"{files.address(path)} is damaged: the disk has lost what it had confirmed, and the file has "
+            f"{len(before):,} bytes instead of {at:,} or more.",
+            next_step="restore the file from a copy, or run again",
+        )
+    return before[:at] + data
 
 
 def _outcome(changes: Iterable[FileChange]) -> dict[str, FileChange]:

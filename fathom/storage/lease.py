@@ -222,6 +222,18 @@ async def read_lease(store: ArtifactStore, run_key: str) -> Lease | None:
     return (await _latest(store, run_key))[1]
 
 
+async def as_restored(store: ArtifactStore, run_key: str) -> ArtifactStore:
+    """Return the store in which a run that was interrupted is read as its next attempt will restore it.
+
+    After a power cut, its files may be torn until then. Nothing is written: only an attempt may do that.
+
+    Raises:
+        StoreError: what was flushed is lost or damaged, so that no attempt can restore it.
+    """
+    lease = await read_lease(store, run_key) if store.local else None
+    return store if lease is None or lease.alive else await store.as_restored(journals_of(run_key))
+
+
 async def observe_lease(store: ArtifactStore, run_key: str) -> Lease | None:
     """Return the latest lease of a run, after watching it for as long as it is valid if its time says nothing."""
     return (await _observed(store, run_key))[1]

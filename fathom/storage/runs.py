@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fathom.errors import StoreError
+from fathom.models import RunResult
 from fathom.storage.atomic import READERS
-from fathom.storage.lease import RESULTS
+from fathom.storage.lease import RESULTS, as_restored
 from fathom.storage.names import watch_name
 from fathom.storage.store import MANIFEST, PARTIAL, RUNS, ArtifactStore, RunFolder
 
@@ -90,6 +91,20 @@ class StoredRun:
     def name(self) -> str:
         """The name of its folder."""
         return self.folder.rpartition("/")[2]
+
+    async def result(self) -> RunResult | None:
+        """Return its result, as it will be restored if the run was interrupted; None until it has ended.
+
+        Raises:
+            StoreError: it is damaged.
+        """
+        if not self.folder:
+            return None
+        try:
+            return await self.files.result()
+        except StoreError:  # perhaps it is only to be restored
+            store = await as_restored(self.store, self.run_key)
+            return await RunFolder(store, self.folder).result()
 
 
 async def read_manifest(store: ArtifactStore, folder: str) -> StoredRun | None:

@@ -10,6 +10,7 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from copy import copy
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -23,7 +24,7 @@ from fathom.config.secrets import without_credentials
 from fathom.errors import InvalidInput, RunBusy, StoreError
 from fathom.models import Note, Plan, Report, RunManifest, RunResult, Source, ToolOutput
 from fathom.storage.atomic import AtomicFiles, Outages
-from fathom.storage.journal import FileChange, Journal, restore
+from fathom.storage.journal import FileChange, Journal, RestoredFiles, left_in, restore
 from fathom.storage.names import RESPONSES, folder_names
 from fathom.text.urls import source_ids
 
@@ -90,6 +91,22 @@ class ArtifactStore:
         if self.local:
             path = await self._run("write", folder, lambda folder: restore(self._files, folder))
             self._journal = Journal(self._files, path, partial(self._run, "write"))
+
+    async def as_restored(self, folder: str) -> ArtifactStore:
+        """Return the store as it will be once the journals in a folder are restored, which others may be doing now.
+
+        Raises:
+            StoreError: a file has lost what the journals rely on, so they cannot be restored.
+        """
+        if not self.local or not await self.list(folder):
+            return self
+        with suppress(FileNotFoundError):  # they have been restored
+            left = await self._run("read", folder, lambda folder: left_in(self._files, folder))
+            store = copy(self)
+            store._files = RestoredFiles(self.address(), left)
+            store._files.confirm = self._files.confirm
+            return store
+        return self
 
     async def close_journal(self) -> None:
         """Flush the files that the journal was kept for, and remove it; from now on there is none."""

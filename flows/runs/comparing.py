@@ -50,7 +50,7 @@ async def runs_of(store: ArtifactStore, is_of_watch: Callable[[StoredRun], bool]
     for run in await RunIndex(store).read():
         if is_of_watch(run):
             try:
-                result = await run.files.result()
+                result = await run.result()
             except StoreError:
                 found.append(Ended(run, None))
             else:

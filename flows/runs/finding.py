@@ -25,7 +25,7 @@ from fathom.errors import InvalidInput, RunNotFound
 from fathom.flows.runs.states import FLOW, place
 from fathom.flows.runs.stored import find, is_prefix, several
 from fathom.models import RunState
-from fathom.storage.lease import result_key
+from fathom.storage.lease import as_restored, result_key
 from fathom.storage.runs import StoredRun, read_manifest
 from fathom.storage.store import ArtifactStore, RunFolder
 from fathom.tasks.durable import recorded_folders
@@ -107,10 +107,11 @@ async def find_run(store: ArtifactStore, run_id: str) -> KnownRun:
         raise missing
     if place(run_id, flow_run.parameters)[0].address() != store.address():
         raise missing
-    found = KnownRun.of_flow_run(store, flow_run)
-    key = found.stored.run_key
+    key = result_key(run_id, flow_run.parameters.get("run_key"))
+    restored = await as_restored(store, key)
+    found = KnownRun.of_flow_run(restored, flow_run)
     for name in await recorded_folders(store, key):
-        own = await read_manifest(store, name)
+        own = await read_manifest(restored, name)
         if own and not own.damaged and run_id in (own.run_id, key):
             return found.with_files(own)
     if flow_run.state and flow_run.state.is_completed():  # its records were removed; its manifest names it

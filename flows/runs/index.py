@@ -14,6 +14,7 @@ import gzip
 import zlib
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from time import time
 from typing import Literal, NamedTuple
@@ -22,7 +23,7 @@ from pydantic import BaseModel
 
 from fathom.errors import StoreError
 from fathom.storage.atomic import READERS
-from fathom.storage.lease import RESULTS, read_lease
+from fathom.storage.lease import RESULTS, as_restored, read_lease
 from fathom.storage.runs import StoredRun, read_manifest
 from fathom.storage.store import CHANGED, NOTED, REMOVED_AT_ONCE, RUNS, ArtifactStore, note_path
 
@@ -100,11 +101,14 @@ class RunIndex:
         return [run for place, run in self._runs.items() if run.whole and place not in taken]
 
     async def now(self, run: StoredRun) -> StoredRun | None:
-        """Return a run from its own files; None if it is gone, or another run has its place."""
+        """Return a run from its own files, as they will be restored if it was interrupted; None if it is gone, or
+        another run has its place."""
         place = run.files.folder
         await self._look(place)
         found = self._runs.get(place)
-        return found if found and found.whole and found.run_id == run.run_id else None
+        if found is None or not found.whole or found.run_id != run.run_id:
+            return None
+        return replace(found, store=await as_restored(self._store, found.run_key))
 
     async def _open(self) -> None:
         self._opened = True

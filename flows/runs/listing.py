@@ -84,7 +84,7 @@ async def _row(index: RunIndex, line: _Line) -> RunRow | None:
     """Return a line with its present state; None if the run is gone."""
     run, flow_run = line.run, line.flow_run
     try:
-        result = await run.files.result() if run.folder else None
+        result = await run.result()
         if not result or result.run_id != run.run_id:
             if (now := await index.now(run) if run.folder or not flow_run else run) is None:
                 return None
