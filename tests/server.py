@@ -50,7 +50,7 @@ def served_with(options: Options, *, limit: int = 4) -> Iterator[Served]:
     thread = threading.Thread(target=copy_context().run, args=(lambda: asyncio.run(run()),), name="served")
     thread.start()
     try:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 180
         while not server.started:
             assert thread.is_alive() and time.monotonic() < deadline, "the server did not start"
             time.sleep(0.02)

@@ -57,7 +57,7 @@ main()
 """
 COMMANDS = [
     *("research", "ask", "templates", "batch", "resume", "answer", "tell", "stop"),
-    *("runs", "show", "rate", "verify", "trace", "diff", "audit", "replay", "export", "import", "prune"),
+    *("runs", "library", "show", "rate", "verify", "trace", "diff", "audit", "replay", "export", "import", "prune"),
     *("serve", "mcp", "worker", "deploy", "costs", "metrics", "doctor"),
 ]
 GROUPS = {

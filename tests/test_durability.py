@@ -171,9 +171,10 @@ def test_a_run_killed_while_its_claims_are_judged_asks_no_batch_twice(
         judged.fingerprint and "opinions" in path.read_text() for path in root.glob(".results/*/model_call-*")
     ):
         time.sleep(0.05)  # until its result is stored
+    killed = time.monotonic()
     process.kill()
     assert process.wait() == -signal.SIGKILL
-    attempts.ended(0)
+    attempts.ended(0, killed)
     stubs.settings.faults = {}
     run_id = flow_runs(prefect_server.api_url)[0]["id"]
     result = finish(forked(env, "resume", run_id, "--json", "--quiet"))

@@ -67,4 +67,4 @@ def test_parallel_steps_that_need_the_same_result_make_and_flush_it_once(
     env = {**base_env(), "HOME": str(home), **prefect_server.env}
     command = [sys.executable, "-c", TOGETHER, str(tmp_path)]
     done = subprocess.run(command, env=env, cwd=ROOT, capture_output=True, text=True, timeout=100, check=False)
-    assert done.stdout.split() == ["16", "2", "2"], done.stderr
+    assert done.stdout.split() == ["16", "2", "4"], done.stderr  # each result is a file and a name in its folder

@@ -125,6 +125,8 @@ def test_settings_without_a_template_are_stored_as_before() -> None:
         "template",
         "corpora",
         "cheaper_model",
+        "library",
+        "scope",
     }
 
 

@@ -92,7 +92,7 @@ def library(
     artifacts: Root = None,
     as_json: Json = False,
 ) -> None:
-    """Search all finished runs of a store: their questions, answers, notes and sources.
+    """Search what finished runs asked, found and answered.
 
     Each line is a sentence of a run, with its source and the run's question. Needs no server. To have a new run search
     them too: fathom research --library.
