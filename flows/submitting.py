@@ -17,7 +17,7 @@ from prefect.states import Cancelling
 from fathom.batch.folder import BatchFolder, Record, Share, words
 from fathom.batch.questions import settings_of
 from fathom.budget.ledger import Cost, Ledger, SharedBudget, caps
-from fathom.config.groups import DEFAULT_USD, BatchBudget, Budget
+from fathom.config.groups import DEFAULT_USD, BatchBudget
 from fathom.config.settings import ResearchSettings
 from fathom.errors import BudgetExceeded, FathomError, InvalidInput
 from fathom.flows.deep_research import deep_research
@@ -27,7 +27,7 @@ from fathom.flows.resuming import MOST_DEATHS, recover_runs
 from fathom.flows.runs.states import FLOW, ending_in, place
 from fathom.models import RunResult
 from fathom.models.run import BatchQuestion, BatchRow, RowStatus
-from fathom.storage.lease import RESULTS, as_restored, died, read_lease, result_key
+from fathom.storage.lease import died, read_lease, result_key
 from fathom.storage.store import ArtifactStore
 from fathom.tasks.durable import run_logger
 from fathom.telemetry.logs import Warnings
@@ -236,8 +236,7 @@ class BatchRunner:
     async def _settle(self, row_id: str, row: BatchRow) -> None:
         record = self._records[row_id].model_copy(update={"row": row})
         if record.granted:
-            restored, account = await as_restored(self._store, record.run_key), f"{RESULTS}/{record.run_key}/ledger"
-            total = (await Ledger.open(Budget(), restored, account)).total
+            total = (await Ledger.read(self._store, record.run_key)).total
             before = record.used.cost if record.used else Cost()
             self._budget.settle(record.granted.cost, total.minus(before))
             record = record.model_copy(update={"used": Share.of(total), "granted": None})

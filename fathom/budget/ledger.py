@@ -21,6 +21,7 @@ from fathom.clock import monotonic
 from fathom.config.groups import Budget
 from fathom.errors import BudgetExceeded, CircuitOpen, StoreError
 from fathom.models import Account
+from fathom.storage.lease import RESULTS, as_restored
 from fathom.storage.store import ArtifactStore
 
 NARROW_FROM = 0.9  # share of what research may spend
@@ -125,6 +126,15 @@ class Ledger:
                     next_step="restore the file; without it the budget cannot be kept",
                 ) from error
         return cls(budget, store, folder, (spent, seconds), store_budget=store_budget)
+
+    @classmethod
+    async def read(cls, store: ArtifactStore, run_key: str) -> Self:
+        """Return the ledger of a run, to read what it has spent; after an interruption, as it will be restored.
+
+        Raises:
+            StoreError: an account cannot be read.
+        """
+        return await cls.open(Budget(), await as_restored(store, run_key), f"{RESULTS}/{run_key}/ledger")
 
     async def aclose(self) -> None:
         """Give back what this process took from the caps of all runs and did not use."""

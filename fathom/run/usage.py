@@ -15,11 +15,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 from fathom.budget.ledger import Ledger
-from fathom.config.groups import EXTRACTIVE, Budget
+from fathom.config.groups import EXTRACTIVE
 from fathom.errors import StoreError
 from fathom.models import Account, Ending
 from fathom.storage.atomic import READERS
-from fathom.storage.lease import RESULTS, as_restored, read_lease
+from fathom.storage.lease import RESULTS, read_lease
 from fathom.storage.store import RUNS, ArtifactStore
 from fathom.telemetry.audit_events import AuditEvent, AuditType, ChainedEvent, events_in
 from fathom.telemetry.audit_log import AUDIT_FILE, PENDING_FILE
@@ -205,8 +205,7 @@ class UsageReader:
         if not run.ended:
             lease = await read_lease(self._store, key)
             run.state = "running" if lease and lease.alive else run.state
-            restored = await as_restored(self._store, key)
-            run.account = (await Ledger.open(Budget(), restored, f"{RESULTS}/{key}/ledger")).account
+            run.account = (await Ledger.read(self._store, key)).account
 
     def _leave(self, folder: str) -> None:
         """Count a run as gone from the store."""

@@ -30,13 +30,12 @@ from fathom.budget.caps import SharedAccount
 from fathom.budget.ledger import Ledger
 from fathom.config.environment import Environment
 from fathom.config.form import SetBy, setting_of
-from fathom.config.groups import DEFAULT_USD, EXTRACTIVE, Budget
+from fathom.config.groups import DEFAULT_USD, EXTRACTIVE
 from fathom.config.settings import SETTINGS, ResearchSettings
 from fathom.errors import NotAllowed, TooManyRequests
 from fathom.flows.resuming import CRASHED_SECONDS
 from fathom.flows.runs.states import place
 from fathom.service.caller import Caller
-from fathom.storage.lease import RESULTS, as_restored
 from fathom.storage.store import ArtifactStore, json_bytes
 
 HELD = ".serve/held"
@@ -148,8 +147,7 @@ class Spending:
             if flow_run is None or not _has_ended(flow_run):
                 continue
             _, key = place(run_id, flow_run.parameters)
-            restored = await as_restored(self._store, key)
-            cost = (await Ledger.open(Budget(), restored, f"{RESULTS}/{key}/ledger")).total.usd
+            cost = (await Ledger.read(self._store, key)).total.usd
             taken = Decimal(json.loads(await self._store.read(f"{folder}/{run_id}{_ENDING}"))["usd"])
             # Whoever creates the file gives back, so that only one of several servers does.
             mark = json_bytes({"cost": str(cost), "at": datetime.now(UTC).isoformat()})
