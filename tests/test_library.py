@@ -15,8 +15,7 @@ from fathom.config.settings import ResearchSettings
 from fathom.errors import InvalidInput
 from fathom.evidence.verify import verify_run
 from fathom.flows.replay import replay
-from fathom.flows.runs.asking import library_of
-from fathom.flows.runs.library import Library
+from fathom.flows.runs.library import Library, library_of
 from fathom.flows.runs.stored import files_of, find
 from fathom.service.caller import Limits, Role
 from fathom.service.options import Options

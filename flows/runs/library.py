@@ -11,14 +11,16 @@ import hashlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from fathom.client.shapes import LibraryHit
-from fathom.errors import StoreError, ToolRejected
+from fathom.errors import RunNotFound, StoreError, ToolRejected
 from fathom.evidence.stored import StoredText
 from fathom.flows.runs.index import RunIndex
 from fathom.models import ReadBefore, Source
 from fathom.storage.library import Kind, LibraryIndex, LibraryMatch, LibraryText
+from fathom.storage.ownership import Owners, Ownership
 from fathom.storage.pruning import PRUNED
 from fathom.storage.runs import StoredRun
 from fathom.storage.store import ArtifactStore
@@ -26,7 +28,7 @@ from fathom.text.citations import without_citations
 from fathom.text.plain import clean_line
 from fathom.text.sentences import split_sentences
 from fathom.text.terms import query_terms, terms
-from fathom.tools.earlier import EarlierRun
+from fathom.tools.earlier import EarlierRun, TextsFor
 
 MOST_HITS = 100
 CANDIDATES = 200  # texts that are looked at in one search
@@ -130,6 +132,23 @@ class Library:
                 if texts := await _texts_of(run):
                     await asyncio.to_thread(self._index.put, run.folder, run.run_id, texts)
             return stored
+
+
+def library_of(store: ArtifactStore, cache: Path, tags: Sequence[str]) -> TextsFor:
+    """Return the search of a run in earlier ones, from the tags of its flow run, which say who asked."""
+    asker, owners = Ownership.of_tags(tags).asker, Owners(store)
+
+    async def may_read(run_id: str) -> bool:
+        from fathom.flows.runs.finding import find_run  # imports Prefect, which a search from a shell does without
+
+        if asker.is_admin:
+            return True
+        try:
+            return (await owners.of(run_id, (await find_run(store, run_id)).tags)).readable_by(asker)
+        except RunNotFound:
+            return False
+
+    return partial(Library(store, cache).texts, may_read=may_read)
 
 
 async def _texts_of(run: StoredRun) -> list[LibraryText]:
