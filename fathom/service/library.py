@@ -19,7 +19,7 @@ async def search(service: RunService, caller: Caller, query: str, limit: int) ->
 
     async def may_read(run_id: str) -> bool:
         try:
-            return bool(await service.open(caller, run_id))
+            return caller.is_admin or bool(await service.open(caller, run_id))
         except RunNotFound:
             return False
 
