@@ -32,6 +32,7 @@ from fathom.errors import (
     TooSlow,
     WrongHost,
 )
+from fathom.interfaces.uploads import has_files
 from fathom.service.browser_sessions import COOKIE, BrowserSession, BrowserSessions
 from fathom.service.caller import Caller, Role
 from fathom.service.limits import RequestRates
@@ -354,7 +355,7 @@ class Guard:
         if scope["method"] in SAFE:
             return None
         path = scope["path"]
-        upload = _has_files(headers) and (path == ASK or any(_below(path, folder) for folder in UPLOADS))
+        upload = has_files(headers) and (path == ASK or any(_below(path, folder) for folder in UPLOADS))
         body = None if upload else await _read(receive, headers)
         if visit.session and path != SIGN_IN and not proves(visit.session, _secret(scope, headers, body)):
             raise ForeignPage("The secret of the form is missing or belongs to another session.")
@@ -467,7 +468,7 @@ def _secret(scope: Scope, headers: Headers, body: bytes | None) -> str:
     if sent := headers.get("x-csrf-token"):
         return sent
     form = headers.get("content-type", "").startswith("application/x-www-form-urlencoded")
-    source: bytes = scope["query_string"] if _has_files(headers) else body or b"" if form else b""
+    source: bytes = scope["query_string"] if has_files(headers) else body or b"" if form else b""
     try:
         return parse_qs(source.decode("latin-1"), max_num_fields=1_000).get("csrf_token", [""])[0]
     except ValueError:  # too many fields
@@ -481,10 +482,6 @@ def _wants_stream(scope: Scope, headers: Headers) -> bool:
 
 def _is_stream(message: Message) -> bool:
     return Headers(raw=message.get("headers", ())).get("content-type", "").startswith(_STREAM)
-
-
-def _has_files(headers: Headers) -> bool:
-    return headers.get("content-type", "").lower().startswith("multipart/form-data")
 
 
 def _below(path: str, folder: str) -> bool:

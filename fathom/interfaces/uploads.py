@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from starlette.datastructures import FormData, UploadFile
+from starlette.datastructures import FormData, Headers, UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import ClientDisconnect, Request
 
@@ -54,7 +54,7 @@ async def upload_form(request: Request, limits: StorageLimits) -> AsyncIterator[
         InvalidInput: it is no such form, has too many files, or ends early.
         StoreError: the disk of the server is full.
     """
-    if not has_files(request):
+    if not has_files(request.headers):
         raise InvalidInput("The request is not a form with files.", next_step="send multipart/form-data")
     most = limits.corpus_bytes + _FRAMING * limits.corpus_files
     declared = request.headers.get("content-length", "")
@@ -89,9 +89,9 @@ async def upload_form(request: Request, limits: StorageLimits) -> AsyncIterator[
         await form.close()
 
 
-def has_files(request: Request) -> bool:
-    """Whether a request is a form that may have files."""
-    return request.headers.get("content-type", "").partition(";")[0].strip().lower() == "multipart/form-data"
+def has_files(headers: Headers) -> bool:
+    """Whether a request with these headers is a form that may have files."""
+    return headers.get("content-type", "").partition(";")[0].strip().lower() == "multipart/form-data"
 
 
 async def _limited(request: Request, most: int, limits: StorageLimits) -> AsyncGenerator[bytes, None]:

@@ -100,10 +100,9 @@ class CorpusService:
         return made.name
 
     async def named(self, caller: Caller, names: Sequence[str]) -> Sequence[CorpusSummary]:
-        """Return those of some corpora that are there and that the caller may read."""
-        found = [await self.corpora.find(name) for name in names]
-        readable = [edition for edition in found if edition and _ownership(edition).readable_by(caller)]
-        return [_summary(edition, await examined(self.corpora.store, edition)) for edition in readable]
+        """Return the corpora of some names that exist and that the caller may read."""
+        found = await self._readable_of(caller, names)
+        return [_summary(edition, await examined(self.corpora.store, edition)) for edition in found.values()]
 
     async def add(self, caller: Caller, name: str, uploads: Sequence[Upload]) -> Corpus:
         """Add files to a corpus as `create` does; one replaces the file of the same name.
@@ -147,12 +146,11 @@ class CorpusService:
 
     async def readable(self, caller: Caller, names: Sequence[str]) -> Sequence[str]:
         """Return the names of the corpora that exist and that the caller may read."""
-        found = [await self.corpora.find(name) for name in names]
-        return [
-            name
-            for name, edition in zip(names, found, strict=True)
-            if edition and _ownership(edition).readable_by(caller)
-        ]
+        return [*await self._readable_of(caller, names)]
+
+    async def _readable_of(self, caller: Caller, names: Sequence[str]) -> dict[str, Edition]:
+        found = {name: await self.corpora.find(name) for name in names}
+        return {name: one for name, one in found.items() if one and _ownership(one).readable_by(caller)}
 
     async def check_readable(self, caller: Caller, names: Sequence[str]) -> None:
         """Check that the caller may read some corpora.

@@ -149,7 +149,7 @@ def restore(files: AtomicFiles, folder: str) -> str:
         OSError: the disk is full or broken.
         StoreError: a file is shorter than a line that was appended to it says.
     """
-    names = files.list(folder) if files.exists(folder) else []
+    names = _names(files, folder)
     following = f"{folder}/{int(names[-1]) + 1 if names else 1:04}"
     outcome = left_in(files, folder)
     for path, data in outcome.items():
@@ -171,9 +171,13 @@ def left_in(files: AtomicFiles, folder: str) -> dict[str, bytes | None]:
         OSError: the disk is broken, or another process has restored the files and removed the journals meanwhile.
         StoreError: a file is shorter than a line that was appended to it says.
     """
-    names = files.list(folder) if files.exists(folder) else []
+    names = _names(files, folder)
     outcome = _outcome(change for name in names for change in changes_in(files.read(f"{folder}/{name}")))
     return {path: _whole(files, change) for path, change in outcome.items()}
+
+
+def _names(files: AtomicFiles, folder: str) -> list[str]:
+    return files.list(folder) if files.exists(folder) else []
 
 
 class RestoredFiles(AtomicFiles):

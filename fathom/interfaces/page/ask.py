@@ -106,7 +106,7 @@ async def offers(request: Request, service: TheService, caller: TheCaller) -> Re
 @asynccontextmanager
 async def _sent(request: Request, limits: StorageLimits) -> AsyncIterator[tuple[FormData, Sequence[Uploaded]]]:
     """Read a form that may have files."""
-    if has_files(request):
+    if has_files(request.headers):
         async with upload_form(request, limits) as sent:
             yield sent.data, sent.files
     else:
