@@ -6,11 +6,11 @@ FILE gets the number when the command ends.
 
 from __future__ import annotations
 
-import atexit
 import os
 import sys
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 
 def main() -> None:
@@ -27,11 +27,13 @@ def main() -> None:
         counted.append("os.fsync")
         real(number)
 
-    file = Path(sys.argv.pop(1))
-    atexit.register(lambda: file.write_text(str(len(counted))))
-    real, os.fsync = os.fsync, fsync  # type: ignore[assignment]
+    file, real = Path(sys.argv.pop(1)), os.fsync
     sys.addaudithook(hear)
-    fathom()
+    try:
+        with patch("os.fsync", fsync):
+            fathom()
+    finally:
+        file.write_text(str(len(counted)))
 
 
 if __name__ == "__main__":

@@ -67,7 +67,7 @@ class Scenario:
         self.root = "simulated://bucket" if self.faults.objects else str(root)
         self.disk = Disk(self.world, root, self.before)
         self.disk.lies = self.faults.lying
-        if faults:  # the run of which every change is tried
+        if faults:  # the run whose every change is tried
             budget, runs, daily, rounds, breadth = Budget(max_calls=60, research_share=1), 1, Decimal(100), 1, 2
         else:
             usd, calls = random.choice((None, 0.05)), random.choice((60, 60, 12))

@@ -1,8 +1,8 @@
 """Answers from the web, cached on this machine's disk for a limited time and shared by all runs.
 
 Only a convenience: a run depends on its own stored results. A cache that cannot be read or written is skipped, and
-failures are never cached. An entry is not flushed to the disk; it begins with its own hash, so that an entry of which a
-power cut has left a part counts as absent.
+failures are never cached. An entry is not flushed to the disk; it begins with its own hash, so an entry that a power
+cut has cut short counts as absent.
 """
 
 from __future__ import annotations

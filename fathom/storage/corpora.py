@@ -222,7 +222,7 @@ class CorpusStore:
         await self._change(name, by, lambda last: last.model_copy(update=nothing))
 
     async def discard(self, names: Iterable[str]) -> None:
-        """Remove those of some corpora that were made for one run only."""
+        """Remove the corpora of some names that were made for one run only."""
         for name in names:
             if (edition := await self.find(name)) and edition.temporary:
                 await self.remove(name, by=edition.owner)
