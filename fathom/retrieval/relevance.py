@@ -107,7 +107,7 @@ class RankedExcerpts:
         """Return how relevant each text is beside the others, from 0 to 1: by its best unit, and by its title.
 
         The best unit is sought among the few whose own words hold most of the question: to rank every excerpt takes
-        ten times as long, and tells relevant texts from others no better.
+        several times as long, and tells relevant texts from others hardly better.
 
         "Where was the director of X born?" is answered by a text that may share no word with it. Its title stands in
         the text on X: a bridge. A text gains if the question has its title, or one of the texts with the best units.

@@ -135,11 +135,12 @@ class _FactText:
 
     @cached_property
     def _with_number(self) -> dict[str, int]:
-        """The sentences with each number of the facts."""
+        """The sentences with content that have each number of the facts."""
         found: dict[str, list[int]] = {}
-        for at in range(len(self._parsed)):
-            for number in _numbers(self._parsed.sentence(at).text) & self._numbers:
-                found.setdefault(number, []).append(at)
+        for at, kind in enumerate(self._parsed.kinds):
+            if kind not in _SILENT:
+                for number in _numbers(self._parsed.sentence(at).text) & self._numbers:
+                    found.setdefault(number, []).append(at)
         return {number: self._bits(places) for number, places in found.items()}
 
     def _with_term(self, term: str) -> int:
