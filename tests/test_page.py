@@ -396,7 +396,7 @@ def test_everything_works_without_script(client: httpx.Client, finished: str) ->
     [file] = set(re.findall(r'target="_blank" href="./(.*?)"', framed.text))
     stored = client.get(f"{finished}/{file}")
     assert stored.headers["Content-Type"].startswith("text/plain") and stored.headers["X-Content-Type-Options"]
-    for form in ("md", "json", "docx", "pdf", "xlsx", "bib", "ris"):
+    for form in ("md", "json", "docx", "pdf", "xlsx", "csv", "bib", "ris"):
         kept = client.get(f"{finished}/export/{form}")
         assert kept.content and kept.headers["Content-Disposition"].endswith(f'.{form}"')
 

@@ -53,12 +53,13 @@ async def exported(run: RunHandle, form: Form) -> bytes:
 
     Raises:
         NoReport: it has no report, or none yet.
+        NotThere: it has no table, which the form needs.
         NotInstalled: a library that the form needs is not installed.
     """
     files = await run.files(files_for([form]))
     written, failed = await asyncio.to_thread(export, files, [form])
-    if form in failed:
-        raise NotInstalled(failed[form].message, next_step=failed[form].next_step)
+    if why := failed.get(form):
+        raise why if isinstance(why, NotThere) else NotInstalled(why.message, next_step=why.next_step)
     return written[form]
 
 
