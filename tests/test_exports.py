@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import csv
 import json
 import re
 import sys
 from datetime import UTC, datetime
-from io import BytesIO
+from io import BytesIO, StringIO
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ from fathom.report.docx import render_docx
 from fathom.report.exporting import FORMATS, bibtex, check_formats, references, render_pdf, ris
 from fathom.report.html import render_html
 from fathom.report.markdown import render_markdown
+from fathom.report.tables import render_csv
 from fathom.report.xlsx import render_xlsx
 from fathom.storage.store import ArtifactStore
 from fathom.text.plain import clean_line
@@ -336,7 +338,10 @@ def test_an_export_may_go_to_a_bucket(run: Path, moto_s3: Bucket) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--to", "odt"], "The format 'odt' does not exist. (choose from md, html, json, docx, pdf, xlsx, bib, ris)"),
+        (
+            ["--to", "odt"],
+            "The format 'odt' does not exist. (choose from md, html, json, docx, pdf, xlsx, csv, bib, ris)",
+        ),
         (["--to", " ,"], "No format was given"),
         (["--to", "md,html"], "The run has not finished: it has no report yet."),
         (["--to", "md", "--out", "{run}"], "would look like tampering"),
@@ -387,6 +392,21 @@ def test_a_workbook_has_claims_sources_and_tables_and_runs_nothing() -> None:
     assert [cell.value for cell in head] == ["Plan", "Price", "Version", "Code", "Sources"]
     assert [cell.value for cell in row] == [FORMULAS[0], 12.5, 3.1, "007", 1]
     assert [cell.number_format for cell in row[1:3]] == ["0.00", "0.00"]
+
+
+def test_tables_are_a_csv_that_runs_nothing(fathom_cli: FathomCLI, run: Path, tmp_path: Path) -> None:
+    rows = "\n".join(f"| {said} | -1.5 [{ID}] |" for said in FORMULAS)
+    table = f"| Plan, in full | Change |\n|---|---|\n{rows}\n"
+    one = render_csv(report_of("Plans", "https://example.org/prices", markdown=table)).decode()
+    head, *read = csv.reader(StringIO(one))
+    assert head == ["Plan, in full", "Change", "Sources"]
+    inert = [said if said.startswith("#") else f"'{said}" for said in FORMULAS]
+    assert read == [[said, "-1.5", "1"] for said in inert]
+    two = render_csv(report_of("Plans", "docs:a.md", markdown=f"{table}\nThen:\n\n| a |\n|---|\n| 1 |\n")).decode()
+    assert [row for row in csv.reader(StringIO(two)) if len(row) < 2][1:] == [[], ["Answer"], ["a"], ["1"]]
+    done = fathom_cli(["export", str(run), "--to", "csv,md"])
+    assert done.returncode == 2 and "csv was not written: " in done.stderr and "no table" in done.stderr
+    assert [file.suffix for file in tmp_path.glob("bridge.*")] == [".md"]
 
 
 @given(title=ANY, said=ANY)

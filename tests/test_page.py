@@ -108,6 +108,13 @@ def test_a_question_is_asked_approved_watched_read_and_followed_up(browser: Brow
         desktop.get_by_label("A question that builds on this report").press("Control+Enter")
         desktop.wait_for_url(lambda url: url != first)
         desktop.locator("[data-over]").wait_for()
+        desktop.locator(".thread summary").focus()
+        desktop.keyboard.press("Enter")
+        expect(desktop.locator(".thread .box").get_by_role("link", name="The whole report")).to_be_visible()
+        desktop.set_viewport_size({"width": 320, "height": 740})
+        assert desktop.evaluate("document.documentElement.scrollWidth") == 320
+        assert Axe().run(desktop, ".thread", options={"resultTypes": ["violations"]}).violations_count == 0
+        desktop.set_viewport_size({"width": DESKTOP[0], "height": DESKTOP[1]})
         desktop.goto(first)
         expect(desktop.get_by_role("link", name="And on a class?")).to_be_visible()
 
@@ -396,7 +403,7 @@ def test_everything_works_without_script(client: httpx.Client, finished: str) ->
     [file] = set(re.findall(r'target="_blank" href="./(.*?)"', framed.text))
     stored = client.get(f"{finished}/{file}")
     assert stored.headers["Content-Type"].startswith("text/plain") and stored.headers["X-Content-Type-Options"]
-    for form in ("md", "json", "docx", "pdf", "xlsx", "bib", "ris"):
+    for form in ("md", "json", "docx", "pdf", "xlsx", "csv", "bib", "ris"):
         kept = client.get(f"{finished}/export/{form}")
         assert kept.content and kept.headers["Content-Disposition"].endswith(f'.{form}"')
 

@@ -246,7 +246,7 @@ class Problem(Model):
     errors: list[WrongValue] = []
 
 
-Form = Literal["md", "html", "json", "docx", "pdf", "xlsx", "bib", "ris"]
+Form = Literal["md", "html", "json", "docx", "pdf", "xlsx", "csv", "bib", "ris"]
 MEDIA_TYPES: dict[Form, str] = {
     "html": "text/html",
     "md": "text/markdown",
@@ -254,6 +254,7 @@ MEDIA_TYPES: dict[Form, str] = {
     "docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
     "pdf": "application/pdf",
     "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    "csv": "text/csv",
     "bib": "application/x-bibtex",
     "ris": "application/x-research-info-systems",
 }

@@ -21,13 +21,14 @@ from typing import NamedTuple
 
 from pydantic import ValidationError
 
-from fathom.errors import InvalidInput, StoreError
+from fathom.errors import InvalidInput, NotThere, StoreError, UserError
 from fathom.evidence.provenance import PROVENANCE, read
 from fathom.models import Bibliographic, Report
 from fathom.models.evidence import SourceType
 from fathom.report.chapters import cited_sources
 from fathom.report.document import document_of
 from fathom.report.docx import render_docx
+from fathom.report.tables import render_csv
 from fathom.report.xlsx import render_xlsx
 from fathom.storage.store import REPORT, REPORT_PAGE, REPORT_TEXT
 from fathom.text.plain import clean_line
@@ -42,6 +43,7 @@ FORMATS: dict[str, tuple[list[str], Callable[[Files], bytes]]] = {
     "docx": ([REPORT], lambda files: render_docx(_report(files))),
     "pdf": ([REPORT], lambda files: render_pdf(_report(files))),
     "xlsx": ([REPORT], lambda files: render_xlsx(_report(files))),
+    "csv": ([REPORT], lambda files: render_csv(_report(files))),
     "bib": ([REPORT, PROVENANCE], lambda files: bibtex(_references(files)).encode()),
     "ris": ([REPORT, PROVENANCE], lambda files: ris(_references(files)).encode()),
 }
@@ -67,8 +69,8 @@ def files_for(formats: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(name for wanted in formats for name in FORMATS[wanted][0]))
 
 
-def export(files: Files, formats: Sequence[str]) -> tuple[dict[str, bytes], dict[str, InvalidInput]]:
-    """Return the report by format, and the reasons why other formats failed: a library that they need is not installed.
+def export(files: Files, formats: Sequence[str]) -> tuple[dict[str, bytes], dict[str, UserError]]:
+    """Return the report by format, and the reasons why other formats failed: a library is missing, or all tables are.
 
     `files` holds the files that `files_for` names.
 
@@ -76,11 +78,11 @@ def export(files: Files, formats: Sequence[str]) -> tuple[dict[str, bytes], dict
         StoreError: a file of the run is damaged.
     """
     written: dict[str, bytes] = {}
-    failed: dict[str, InvalidInput] = {}
+    failed: dict[str, UserError] = {}
     for wanted in formats:
         try:
             written[wanted] = FORMATS[wanted][1](files)
-        except InvalidInput as error:
+        except (InvalidInput, NotThere) as error:
             failed[wanted] = error
     return written, failed
 

@@ -7,12 +7,13 @@ stored as text: a spreadsheet program runs none that begins like a formula, not 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from io import BytesIO
 from typing import Any
 
 from fathom.models import Report
-from fathom.report.document import Block, Code, Items, Quotation, StyledText, Table, document_of, plain
+from fathom.report.document import Block, Code, Items, Quotation, Table, document_of, plain
+from fathom.report.tables import rows_of, tables_in, text_of
 
 MOST_CHARS = 32_767  # in a cell
 _MOST_IN_NAME = 31
@@ -39,8 +40,8 @@ def render_xlsx(report: Report) -> bytes:
     sources = [(source.number, source.title, source.address, source.details) for source in found.references]
     _add(book, "Sources", [("Number", "Title", "Address", "Details"), *sources])
     for chapter in found.chapters:
-        for table in _tables_in(chapter.blocks):
-            _add(book, chapter.heading, _rows_of(table))
+        for table in tables_in(chapter.blocks):
+            _add(book, chapter.heading, rows_of(table))
     book.properties.title, book.properties.creator = found.title, "Fathom"
     stored = BytesIO()
     book.save(stored)
@@ -83,29 +84,6 @@ def _write(cell: Any, value: str | int) -> None:
         cell.data_type, cell.quotePrefix = "s", True
 
 
-def _tables_in(blocks: Sequence[Block]) -> Iterator[Table]:
-    for block in blocks:
-        match block:
-            case Table():
-                yield block
-            case Items():
-                for item in block.items:
-                    yield from _tables_in(item)
-            case Quotation():
-                yield from _tables_in(block.blocks)
-
-
-def _rows_of(table: Table) -> list[Row]:
-    """Return a table whose cells can be computed with: the sources of a row are in a last column."""
-    rows = [table.head, *table.rows]
-    cited = [[run.citation for cell in row for run in cell if run.citation] for row in rows]
-    cells = [[_text([run for run in cell if not run.citation]) for cell in row] for row in rows]
-    if not any(cited):
-        return [*cells]
-    sources = ["Sources", *(", ".join(map(str, dict.fromkeys(numbers))) for numbers in cited[1:])]
-    return [[*row, one] for row, one in zip(cells, sources, strict=True)]
-
-
 def _text_of(blocks: Sequence[Block]) -> str:
     """Return blocks as plain text; a table is on a sheet of its own."""
     parts = []
@@ -119,10 +97,5 @@ def _text_of(blocks: Sequence[Block]) -> str:
             case Table():
                 parts.append("(table: see its sheet)")
             case _:
-                parts.append(block.text if isinstance(block, Code) else _text(block.runs))
+                parts.append(block.text if isinstance(block, Code) else text_of(block.runs))
     return "\n\n".join(parts)
-
-
-def _text(runs: Sequence[StyledText]) -> str:
-    """Return styled text as plain text."""
-    return "".join(run.text for run in runs).strip()

@@ -19,11 +19,12 @@ from fathom.client.shapes import (
     ClaimList,
     Form,
     NoteList,
+    RunSummary,
     SourceList,
     SourceUse,
     what_is,
 )
-from fathom.errors import InvalidInput, NotInstalled, NotThere
+from fathom.errors import InvalidInput, NoReport, NotInstalled, NotThere, RunNotFound, StoreError
 from fathom.evidence import words
 from fathom.evidence.claims import Statement, comparable
 from fathom.evidence.passages import Search
@@ -34,12 +35,15 @@ from fathom.evidence.verify import misquotations
 from fathom.flows.runs.comparing import traced, verified
 from fathom.flows.runs.finding import KnownRun
 from fathom.flows.runs.stored import no_report, read_audit
-from fathom.models import Claim, Plan, Verdict
+from fathom.models import CitedAnswer, Claim, Plan, Verdict
 from fathom.report.chapters import cited_sources
 from fathom.report.exporting import export, files_for
+from fathom.report.markdown import cited_answer
+from fathom.service.caller import Caller
 from fathom.service.run_view import API
-from fathom.service.runs import RunHandle
+from fathom.service.runs import RunHandle, RunService
 
+MOST_ANSWERS = 20  # of a conversation
 SAME = 0.85  # how alike a text and a claim are that say the same
 _TEXT = (".json", ".jsonl", ".md", ".html", ".txt")
 
@@ -49,13 +53,27 @@ async def exported(run: RunHandle, form: Form) -> bytes:
 
     Raises:
         NoReport: it has no report, or none yet.
+        NotThere: it has no table, which the form needs.
         NotInstalled: a library that the form needs is not installed.
     """
     files = await run.files(files_for([form]))
     written, failed = await asyncio.to_thread(export, files, [form])
-    if form in failed:
-        raise NotInstalled(failed[form].message, next_step=failed[form].next_step)
+    if why := failed.get(form):
+        raise why if isinstance(why, NotThere) else NotInstalled(why.message, next_step=why.next_step)
     return written[form]
+
+
+async def answers(service: RunService, caller: Caller, runs: Sequence[RunSummary]) -> list[CitedAnswer | None]:
+    """Return the answers of the last `MOST_ANSWERS` of some runs; None for all others, and without a report."""
+
+    async def answer(run_id: str) -> CitedAnswer | None:
+        try:
+            return cited_answer(await (await service.open(caller, run_id)).report_data())
+        except (RunNotFound, NoReport, StoreError):  # one damaged run must not hide the others
+            return None
+
+    found = await asyncio.gather(*(answer(run.id) for run in runs[-MOST_ANSWERS:]))
+    return [*[None] * (len(runs) - len(found)), *found]
 
 
 async def claims(run: RunHandle, verdict: Verdict | None = None) -> ClaimList:

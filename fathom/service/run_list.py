@@ -35,6 +35,7 @@ from fathom.flows.runs.index import RunIndex
 from fathom.flows.runs.states import FLOW, row_of, state_of
 from fathom.models import Ending, RunResult, RunState
 from fathom.service.caller import Caller
+from fathom.service.threads import Thread, ThreadList, grouped
 from fathom.storage.atomic import READERS
 from fathom.storage.ownership import Owners, Ownership
 from fathom.storage.runs import StoredRun
@@ -126,6 +127,50 @@ class Listing:
                     break
                 found.append((line, summary))
         return RunList(runs=[summary for _, summary in found], next=to_cursor(found[-1][0]) if more else None)
+
+    async def threads(self, caller: Caller, wanted: RunFilter, limit: int, cursor: str = "") -> ThreadList:
+        """Return the conversations after the one that a cursor names, the one with the newest question first.
+
+        A conversation has the state of its newest question; all else may apply to any of its questions.
+
+        Raises:
+            InvalidInput: the cursor is none.
+        """
+        after = read_cursor(cursor)
+        lines = _merged(*await self._refresh())
+        several = [line for group in grouped(lines) if len(group) > 1 for line in group]
+        visible = {line.run_id for line in await self._visible(caller, EVERYTHING, several)}
+        groups = [
+            group
+            for group in grouped(lines, {line.run_id for line in several} - visible)
+            if (not after or group[0].order < after) and any(map(wanted.takes, group))
+        ]
+        found: list[tuple[KnownRun, Thread]] = []
+        at = 0
+        while at < len(groups) and len(found) <= limit:
+            piece, at = groups[at : at + limit + 1], at + limit + 1
+            threads = await asyncio.gather(*(self._readable(caller, group) for group in piece))
+            for group, runs in zip(piece, threads, strict=True):
+                if (
+                    runs
+                    and (not wanted.states or runs[0].state in wanted.states)
+                    and (wanted.owner is None or any(run.owner == wanted.owner for run in runs))
+                ):
+                    found.append((group[0], Thread(runs)))
+        more = len(found) > limit
+        found = found[:limit]
+        return ThreadList([thread for _, thread in found], to_cursor(found[-1][0]) if more else None)
+
+    async def thread_of(self, caller: Caller, run_id: str) -> list[RunSummary]:
+        """Return the questions of the conversation of a run that the caller may see, the newest first."""
+        groups = grouped(_merged(*await self._refresh()))
+        group = next((group for group in groups if any(line.run_id == run_id for line in group)), [])
+        return await self._readable(caller, group)
+
+    async def _readable(self, caller: Caller, lines: Sequence[KnownRun]) -> list[RunSummary]:
+        visible = await self._visible(caller, EVERYTHING, lines)
+        summaries = await asyncio.gather(*(self._summary(line, caller) for line in visible))
+        return [summary for summary in summaries if summary]
 
     async def _refresh(self) -> tuple[dict[str, KnownRun], dict[str, StoredRun]]:
         """Return what Prefect and the store know. Requests at the same time share what is read, and an outage."""

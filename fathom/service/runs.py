@@ -92,7 +92,7 @@ class RunService:
         self.feeds = Feeds(self.store)
         self.readiness = Readiness(self.store, options)
         self.submissions = Submissions(options, self.owners, self.activity, self.spending, wake)
-        self._listing = Listing(self.store, self.owners)
+        self.listing = Listing(self.store, self.owners)
         self._finder = Finder(self.store)
         self.library = Library(self.store, Environment.read().cache)
         self.resuming = WeakValueDictionary[str, asyncio.Lock]()  # by run, so that each is paid for once
@@ -154,7 +154,7 @@ class RunService:
         self, caller: Caller, wanted: RunFilter = EVERYTHING, *, limit: int = 50, cursor: str = ""
     ) -> RunList:
         """Return the runs that the caller may see, the newest first; `cursor` is `next` of the page before."""
-        return await self._listing.page(caller, wanted, min(limit, MOST), cursor)
+        return await self.listing.page(caller, wanted, min(limit, MOST), cursor)
 
     async def join(self, caller: Caller, run_id: str, secret: str) -> None:
         """Let a caller in who has a link; from then on they read the run without it.

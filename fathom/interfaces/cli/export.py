@@ -14,7 +14,7 @@ from fathom.interfaces.cli.printing import line, one_line, output, row
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fathom.errors import InvalidInput
+    from fathom.errors import UserError
     from fathom.flows.housekeeping import Pruned
     from fathom.storage.bundles import Imported
     from fathom.storage.corpora import OldUploads
@@ -28,7 +28,9 @@ def export(
     to: Annotated[
         str | None,
         typer.Option(
-            "--to", metavar="FORMAT,...", help="Formats: md, html, json, docx, pdf (needs typst), xlsx, bib or ris."
+            "--to",
+            metavar="FORMAT,...",
+            help="Formats: md, html, json, docx, pdf (needs typst), xlsx, csv, bib or ris.",
         ),
     ] = None,
     bundle: Annotated[
@@ -42,10 +44,10 @@ def export(
 ) -> None:
     """Write a run's report in other formats, or a bundle of the run.
 
-    BibTeX and RIS files contain only the references. Needs no server. The files are named after the run's folder and
-    replace the files of an earlier export. If a format needs a package that is not installed, the other formats are
-    still written and the exit code is 2. A bundle contains the full text of everything the run read; `fathom import`
-    adds it to another store.
+    BibTeX and RIS files contain only the references, csv only the tables. Needs no server. The files are named after
+    the run's folder and replace the files of an earlier export. If a format needs a package that is not installed, or
+    a table and the report has none, the other formats are still written and the exit code is 2. A bundle contains the
+    full text of everything the run read; `fathom import` adds it to another store.
 
     Example: fathom export 1a2b3c4d --to docx,pdf,bib
     """
@@ -71,7 +73,7 @@ def export(
     raise typer.Exit(2 if failed else 0)
 
 
-async def _exported(run: StoredRun, formats: list[str], out: str) -> tuple[dict[str, str], dict[str, InvalidInput]]:
+async def _exported(run: StoredRun, formats: list[str], out: str) -> tuple[dict[str, str], dict[str, UserError]]:
     """Write a report in some formats; return the paths, and what failed, by format."""
     from fathom.config.environment import artifact_root
     from fathom.errors import InvalidInput, StoreError

@@ -31,6 +31,7 @@ from fathom.interfaces.uploads import Uploaded, has_files, upload_form
 from fathom.models import RunState
 from fathom.run.estimate import PhaseEstimate
 from fathom.service.caller import Caller, Role
+from fathom.service.run_list import EVERYTHING
 from fathom.service.runs import RunService
 from fathom.service.status import searched_by_itself, whole_estimate
 from fathom.storage.editions import StorageLimits
@@ -125,7 +126,7 @@ async def _form(
 ) -> Response:
     offered, recent, corpora = await asyncio.gather(
         _offers(given, _names(service, caller, given["model"])),
-        service.latest(caller, limit=RECENT),
+        service.listing.threads(caller, EVERYTHING, RECENT),
         service.corpora.list(caller),
     )
     return page(
@@ -137,8 +138,8 @@ async def _form(
         **offered,
         depth=limits_of(SETTINGS["depth"]),
         templates=[template_of(name) for name in shipped()],
-        recent=recent.runs,
-        lasted=_lasted(recent.runs),
+        recent=recent.threads,
+        lasted=_lasted(run for thread in recent.threads for run in thread.runs),
         corpora=_offered_corpora(corpora.corpora, reads),
         limits=corpora.limits,
         reads=reads,

@@ -27,13 +27,14 @@ from fathom.client.shapes import (
 )
 from fathom.errors import UserError
 from fathom.interfaces.dependencies import TheCaller, TheRun, TheService
-from fathom.interfaces.page.forms import PREFERENCES, FormValues, Wrong, answer_request, text
+from fathom.interfaces.page.forms import PREFERENCES, FormValues, Wrong, answer_request, text, texts
 from fathom.interfaces.page.rendering import page
 from fathom.models import Draft, Plan, Report, RunState
 from fathom.models.plan import StepStatus
 from fathom.run.checklist import MOST_STEPS
 from fathom.service import watches
 from fathom.service.caller import Caller
+from fathom.service.reports import answers
 from fathom.service.reports import check as check_report
 from fathom.service.run_list import RunFilter
 from fathom.service.runs import RunHandle, RunService
@@ -58,11 +59,11 @@ async def list_runs(
     owner: str = "",
     cursor: str = "",
 ) -> Response:
-    """List runs: searched, filtered, page by page."""
+    """List the runs by conversation: searched, filtered, page by page."""
     filters = {"text": text.strip()[:200], "state": state if state in list(RunState) else "", "owner": owner[:100]}
     states = frozenset({RunState(filters["state"])} if filters["state"] else ())
     wanted = RunFilter(states=states, words=filters["text"], owner=filters["owner"].strip() or None)
-    found = await service.latest(caller, wanted, limit=_PAGE, cursor=cursor)
+    found = await service.listing.threads(caller, wanted, _PAGE, cursor)
     more = urlencode({**{name: value for name, value in filters.items() if value}, "cursor": found.next or ""})
     return page(request, "runs", found=found, filters=filters, more=more, first=not cursor)
 
@@ -179,15 +180,21 @@ async def rename(run: TheRun, request: Request) -> Response:
 
 
 @router.get("/{run_id}/remove")
-async def ask_to_remove(run: TheRun, request: Request) -> Response:
-    """Say what goes with the run, and ask whether it shall."""
-    return page(request, "remove", run=await run.read())
+async def ask_to_remove(run: TheRun, request: Request, service: TheService) -> Response:
+    """Say what goes with the run or with its conversation, and ask whether it shall."""
+    shown = await run.read()
+    thread = await service.listing.thread_of(run.caller, run.run_id)
+    going = [one for one in thread if one.state.ended and run.caller.may_change(one.owner)]
+    return page(request, "remove", run=shown, going=going, staying=[one for one in thread if one not in going])
 
 
 @router.post("/{run_id}/remove")
-async def remove(run: TheRun) -> Response:
-    """Remove the run."""
-    await run.remove()
+async def remove(run: TheRun, request: Request, service: TheService) -> Response:
+    """Remove the run, or those runs of its conversation that the form names."""
+    async with request.form() as form:
+        named = texts(form, "run") or [run.run_id]
+    for run_id in named:
+        await (await service.open(run.caller, run_id)).remove()
     return RedirectResponse(router.prefix, HTTPStatus.SEE_OTHER)
 
 
@@ -253,15 +260,18 @@ async def _report(handle: RunHandle, run: Run) -> Report | None:
 
 
 async def _around(service: RunService, run: Run, caller: Caller) -> dict[str, Any]:
-    """Return what is shown around a run: what it reads, the runs that follow it, and the others of its watch."""
+    """Return what is shown around a run: what it reads, the rest of its conversation, and the others of its watch."""
+    ended = run.state.ended
     corpora = await service.corpora.named(caller, run.settings.get("corpora") or [])
-    if not run.state.ended:
-        return {"corpora": corpora, "follow_ups": [], "history": []}
-    after = await service.latest(caller, RunFilter(parent=run.id), limit=_MOST)
-    same = await service.latest(caller, RunFilter(watch=run.watch), limit=_MOST) if run.watch else RunList(runs=[])
+    thread = await service.listing.thread_of(caller, run.id) if ended or run.parent else []
+    earlier = [one for one in reversed(thread) if one.created < run.created]
+    watched = RunFilter(watch=run.watch or "")
+    same = await service.latest(caller, watched, limit=_MOST) if ended and run.watch else RunList(runs=[])
     return {
         "corpora": corpora,
-        "follow_ups": list(reversed(after.runs)),
+        "thread": thread,
+        "earlier": list(zip(earlier, await answers(service, caller, earlier), strict=True)),
+        "later": [one for one in reversed(thread) if one.id != run.id and one not in earlier],
         "history": [one for one in same.runs if one.id != run.id],
     }
 
