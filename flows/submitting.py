@@ -14,7 +14,7 @@ from prefect.deployments import arun_deployment
 from prefect.exceptions import ObjectNotFound, PrefectException, PrefectHTTPStatusError
 from prefect.states import Cancelling
 
-from fathom.batch.folder import BatchFolder, Record, Share, words
+from fathom.batch.folder import BatchFolder, Record, words
 from fathom.batch.questions import settings_of
 from fathom.budget.ledger import Cost, Ledger, SharedBudget, caps
 from fathom.config.groups import DEFAULT_USD, BatchBudget
@@ -122,10 +122,10 @@ class BatchRunner:
         self._questions = dict(zip(self._records, self._asked, strict=True))
         for record in self._records.values():
             if record.used:
-                self._budget.take(record.used.cost)
-                self._budget.settle(record.used.cost, record.used.cost)
+                self._budget.take(record.used)
+                self._budget.settle(record.used, record.used)
             if record.granted:
-                self._budget.take(record.granted.cost)
+                self._budget.take(record.granted)
         waiting = [row_id for row_id, record in self._records.items() if not record.row.status.finished]
         # First those whose runs may be under way.
         waiting.sort(key=lambda row_id: self._records[row_id].row.status is not RowStatus.running)
@@ -143,7 +143,7 @@ class BatchRunner:
     async def _start(self, row_id: str) -> bool:
         """Submit the run of a question; False if it must wait until others give back to the budget."""
         record = self._records[row_id]
-        granted = record.granted.cost if record.granted else None
+        granted = record.granted
         if self._caps != BatchBudget() and granted is None:
             try:
                 granted = self._budget.reserve(self._own_caps(row_id))
@@ -162,14 +162,14 @@ class BatchRunner:
         attempt = record.attempt + (record.row.status.ended and bool(record.run_key))
         run_key = question.run_key or f"{self._key}-{row_id}"
         # The run's own account includes the usage of earlier attempts.
-        spent = record.used.cost if record.used else Cost()
+        spent = record.used or Cost()
         settings = self._settings_of(row_id, granted.plus(spent) if granted else None)
         record = record.model_copy(
             update={
                 "row": record.row.model_copy(update={"status": RowStatus.running, "reason": ""}),
                 "run_key": result_key("", run_key),
                 "attempt": attempt,
-                "granted": Share.of(granted) if granted else None,
+                "granted": granted,
             }
         )
         await self._note(row_id, record)
@@ -237,9 +237,9 @@ class BatchRunner:
         record = self._records[row_id].model_copy(update={"row": row})
         if record.granted:
             total = (await Ledger.read(self._store, record.run_key)).total
-            before = record.used.cost if record.used else Cost()
-            self._budget.settle(record.granted.cost, total.minus(before))
-            record = record.model_copy(update={"used": Share.of(total), "granted": None})
+            before = record.used or Cost()
+            self._budget.settle(record.granted, total.minus(before))
+            record = record.model_copy(update={"used": total, "granted": None})
         await self._note(row_id, record)
         run_logger().info("%d. %s: %s", row.number, words(row.status), row.question)
 

@@ -262,7 +262,7 @@ def test_a_report_is_rated_through_the_api_and_on_its_page(client: httpx.Client,
     assert [one["good"] for one in client.get(f"{base}/ratings").json()] == [False], "the second thought counts"
     assert "The &lt;b&gt;second&lt;/b&gt; part is missing." in client.get(page).text
     assert client.get("/api/v1/costs").json()["rated_down"] == before + 1
-    assert "rated" in [one["deed"] for one in client.get(f"{base}/activity").json()]
+    assert "rated" in [one["action"] for one in client.get(f"{base}/activity").json()]
     assert client.put(f"{base}/rating", json={"good": "yes"}).status_code == 422
     assert client.put(f"/api/v1/runs/{uuid.uuid4()}/rating", json={"good": True}).json()["code"] == "E5001"
 

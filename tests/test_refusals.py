@@ -572,7 +572,7 @@ def test_links_and_who_did_what(house: House, fathom_cli: FathomCLI) -> None:
         refused(bob.get(run), 404, "E5001")
         assert ann.delete(f"{run}/links/{made['id']}").status_code == 204
         refused(rita.get(run), 404, "E5001")
-        said = [(entry["by"], entry["deed"]) for entry in ann.get(f"{run}/activity").json()]
+        said = [(entry["by"], entry["action"]) for entry in ann.get(f"{run}/activity").json()]
         assert said[0] == ("ann", "asked")
         assert said[-3:] == [("ann", "linked"), ("rita", "joined"), ("ann", "unlinked")]
         printed = fathom_cli(["audit", house.run_id, "--artifacts", str(house.served.root)]).stdout

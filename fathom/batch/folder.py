@@ -7,7 +7,6 @@ import csv
 import io
 from collections import Counter
 from collections.abc import Sequence
-from decimal import Decimal
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -35,32 +34,14 @@ TABLE = "results.csv"
 INDEX = "index.html"
 
 
-class Share(Model):
-    """What the run of a question may use, or has used, of the batch's budget."""
-
-    usd: str
-    tokens: int
-    calls: int
-
-    @classmethod
-    def of(cls, cost: Cost) -> Share:
-        """Return a cost as it is stored."""
-        return cls(usd=str(cost.usd), tokens=cost.tokens, calls=cost.calls)
-
-    @property
-    def cost(self) -> Cost:
-        """Return the share as a `Cost`."""
-        return Cost(Decimal(self.usd), self.tokens, self.calls)
-
-
 class Record(Model):
     """The stored record of a question, written before its run is submitted and again when the run has ended."""
 
     row: BatchRow
     run_key: str = ""  # of the run's results
     attempt: int = 1  # a question whose run failed is asked again in another run, under the same run key
-    granted: Share | None = None  # to this attempt, until it has ended; None: the batch has no caps
-    used: Share | None = None  # by all attempts that have ended
+    granted: Cost | None = None  # to this attempt, until it has ended; None: the batch has no caps
+    used: Cost | None = None  # by all attempts that have ended
 
 
 class BatchFolder:

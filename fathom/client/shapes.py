@@ -103,13 +103,13 @@ class ShareLink(Model):
     page: str | None = None
 
 
-class DeedEntry(Model):
+class ActivityEntry(Model):
     """An action that a user took on a run through a server, such as `cancelled`. `at` is ISO 8601 in UTC."""
 
     at: str
     by: str
     role: str
-    deed: str
+    action: str
     detail: str = ""
 
 

@@ -49,7 +49,7 @@ class Activity(Model):
     by: str
     role: str
     token: str = ""
-    deed: Action
+    action: Action
     detail: str = ""
     unique: str = ""  # different for every entry
 
@@ -60,7 +60,7 @@ class ActivityLog:
     def __init__(self, store: ArtifactStore) -> None:
         self._store = store
 
-    async def note(self, run_id: str, caller: Caller, deed: Action, detail: str = "") -> None:
+    async def note(self, run_id: str, caller: Caller, action: Action, detail: str = "") -> None:
         """Write down what a caller did.
 
         Raises:
@@ -68,7 +68,7 @@ class ActivityLog:
         """
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         own = {"role": caller.role.value, "token": caller.token, "unique": uuid4().hex}
-        entry = Activity(at=now, by=caller.name, deed=deed, detail=detail, **own)
+        entry = Activity(at=now, by=caller.name, action=action, detail=detail, **own)
         number = max((int(name[:-5]) for name in await self._names(run_id)), default=0) + 1
         while not await self._store.create(_path(run_id, f"{number:04}.json"), entry.model_dump_json().encode()):
             number += 1

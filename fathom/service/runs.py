@@ -14,8 +14,8 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from fathom.client.shapes import (
+    ActivityEntry,
     AnswerRequest,
-    DeedEntry,
     FollowUpRequest,
     RatingRequest,
     Run,
@@ -483,10 +483,10 @@ class RunHandle:
         await self._service.links.remove(self.run_id, link_id)
         await self._note(Action.unlinked, link_id)
 
-    async def activity(self) -> list[DeedEntry]:
+    async def activity(self) -> list[ActivityEntry]:
         """Return what people did with the run over a server, in order."""
         found = await self._service.activity.of(self.run_id)
-        return [DeedEntry(**entry.model_dump(exclude={"unique", "token"})) for entry in found]
+        return [ActivityEntry(**entry.model_dump(exclude={"unique", "token"})) for entry in found]
 
     async def _steer(self, kind: Steer, text: str) -> None:
         self.caller.check(Role.asker)

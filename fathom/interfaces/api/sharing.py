@@ -8,7 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from fastapi.responses import RedirectResponse
 
-from fathom.client.shapes import DeedEntry, Run, RunChange, ShareLink
+from fathom.client.shapes import ActivityEntry, Run, RunChange, ShareLink
 from fathom.interfaces.dependencies import TheCaller, TheRun, TheService
 
 router = APIRouter(tags=["sharing"])
@@ -51,7 +51,7 @@ async def unlink_run(run: TheRun, link_id: str) -> None:
 
 
 @router.get(f"{_RUN}/activity")
-async def read_activity(run: TheRun) -> list[DeedEntry]:
+async def read_activity(run: TheRun) -> list[ActivityEntry]:
     """Return who did what with a run over a server: asked, answered, steered, cancelled, shared it."""
     return await run.activity()
 

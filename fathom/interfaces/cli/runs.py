@@ -198,7 +198,7 @@ def audit(run: Run, artifacts: Root = None, as_json: Json = False) -> None:
     def show(_found: object) -> None:
         _show_audit(found)
         for entry in people:
-            line((f"{entry.at[:19]}  ", "dim"), one_line(f"{entry.by} ({entry.role}) {entry.deed} {entry.detail}"))
+            line((f"{entry.at[:19]}  ", "dim"), one_line(f"{entry.by} ({entry.role}) {entry.action} {entry.detail}"))
 
     told = [entry.model_dump(mode="json", exclude={"unique"}) for entry in people]
     output({**found.model_dump(mode="json"), "people": told}, show, as_json=as_json)
