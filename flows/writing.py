@@ -44,6 +44,7 @@ from fathom.tasks.start import seconds_worked
 from fathom.telemetry.audit_events import AuditType
 from fathom.telemetry.progress import phase
 from fathom.text.plain import clean_line, counted
+from fathom.text.wording import Wording, wording
 
 MOST_TEXT = 8_000  # characters of a section in the audit log
 
@@ -88,12 +89,12 @@ async def write_report(engine: Engine, run: ResearchState) -> Report | None:
         left_out=reviewer.removed,
         qualities=[round(quality.overall, 2) for quality in report.qualities],
     )
-    today = date.fromisoformat(engine.start.today)
+    today, words = date.fromisoformat(engine.start.today), wording(engine.start.language)
     warnings = [
         *engine.start.warnings,
-        *unread_warnings(run.unread),
-        *_not_reviewed(run, scored, noted_before, engine),
-        *report_warnings(claims, report.qualities, report.sources, today, marked=alone),
+        *unread_warnings(run.unread, words),
+        *_not_reviewed(run, scored, noted_before, engine, words),
+        *report_warnings(claims, report.qualities, report.sources, today, words, marked=alone),
     ]
     seconds = await seconds_worked(engine.start.run_id, _engine=engine)
     writer = "" if report.extractive else engine.model_for(SECTION).model
@@ -107,23 +108,24 @@ async def write_report(engine: Engine, run: ResearchState) -> Report | None:
         "remarks": run.plan.remarks,
     }
     if engine.settings.mode is Mode.answer:
-        checked["limitations"] = clarified(run.plan)
+        checked["limitations"] = clarified(run.plan, words)
         checked["confidence"] = confidence_within(report.confidence, claims)
     else:
         checked["limitations"] = limitations(
-            run, claims, reviewer.removed, engine.model_for(JUDGE).model if engine.settings.judges else ""
+            run, claims, reviewer.removed, engine.model_for(JUDGE).model if engine.settings.judges else "", words
         )
-        checked["next_steps"] = next_steps(run)
+        checked["next_steps"] = next_steps(run, words)
     return report.model_copy(update=checked)
 
 
-def _not_reviewed(run: ResearchState, scored: Scored, read: set[str], engine: Engine) -> list[str]:
+def _not_reviewed(run: ResearchState, scored: Scored, read: set[str], engine: Engine, words: Wording) -> list[str]:
     """Return a sentence on the sources that were left out because they are not known to be peer-reviewed."""
     if not engine.settings.sources.peer_reviewed:
         return []
     other = [q.source_id for q in scored.qualities if not (q.peer_reviewed or q.type == "document")]
     titles = [clean_line(run.sources[i].title or run.sources[i].url) for i in other if i in read]
-    return [f"Left out, because they are not known to be peer-reviewed: {'; '.join(titles)}."] if titles else []
+    said = "Left out, because they are not known to be peer-reviewed: {titles}."
+    return [words(said, titles="; ".join(titles))] if titles else []
 
 
 async def save_explanation(engine: Engine, run: ResearchState) -> Unanswered:
@@ -201,6 +203,7 @@ async def _draft(
         sections = await _sections(engine, run, outlined, authority, texts, reviewer=reviewer)
     return assemble(
         query=engine.start.query,
+        language=engine.start.language,
         parent=engine.start.parent.named() if engine.start.parent else None,
         title=title,
         extractive=engine.settings.extractive,

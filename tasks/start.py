@@ -35,6 +35,7 @@ from fathom.tasks.durable import (
     run_logger,
     run_store,
 )
+from fathom.text.wording import language_for
 from fathom.tools.mcp.offer import OfferedTools
 from fathom.tools.registry import configured_tools
 
@@ -121,6 +122,7 @@ async def _start(
         asker=Ownership.of_tags(flow_run.tags).owner if resolved.library else "",
         parent=parent,
         understood=understood(query, parent.question) if parent else "",
+        language=language_for(query, parent.question if parent else ""),
         template=template_of(settings.template) if settings.template else None,
     )
 

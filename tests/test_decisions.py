@@ -25,6 +25,7 @@ from fathom.run.state import ResearchState
 from fathom.text.citations import cited_ids, number_citations, with_known_ids
 from fathom.text.plain import counted
 from fathom.text.urls import canonical_url, source_ids
+from fathom.text.wording import ENGLISH
 
 FOLLOW_UP = [PlanStep(step_id="R2_1", title="More", description="Look for more.")]
 
@@ -100,7 +101,7 @@ def test_no_query_is_proposed_that_was_sent() -> None:
         Gap(description="Their height is unknown.", suggested_query="titan tides"),
         Gap(description="Their period is unknown.", suggested_query="period of tides on Titan"),
     ]
-    assert next_steps(researched(gaps=gaps)) == [
+    assert next_steps(researched(gaps=gaps), ENGLISH) == [
         "Still open: Their height is unknown.",
         "Search for: period of tides on Titan",
     ]

@@ -22,6 +22,7 @@ from fathom.report.foreign_check import to_judge
 from fathom.report.foreign_sources import NumberedSource, in_folder
 from fathom.report.markdown import render_markdown
 from fathom.report.own_words import HOW_SURE, Added
+from fathom.text.wording import LANGUAGES_OF_REPORTS, wording
 from tests.conftest import FathomCLI, PrefectServer, base_env
 from tests.forking import Forks
 from tests.sample_report import sample_report
@@ -563,23 +564,26 @@ def test_office_files_are_read_too(fathom_cli: FathomCLI, tmp_path: Path) -> Non
     assert [claim["verdict"] for claim in found["claims"]][::3] == ["supported", "supported"]
 
 
+@pytest.mark.parametrize("language", ["", *LANGUAGES_OF_REPORTS])
 @pytest.mark.parametrize("extractive", [True, False])
 @pytest.mark.parametrize("answered", [Answered.yes, Answered.maybe, Answered.no])
-def test_of_a_report_of_fathom_s_own_only_what_it_found_is_checked(answered: Answered, extractive: bool) -> None:
-    report = sample_report()
+def test_of_a_report_of_fathom_s_own_only_what_it_found_is_checked(
+    answered: Answered, extractive: bool, language: str
+) -> None:
+    report, words = sample_report().model_copy(update={"language": language}), wording(language)
     plain = f"The lagoon delivered 61.4 GWh in 2024 [{report.sources[0].source_id}].\n\n- 2. It has a gate."
     quoted = [ReportSection(heading="Answer", markdown=plain, quoted=True), *report.sections[2:]]
     sections = quoted if extractive else report.sections
     shown = report.model_copy(update={"answered": answered, "extractive": extractive, "sections": sections})
     text = render_markdown(shown)
-    assert all(f"## {heading}" in text for heading in Added if heading is not Added.next_steps)
+    assert all(f"## {words(heading)}" in text for heading in Added if heading is not Added.next_steps)
     foreign = report_of(text, "report")
 
     def said(sections: Sequence[ReportSection]) -> list[str]:
         return [comparable(re.sub("[*`>]|^- 2. ", "", claim.sentence)).strip() for claim in claims_of(sections)]
 
     assert foreign.by_fathom and said(foreign.report.sections) == said(sections)
-    others = report_of(text.replace(HOW_SURE, "**Confidence:**"), "report")  # it may claim something anywhere
+    others = report_of(text.replace(words(HOW_SURE), "**Confidence:**"), "report")  # it may claim something anywhere
     assert not others.by_fathom and len(claims_of(others.report.sections)) > len(claims_of(sections)) + 5
 
 

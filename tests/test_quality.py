@@ -32,6 +32,7 @@ from fathom.sources.scoring import (
 from fathom.sources.signals import read_signals
 from fathom.sources.warnings import report_warnings
 from fathom.text.urls import domain_of, host_of
+from fathom.text.wording import ENGLISH
 
 TODAY = date(2025, 3, 10)
 FERRY = "The ferry Aurora of the Lindholm line carries 80 cars between Norrholm and Ostra every day."
@@ -615,28 +616,28 @@ def test_warnings_name_what_a_report_rests_on_the_gravest_first() -> None:
         f"{missing} 1 more sentence is marked so in the text.",
         "“It is number 1.” is contradicted by another source, “Never cited”.",
     ]
-    assert report_warnings(claims, qualities, sources, TODAY) == gravest, "no more than three"
+    assert report_warnings(claims, qualities, sources, TODAY, ENGLISH) == gravest, "no more than three"
     fewer = [claim(1, "S000001"), claim(2, "S000001", "S000002"), claim(3, "S000003")]
     others = [
         "2 claims cite “Ferry times”, an unknown site without a date.",
         "“Old news” is from 2019 and may be outdated: look for a newer one.",
         "“Gazette” may have been written by a machine.",
     ]
-    assert report_warnings(fewer, qualities, sources, TODAY) == others
-    (paywalled,) = report_warnings([claim(1, "S000003")], [quality(3, flags=["paywalled"])], sources, TODAY)
+    assert report_warnings(fewer, qualities, sources, TODAY, ENGLISH) == others
+    (paywalled,) = report_warnings([claim(1, "S000003")], [quality(3, flags=["paywalled"])], sources, TODAY, ENGLISH)
     assert paywalled == "“Gazette” is behind a paywall: only a part of it was read."
 
 
 def test_of_the_user_s_own_documents_nobody_is_told_that_only_one_says_it() -> None:
     sources = [source(n, f"Report {n}") for n in (1, 2, 3)]
     claims = [claim(n, f"S{n:06x}", corroboration=Corroboration.single_source) for n in (1, 2, 3)]
-    assert report_warnings(claims, [], sources, TODAY) == [
+    assert report_warnings(claims, [], sources, TODAY, ENGLISH) == [
         "For 3 of 3 claims, no two independent sources that count as credible were found."
     ]
     marked = "For 2 claims, marked in the text, no two independent sources that count as credible were found."
-    assert report_warnings(claims, [], sources, TODAY, marked=2) == [marked], "it is said once"
+    assert report_warnings(claims, [], sources, TODAY, ENGLISH, marked=2) == [marked], "it is said once"
     documents = [one.model_copy(update={"kind": "document"}) for one in sources]
-    assert report_warnings(claims, [], documents, TODAY) == []
+    assert report_warnings(claims, [], documents, TODAY, ENGLISH) == []
 
 
 def test_warnings_stay_few_and_a_sound_report_has_none() -> None:
@@ -644,30 +645,32 @@ def test_warnings_stay_few_and_a_sound_report_has_none() -> None:
         source(n, "A title that is far too long to be repeated in a warning, so it is cut " * 2) for n in range(1, 9)
     ]
     many = [claim(n, f"S{n:06x}", corroboration=Corroboration.single_source) for n in range(1, 9)]
-    warnings = report_warnings(many, [quality(n, 0.2) for n in range(1, 9)], sources, TODAY)
+    warnings = report_warnings(many, [quality(n, 0.2) for n in range(1, 9)], sources, TODAY, ENGLISH)
     alone = "For 8 of 8 claims, no two independent sources that count as credible were found."
     assert warnings == [
         "No source that is cited counts as credible: look for better ones before you rely on what matters.",
         alone,
     ]
     title = "“A title that is far too long to be repeated in a warning, so it is…”"
-    assert report_warnings(many, [quality(n, 0.2) for n in range(1, 8)], sources, TODAY) == [
+    assert report_warnings(many, [quality(n, 0.2) for n in range(1, 8)], sources, TODAY, ENGLISH) == [
         f"1 claim cites {title}, an unknown site without a date. "
         f"Check also what rests on {title}, {title} and 4 more sources.",
         alone,
     ]
     old = [quality(n, published="2019-07-01", flags=["outdated", "paywalled"]) for n in range(1, 9)]
-    assert report_warnings(many, old, sources, TODAY)[:2] == [
+    assert report_warnings(many, old, sources, TODAY, ENGLISH)[:2] == [
         "All sources that are cited may be outdated: look for newer ones.",
         "Each source that is cited is behind a paywall: only a part of it was read.",
     ]
     half = [*many[:4], *(claim(n, f"S{n:06x}") for n in range(5, 9))]
-    assert report_warnings(half, [quality(n) for n in range(1, 9)], sources, TODAY) == []
+    assert report_warnings(half, [quality(n) for n in range(1, 9)], sources, TODAY, ENGLISH) == []
     unspaced = source(1, "潟湖的闸门" * 40)
-    (warning,) = report_warnings([claim(1, "S000001")], [quality(1, 0.2)], [unspaced], TODAY)
+    (warning,) = report_warnings([claim(1, "S000001")], [quality(1, 0.2)], [unspaced], TODAY, ENGLISH)
     assert warning.startswith(f"1 claim cites “{('潟湖的闸门' * 40)[:69]}…”")
     sound = [claim(n, f"S{n:06x}") for n in range(1, 5)]
-    assert report_warnings(sound, [quality(n) for n in range(1, 5)], sources, TODAY) == []
-    assert report_warnings([], [], [], TODAY) == []
+    assert report_warnings(sound, [quality(n) for n in range(1, 5)], sources, TODAY, ENGLISH) == []
+    assert report_warnings([], [], [], TODAY, ENGLISH) == []
     one_site = [claim(n, "S000001") for n in range(1, 5)]
-    assert report_warnings(one_site, [quality(1)], sources, TODAY) == ["All claims come from one site, s1.example."]
+    assert report_warnings(one_site, [quality(1)], sources, TODAY, ENGLISH) == [
+        "All claims come from one site, s1.example."
+    ]

@@ -29,6 +29,7 @@ from fathom.report.document import is_quotation
 from fathom.report.figures import figures_of, series_of
 from fathom.report.html import render_html
 from fathom.report.markdown import render_markdown
+from fathom.text.wording import ENGLISH
 
 IDS = ("S00000a", "S00000b")
 MARK, OTHER_MARK, ALONE = MARKS.values()
@@ -226,7 +227,9 @@ def test_quotations_are_not_rated_and_say_which_words_they_lack() -> None:
     assert found
     assert found.sure == "not rated"
     assert found.why == ["quoted from 1 source", "the quotations do not mention “harbour”"]
-    assert in_short([*found.why, "and more."]) == "Quoted from 1 source. The quotations do not mention “harbour”."
+    assert (
+        in_short([*found.why, "and more."], ENGLISH) == "Quoted from 1 source. The quotations do not mention “harbour”."
+    )
     doubted = report.model_copy(update={"answered": Answered.maybe})
     said = "The quotations do not mention “harbour”. Read these quotations before you rely on them:"
     assert (
@@ -238,7 +241,7 @@ def test_quotations_are_not_rated_and_say_which_words_they_lack() -> None:
 
 def test_what_made_a_report_is_said_without_the_time_in_markdown() -> None:
     made = Making(as_of="2026-03-02", model="a/b", llm_calls=1, tool_calls=1_200, cost_usd=None, seconds=75.2)
-    assert making_parts(made, timed=True) == [
+    assert making_parts(made, ENGLISH, timed=True) == [
         *("As of 2 March 2026", "a/b", "1,200 tool calls", "1 model call", "price unknown", "1 min 15 s")
     ]
     said = render_markdown(report_of("It is old [S00000a].", made=made))

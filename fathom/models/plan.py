@@ -6,7 +6,7 @@ as before the fields existed.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from enum import StrEnum
 from operator import not_
 from textwrap import shorten
@@ -255,15 +255,16 @@ class Reflection(Model):
         return "iterate" if self.follow_up_steps else "stop"
 
 
-def insufficiency(score: int, wanted: int, reason: str) -> str:
+def insufficiency(score: int, wanted: int, reason: str, words: Callable[..., str] = str.format) -> str:
     """Return as a clause that the critic's score of the evidence, 1 to 10, is too low; nothing if it is not, or 0.
 
-    `reason` is the critic's; at most `REASON_CHARS` characters of it are kept.
+    `reason` is the critic's; at most `REASON_CHARS` characters of it are kept. `words` puts values into a phrase.
     """
     if not 0 < score < wanted:
         return ""
     why = shorten(reason, REASON_CHARS, placeholder=" …").rstrip(".")
-    return f"the evidence was judged {score} of 10, where {wanted} suffices{f': {why}' if why else ''}"
+    said = words("the evidence was judged {score} of 10, where {wanted} suffices", score=score, wanted=wanted)
+    return f"{said}: {why}" if why else said
 
 
 class Matter(StrEnum):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable
 from enum import StrEnum
 from operator import not_
 from typing import Literal
@@ -106,11 +107,6 @@ class StepCoverage(Model):
     missing: list[str] = Field([], exclude_if=not_)  # what the critic says that it lacks
     confidence: Confidence | None = Field(None, exclude_if=not_)  # of its notes; None if it has none
 
-    @property
-    def state(self) -> str:
-        """What became of the step, for a person."""
-        return ": ".join(filter(None, [self.status.words, "; ".join(self.missing)]))
-
 
 class Answered(StrEnum):
     """Whether the sources answer the question."""
@@ -146,15 +142,16 @@ class LinkCount(Model):
     gone: int
     unknown: int
 
-    @property
-    def said(self) -> str:
-        """The counts as a sentence, with the share of working links of all that could be checked."""
+    def said(self, words: Callable[..., str]) -> str:
+        """Return the counts as a sentence, with the share of working links of all that could be checked."""
         checked = self.working + self.gone
-        share = (
-            f"{self.working} of {checked} links of cited pages work ({self.working / checked:.0%})" if checked else ""
-        )
-        rest = f"{self.unknown} could not be checked" if checked else "No link of a cited page could be checked"
-        return "; ".join(filter(None, [share, rest if self.unknown else ""])) + "."
+        if not checked:
+            return words("No link of a cited page could be checked.")
+        share = f"{self.working / checked:.0%}"
+        values = {"working": self.working, "checked": checked, "share": share}
+        work = words("{working} of {checked} links of cited pages work ({share})", **values)
+        rest = words("{number} could not be checked", number=self.unknown) if self.unknown else ""
+        return "; ".join(filter(None, [work, rest])) + "."
 
 
 class Report(Model):
@@ -165,6 +162,7 @@ class Report(Model):
 
     title: str
     query: str
+    language: str = Field("", exclude_if=not_)  # the tag of its fixed words; empty: English
     extractive: bool  # every sentence is a quotation; no model wrote any
     sections: list[ReportSection]
     sources: list[Source]  # the cited ones, in order of first use

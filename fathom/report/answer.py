@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from datetime import date
 from typing import TYPE_CHECKING, NamedTuple
 
 from fathom.evidence.claims import claims_of, lead_ins
@@ -19,9 +18,9 @@ from fathom.models import Answered, Claim, Corroboration, Making, Report, Report
 from fathom.report.own_words import AS_OF
 from fathom.report.prose import new_parser
 from fathom.retrieval.asked import compares, read_asked
-from fathom.text.plain import counted, joined
 from fathom.text.sentences import first_sentence, split_markdown
 from fathom.text.terms import terms
+from fathom.text.wording import Wording, wording
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
@@ -63,6 +62,7 @@ def answer_of(report: Report) -> AnswerBox | None:
     """Return the answer of a report; None if it has no sections."""
     if not report.sections:
         return None
+    words = wording(report.language)
     first = report.sections[0]
     end = len(first.markdown) if first.quoted else _end(first.markdown)
     section = first.model_copy(update={"markdown": first.markdown[:end].strip()})
@@ -72,34 +72,37 @@ def answer_of(report: Report) -> AnswerBox | None:
         answered = Answered.no
     doubts: list[str] = []
     if first.quoted:
-        lacking = _lacking_in(report, section.markdown, claims)
+        lacking = _lacking_in(report, section.markdown, claims, words)
         doubts, lacking = (lacking, []) if answered is Answered.maybe else ([], lacking)
         sure: Sure = "not rated"
-        why = _quoted(report, claims, lacking)
+        why = _quoted(report, claims, lacking, words)
     else:
-        sure, why = _judged(report, claims)
+        sure, why = _judged(report, claims, words)
     if report.confidence is not None:
-        why.insert(1, f"probability that it is right: {report.confidence:.0%}")
-    rest = _rest(first.markdown[end:].strip())
-    return AnswerBox(answered, _HEADINGS[answered], section, rest, end, sure, why, doubts)
+        why.insert(1, words("probability that it is right: {share}", share=f"{report.confidence:.0%}"))
+    rest = _rest(first.markdown[end:].strip(), words)
+    return AnswerBox(answered, words(_HEADINGS[answered]), section, rest, end, sure, why, doubts)
 
 
-def making_parts(made: Making | None, *, timed: bool) -> list[str]:
+def making_parts(made: Making | None, words: Wording, *, timed: bool) -> list[str]:
     """Return the time, model and cost of a report; `timed` adds the seconds, which no two runs share."""
     if not made:
         return []
-    day = date.fromisoformat(made.as_of)
-    parts = [f"{AS_OF} {day.day} {day:%B %Y}", made.model or "no language model", counted(made.tool_calls, "tool call")]
+    parts = [
+        words(AS_OF, date=words.day(*map(int, made.as_of.split("-")))),
+        made.model or words("no language model"),
+        words.counted(made.tool_calls, "tool call"),
+    ]
     if made.searched:
-        parts.insert(1, f"searched: {made.searched}; {MORE_TO_SEARCH}")
+        parts.insert(1, f"{words('searched: {where}', where=made.searched)}; {words(MORE_TO_SEARCH)}")
     if made.scope:
-        parts.insert(1, f"scope {made.scope}")
+        parts.insert(1, words("scope {scope}", scope=made.scope))
     if made.template:
-        parts.insert(1, f"template “{made.template}”")
+        parts.insert(1, words("template “{title}”", title=made.template))
     if made.llm_calls:
-        parts.append(counted(made.llm_calls, "model call"))
+        parts.append(words.counted(made.llm_calls, "model call"))
     if made.llm_calls or made.cost_usd != 0:
-        parts.append("price unknown" if made.cost_usd is None else f"${made.cost_usd:,.4f}")
+        parts.append(words("price unknown") if made.cost_usd is None else f"${made.cost_usd:,.4f}")
     if timed:
         minutes, seconds = divmod(round(made.seconds), 60)
         parts.append(f"{minutes} min {seconds} s" if minutes else f"{seconds} s")
@@ -132,10 +135,10 @@ def _end(markdown: str) -> int:
     return len(markdown)
 
 
-def _rest(markdown: str) -> ReportSection | None:
+def _rest(markdown: str, words: Wording) -> ReportSection | None:
     """Return the rest of a section below its answer; only a list counts as key points."""
     listed = {block.type for block in _blocks(markdown)} <= {"bullet_list_open", "ordered_list_open"}
-    return ReportSection(heading=KEY_POINTS if listed else MORE, markdown=markdown) if markdown else None
+    return ReportSection(heading=words(KEY_POINTS if listed else MORE), markdown=markdown) if markdown else None
 
 
 def _blocks(markdown: str) -> list[Token]:
@@ -143,7 +146,7 @@ def _blocks(markdown: str) -> list[Token]:
     return [token for token in new_parser().parse(markdown) if token.level == 0 and token.map]
 
 
-def _lacking_in(report: Report, answer: str, claims: Sequence[Claim]) -> list[str]:
+def _lacking_in(report: Report, answer: str, claims: Sequence[Claim], words: Wording) -> list[str]:
     """Return what quotations lack of an answer."""
     shown = "\n".join(line for line in answer.split("\n") if not line.startswith(NOT_FOUND))
     cited = {source_id for claim in claims for source_id in claim.source_ids}
@@ -157,20 +160,21 @@ def _lacking_in(report: Report, answer: str, claims: Sequence[Claim]) -> list[st
     missing = [word for word in telling if not set(terms(word)) & held and word.lower() not in MONTHS]
     lacking: list[str] = []
     if missing and claims:
-        named_words = joined([f"“{word}”" for word in missing[:MOST_MISSING]], "and")
-        lacking.append(f"the quotations do not mention {named_words}")
+        named_words = words.joined([words("“{name}”", name=word) for word in missing[:MOST_MISSING]])
+        lacking.append(words("the quotations do not mention {words}", words=named_words))
     if report.answered is Answered.maybe and compares(report.query) and not is_computed:
-        lacking.append("the quotations were not compared with each other")
+        lacking.append(words("the quotations were not compared with each other"))
     return lacking
 
 
-def _quoted(report: Report, claims: Sequence[Claim], lacking: Sequence[str]) -> list[str]:
+def _quoted(report: Report, claims: Sequence[Claim], lacking: Sequence[str], words: Wording) -> list[str]:
     """Return the reasons for the confidence of quotations, which are not rated."""
     sources = {source_id for claim in claims for source_id in claim.source_ids}
-    return [*_insufficiency(report), f"quoted from {counted(len(sources), 'source')}", *lacking, *_against(claims)]
+    quoted = words("quoted from {sources}", sources=words.counted(len(sources), "source"))
+    return [*_insufficiency(report, words), quoted, *lacking, *_against(claims, words)]
 
 
-def _judged(report: Report, claims: Sequence[Claim]) -> tuple[Sure, list[str]]:
+def _judged(report: Report, claims: Sequence[Claim], words: Wording) -> tuple[Sure, list[str]]:
     """Return the confidence of a model's answer, and the reasons.
 
     It is low if the sources do not answer the question or contradict the answer, or the critic judged the evidence
@@ -178,55 +182,78 @@ def _judged(report: Report, claims: Sequence[Claim]) -> tuple[Sure, list[str]]:
     same. Unchecked sentences do not lower it; a reason names them.
     """
     if not claims:
-        return "low", [*_insufficiency(report), "it states nothing that could be checked against the sources"]
+        nothing = words("it states nothing that could be checked against the sources")
+        return "low", [*_insufficiency(report, words), nothing]
     supported = [claim for claim in claims if claim.verdict is Verdict.supported]
     unchecked = [claim for claim in claims if claim.verdict is Verdict.not_checked]
     independent = [claim for claim in claims if claim.corroboration is Corroboration.verified]
     own = {source.source_id for source in report.sources if source.kind == "document"}
     first_hand = all(own.issuperset(claim.source_ids) for claim in claims)
-    thin = _insufficiency(report)
-    against = [*_unanswered(report), *thin, *_against(claims)]
+    thin = _insufficiency(report, words)
+    against = [*_unanswered(report, words), *thin, *_against(claims, words)]
     why = list(against)
     if supported:
-        why.append(f"the sources support {_of_it(len(supported), len(claims))}")
+        why.append(_of_it(_SUPPORTED, len(supported), len(claims), words))
     if unchecked:
-        was = "was" if len(unchecked) in (1, len(claims)) else "were"
-        why.append(f"{_of_it(len(unchecked), len(claims))} {was} not checked by a model")
+        some = _UNCHECKED if len(unchecked) == 1 else _SEVERAL_UNCHECKED
+        why.append(_of_it(some, len(unchecked), len(claims), words))
     if independent:
-        why.append(f"two independent sources say {_of_it(len(independent), len(claims))}")
+        why.append(_of_it(_INDEPENDENT, len(independent), len(claims), words))
     elif not first_hand:
-        why.append("no second, credible and independent source says the same")
+        why.append(words("no second, credible and independent source says the same"))
     low = report.answered is Answered.no or bool(thin) or any(claim.verdict.objects for claim in claims)
     corroborated = 2 * len(independent) >= len(claims) or (first_hand and bool(supported))
     return "low" if low else "high" if corroborated and not against else "medium", why
 
 
-def _unanswered(report: Report) -> Iterator[str]:
+def _unanswered(report: Report, words: Wording) -> Iterator[str]:
     """Yield the reasons against the answer as a whole."""
     if said := _LACKING.get(report.answered):
-        yield f"{said}: {report.unanswered_part.rstrip('.')}" if report.unanswered_part else said
+        part = report.unanswered_part.rstrip(".")
+        yield f"{words(said)}: {part}" if part else words(said)
     if report.contradictions:
-        yield "sources disagree on the question"
+        yield words("sources disagree on the question")
 
 
-def _insufficiency(report: Report) -> list[str]:
+def _insufficiency(report: Report, words: Wording) -> list[str]:
     """Return a clause that the critic judged the evidence insufficient, and why; nothing if it did not."""
-    said = insufficiency(report.sufficiency, report.wanted_sufficiency, first_sentence(report.sufficiency_reason))
+    reason = first_sentence(report.sufficiency_reason)
+    said = insufficiency(report.sufficiency, report.wanted_sufficiency, reason, words)
     return [said] if said else []
 
 
-def _against(claims: Sequence[Claim]) -> Iterator[str]:
+def _against(claims: Sequence[Claim], words: Wording) -> Iterator[str]:
     if contradicted := sum(claim.verdict is Verdict.contradicted for claim in claims):
-        yield f"a source that it cites says otherwise about {_of_it(contradicted, len(claims))}"
+        yield _of_it(_CONTRADICTED, contradicted, len(claims), words)
     if missing := sum(claim.verdict is Verdict.not_stated for claim in claims):
-        yield f"the sources cited do not say {_of_it(missing, len(claims))}"
+        yield _of_it(_MISSING, missing, len(claims), words)
     disputed = sum(c.corroboration is Corroboration.contradicted and not c.verdict.objects for c in claims)
     if disputed:
-        yield f"another source contradicts {_of_it(disputed, len(claims))}"
+        yield _of_it(_DISPUTED, disputed, len(claims), words)
 
 
-def _of_it(number: int, total: int) -> str:
-    return "it" if number == total else f"{number} of its {total} sentences"
+_SUPPORTED = ("the sources support it", "the sources support {number} of its {total} sentences")
+_UNCHECKED = (
+    "it was not checked by a model",
+    "{number} of its {total} sentences was not checked by a model",
+)
+_SEVERAL_UNCHECKED = (
+    "it was not checked by a model",
+    "{number} of its {total} sentences were not checked by a model",
+)
+_INDEPENDENT = ("two independent sources say it", "two independent sources say {number} of its {total} sentences")
+_CONTRADICTED = (
+    "a source that it cites says otherwise about it",
+    "a source that it cites says otherwise about {number} of its {total} sentences",
+)
+_MISSING = ("the sources cited do not say it", "the sources cited do not say {number} of its {total} sentences")
+_DISPUTED = ("another source contradicts it", "another source contradicts {number} of its {total} sentences")
+
+
+def _of_it(phrases: tuple[str, str], number: int, total: int, words: Wording) -> str:
+    """Return what is said of the whole answer, or of some of its sentences."""
+    whole, part = phrases
+    return words(whole) if number == total else words(part, number=number, total=total)
 
 
 MOST = {Verdict.supported: 1.0, Verdict.not_checked: 1.0, Verdict.not_stated: 0.3, Verdict.contradicted: 0.1}

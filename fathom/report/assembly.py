@@ -30,6 +30,7 @@ from fathom.run.state import ResearchState
 from fathom.sources.scoring import confidence
 from fathom.text.citations import cited_ids
 from fathom.text.terms import query_terms
+from fathom.text.wording import Wording
 
 
 def coverage(run: ResearchState, qualities: Sequence[SourceQuality]) -> list[StepCoverage]:
@@ -71,6 +72,7 @@ def open_questions(run: ResearchState) -> list[str]:
 def assemble(
     *,
     query: str,
+    language: str = "",
     title: str,
     extractive: bool,
     sections: Sequence[ReportSection],
@@ -98,6 +100,7 @@ def assemble(
     report = Report(
         title=title,
         query=query,
+        language=language,
         parent=parent,
         extractive=extractive,
         sections=list(sections),
@@ -148,54 +151,65 @@ def making(run: ResearchState, *, as_of: str, model: str, seconds: float, templa
     )
 
 
-def clarified(plan: Plan) -> list[str]:
+def clarified(plan: Plan, words: Wording) -> list[str]:
     """Return the interpretation of the ambiguous points of the question."""
+    assumed = f" {words('(assumed: nobody answered)')}"
     said = [
-        f"{found.question} {found.answer.rstrip('.')}{' (assumed: nobody answered)' if found.assumed else ''}"
+        f"{found.question} {found.answer.rstrip('.')}{assumed if found.assumed else ''}"
         for found in plan.clarifications
     ]
-    return [f"The question leaves something open, and was taken like this: {'; '.join(said)}."] if said else []
+    taken = "The question leaves something open, and was taken like this: {answers}."
+    return [words(taken, answers="; ".join(said))] if said else []
 
 
-def limitations(run: ResearchState, claims: Sequence[Claim], removed: Sequence[str], judge: str) -> list[str]:
+def limitations(
+    run: ResearchState, claims: Sequence[Claim], removed: Sequence[str], judge: str, words: Wording
+) -> list[str]:
     """Return the limitations of the research and of the check of all claims.
 
     `removed` holds sentences that were removed, and `judge` is the model that judged the claims; empty if none did.
     """
     ending, reason = run.ending()
-    found = clarified(run.plan)
+    found = clarified(run.plan, words)
     if run.plan.left_out:
-        found.append(f"Planned, and left out because the run takes fewer steps: {'; '.join(run.plan.left_out)}.")
+        left_out = "; ".join(run.plan.left_out)
+        found.append(words("Planned, and left out because the run takes fewer steps: {steps}.", steps=left_out))
     if reason:
-        found.append(f"The run is {ending.value}: {reason.rstrip('.')}.")
+        found.append(words("The run is {ending}: {reason}.", ending=words(ending.value), reason=reason.rstrip(".")))
     found += [f"{line}." for line in run.unreadable if line not in reason]
     if missing := run.reflection.coverage.perspectives_missing if run.reflection else []:
-        found.append(f"No source was found for the view of: {', '.join(missing)}.")
-    found += [f"Taken out, because its sources do not say it: “{sentence}”" for sentence in removed]
+        found.append(words("No source was found for the view of: {names}.", names=", ".join(missing)))
+    taken_out = "Taken out, because its sources do not say it: “{sentence}”"
+    found += [words(taken_out, sentence=sentence) for sentence in removed]
     if claims:
         verdicts = Counter(claim.verdict for claim in claims)
-        counts = ", ".join(f"{verdicts[verdict]} {verdict.words}" for verdict in Verdict if verdicts[verdict])
+        counts = ", ".join(f"{verdicts[verdict]} {words(verdict.words)}" for verdict in Verdict if verdicts[verdict])
         by = (
-            f"What no source says word for word was judged by {judge}."
+            words("What no source says word for word was judged by {model}.", model=judge)
             if judge
-            else ("No model judged them: words alone settle only what a source says word for word.")
+            else words("No model judged them: words alone settle only what a source says word for word.")
         )
         found.append(
-            f"Claims checked against the stored sources: {counts}. {by} Whether a source is right is not checked."
+            words(
+                "Claims checked against the stored sources: {counts}. {by} Whether a source is right is not checked.",
+                counts=counts,
+                by=by,
+            )
         )
     if unread := sum(call.narrowed_tokens for call in run.all_calls):
-        found.append(f"About {unread:,} tokens of the sources were skipped as less relevant and not read.")
+        skipped = "About {number} tokens of the sources were skipped as less relevant and not read."
+        found.append(words(skipped, number=words.number(unread)))
     return found
 
 
-def next_steps(run: ResearchState) -> list[str]:
+def next_steps(run: ResearchState, words: Wording) -> list[str]:
     """Return the queries that the critic would send next; for a query that was sent already, the part still open."""
     sent = {frozenset(query_terms(call.result.call.input)) for call in run.all_calls}
     gaps = [gap for gap in (run.reflection.gaps if run.reflection else []) if gap.suggested_query]
     lines = (
-        f"Still open: {gap.description}"
+        words("Still open: {what}", what=gap.description)
         if frozenset(query_terms(gap.suggested_query)) in sent
-        else f"Search for: {gap.suggested_query}"
+        else words("Search for: {query}", query=gap.suggested_query)
         for gap in gaps
     )
     return list(dict.fromkeys(lines))

@@ -34,7 +34,8 @@ from fathom.report.quotations import escaped, quoted_markdown, with_names
 from fathom.sources.corroboration import site
 from fathom.text.citations import number_citations, without_citations
 from fathom.text.languages import language_tag
-from fathom.text.plain import clean_line, counted, joined
+from fathom.text.plain import clean_line
+from fathom.text.wording import ENGLISH, Wording, wording
 
 NAMED_AUTHORS = 3
 MOST_REASONS = 2  # why an answer is sure or not
@@ -50,7 +51,8 @@ def question_of(report: Report) -> str:
     """Return the question if the title does not state it; for a follow-up always, with the previous question."""
     asked = clean_line(report.query)
     if report.parent:
-        return f"{asked} (follow-up to: {clean_line(report.parent.query)})"
+        before = wording(report.language)("(follow-up to: {question})", question=clean_line(report.parent.query))
+        return f"{asked} {before}"
     return "" if asked == clean_line(report.title) else asked
 
 
@@ -60,23 +62,23 @@ def chapters(report: Report, *, making: bool = True, appendix: bool = True) -> l
     Without `making`, the answer does not name its model and cost; without `appendix`, there is no chapter about the
     research.
     """
-    found = answer_of(report)
+    found, words = answer_of(report), wording(report.language)
     added_first = {
-        found.heading if found else "Answer": _answer(report, found, making=making) if found else "",
-        Added.disagreement: _disagreement(report),
-        Added.warnings: _list(report.warnings),
+        found.heading if found else words("Answer"): _answer(report, found, words, making=making) if found else "",
+        words(Added.disagreement): _disagreement(report, words),
+        words(Added.warnings): _list(report.warnings),
     }
     added_last = {
         **{figure.title: _figure(figure, report) for figure in figures_of(report)},
-        Added.not_found: _list(report.open_questions),
-        Added.limitations: _list(report.limitations),
-        Added.next_steps: _list(report.next_steps),
-        Added.method: "\n\n".join(
+        words(Added.not_found): _list(report.open_questions),
+        words(Added.limitations): _list(report.limitations),
+        words(Added.next_steps): _list(report.next_steps),
+        words(Added.method): "\n\n".join(
             [
-                *_coverage_table(report.coverage),
+                *_coverage_table(report.coverage, words),
                 *map(prose, method_lines(report)),
-                *_remarks(report.remarks),
-                *_unread(report.unread),
+                *_remarks(report.remarks, words),
+                *_unread(report.unread, words),
             ]
         ),
     }
@@ -99,22 +101,23 @@ def title_of(source: Source) -> str:
     return clean_line(source.title).replace("`", "") or clean_line(source.url)
 
 
-def place_in(source: Source) -> list[str]:
+def place_in(source: Source, words: Wording = ENGLISH) -> list[str]:
     """Return the authors and place of a source, its heading or page if its title does not state it, and its date."""
     location = clean_line(source.location).replace("`", "")
-    parts = [*credit_of(source), "" if location == title_of(source) else location, clean_line(source.published)]
+    parts = [*credit_of(source, words), "" if location == title_of(source) else location, clean_line(source.published)]
     return [part for part in parts if part]
 
 
-def credit_of(source: Source) -> list[str]:
+def credit_of(source: Source, words: Wording = ENGLISH) -> list[str]:
     """Return the authors of a source, at most three by name, its journal, as far as a catalogue knows them, and its age
     if an earlier run read it."""
     known = source.reference or Bibliographic()
     names = [" ".join(clean_line(author).split(", ", 1)[::-1]) for author in known.authors]
     written = ", ".join(names if len(names) <= NAMED_AUTHORS else [f"{names[0]} et al."])
-    archived = f"archived at {clean_line(known.full_text)}" if known.archived else ""
-    archived = archived or (f"gone on {source.gone}, no archived copy found" if source.gone else "")
-    before = f"read on {source.before.on} by the run {clean_line(source.before.run_id)[:8]}" if source.before else ""
+    archived = words("archived at {address}", address=clean_line(known.full_text)) if known.archived else ""
+    archived = archived or (words("gone on {date}, no archived copy found", date=source.gone) if source.gone else "")
+    run = clean_line(source.before.run_id)[:8] if source.before else ""
+    before = words("read on {date} by the run {run}", date=source.before.on, run=run) if source.before else ""
     return [part.replace("`", "") for part in (written, clean_line(known.venue), archived, before) if part]
 
 
@@ -142,28 +145,38 @@ def _parted(found: Contradiction, sources: Mapping[str, Source]) -> tuple[list[s
     return [i for i in known if i not in other], other
 
 
-def better_side(found: Contradiction, sources: Mapping[str, Source], qualities: Mapping[str, SourceQuality]) -> str:
+def better_side(
+    found: Contradiction, sources: Mapping[str, Source], qualities: Mapping[str, SourceQuality], words: Wording
+) -> str:
     """Return which side of a contradiction is better supported, if any, and why both may hold, if that is known."""
-    resolved = f"Both may hold: {found.resolution}" if found.resolution else ""
-    return ". ".join(filter(None, [_weightier(found, sources, qualities), resolved]))
+    resolved = words("Both may hold: {why}", why=found.resolution) if found.resolution else ""
+    return ". ".join(filter(None, [_weightier(found, sources, qualities, words), resolved]))
 
 
-def _weightier(found: Contradiction, sources: Mapping[str, Source], qualities: Mapping[str, SourceQuality]) -> str:
+def _weightier(
+    found: Contradiction, sources: Mapping[str, Source], qualities: Mapping[str, SourceQuality], words: Wording
+) -> str:
     own, other = _parted(found, sources)
     if not own or not other:
-        return "not known: which source says what was not told apart"
+        return words("not known: which source says what was not told apart")
     a, b = (_weighed(ids, sources, qualities) for ids in (own, other))
-    names = ("the first", "the second")
+    names = (words("the first"), words("the second"))
     if a.parties != b.parties:
         more, fewer = (a, b) if a.parties > b.parties else (b, a)
         if more.credibility >= fewer.credibility - CLOSE:
-            return f"{names[more is b]}: {counted(more.parties, 'independent source')} against {fewer.parties}"
+            return words(
+                "{side}: {sources} against {number}",
+                side=names[more is b],
+                sources=words.counted(more.parties, "independent source"),
+                number=fewer.parties,
+            )
     if abs(a.credibility - b.credibility) > CLOSE:
         better = a if a.credibility > b.credibility else b
-        return f"{names[better is b]}: its source is more credible ({better.kind})"
+        return words("{side}: its source is more credible ({kind})", side=names[better is b], kind=words(better.kind))
     if a.newest and b.newest and a.newest != b.newest:
-        return f"{names[b.newest > a.newest]}: it is newer ({max(a.newest, b.newest)})"
-    return "neither: as many sources, as credible"
+        newer = names[b.newest > a.newest]
+        return words("{side}: it is newer ({date})", side=newer, date=max(a.newest, b.newest))
+    return words("neither: as many sources, as credible")
 
 
 class _Weighed(NamedTuple):
@@ -187,42 +200,42 @@ def _weighed(ids: Sequence[str], sources: Mapping[str, Source], qualities: Mappi
     )
 
 
-def _answer(report: Report, found: AnswerBox, *, making: bool) -> str:
-    made = making_parts(report.made, timed=False) if making else []
+def _answer(report: Report, found: AnswerBox, words: Wording, *, making: bool) -> str:
+    made = making_parts(report.made, words, timed=False) if making else []
     notice = [notice_of(report)] if report.extractive else []
-    written = [answer_markdown(found), how_sure(found.sure, found.why)]
+    written = [answer_markdown(found, words), how_sure(found.sure, found.why, words)]
     return "\n\n".join([*written, *([escaped(BETWEEN.join(made))] if made else []), *notice])
 
 
-def answer_markdown(found: AnswerBox) -> str:
+def answer_markdown(found: AnswerBox, words: Wording) -> str:
     """Return the answer, with what is to be known before it is read, as Markdown that cites by source id."""
-    before = [escaped(said)] if (said := said_before(found)) else []
+    before = [escaped(said)] if (said := said_before(found, words)) else []
     return "\n\n".join([*before, _safe(found.section)])
 
 
-def how_sure(sure: str, why: Sequence[str]) -> str:
+def how_sure(sure: str, why: Sequence[str], words: Wording) -> str:
     """Return the line that says how sure an answer is."""
-    return f"{HOW_SURE} {sure}. {escaped(in_short(why))}"
+    return f"{words(HOW_SURE)} {words('{sure}. {why}', sure=words(sure), why=escaped(in_short(why, words)))}"
 
 
 def notice_of(report: Report) -> str:
     """Return what is to be known of a report that no model wrote."""
-    return COMPUTED_NOTICE if any(claim.sentence.startswith(MARK) for claim in report.claims) else EXTRACTIVE_NOTICE
+    computed = any(claim.sentence.startswith(MARK) for claim in report.claims)
+    return wording(report.language)(COMPUTED_NOTICE if computed else EXTRACTIVE_NOTICE)
 
 
-def said_before(found: AnswerBox) -> str:
+def said_before(found: AnswerBox, words: Wording) -> str:
     """Return the note before quotations that may not answer the question: what they lack, if that is known."""
     if found.answered is Answered.no and found.section.quoted:
-        return CLOSEST
+        return words(CLOSEST)
     if found.answered is Answered.maybe and found.section.quoted:
-        return f"{in_short(found.doubts)} {POSSIBLE}".strip()
+        return f"{in_short(found.doubts, words)} {words(POSSIBLE)}".strip()
     return ""
 
 
-def in_short(clauses: Sequence[str]) -> str:
+def in_short(clauses: Sequence[str], words: Wording) -> str:
     """Return the first clauses, which are the most important ones, as at most two sentences."""
-    sentences = (clause.rstrip(".") for clause in clauses[:MOST_REASONS])
-    return " ".join(f"{text[:1].upper()}{text[1:]}." for text in sentences)
+    return words.sentences(clauses[:MOST_REASONS])
 
 
 def _safe(section: ReportSection) -> str:
@@ -237,7 +250,7 @@ def _list(lines: Sequence[str]) -> str:
     return "\n".join(f"- {prose(line)}" for line in lines)
 
 
-def _disagreement(report: Report) -> str:
+def _disagreement(report: Report, words: Wording) -> str:
     if not report.contradictions:
         return ""
     sources = {source.source_id: source for source in report.sources}
@@ -245,11 +258,11 @@ def _disagreement(report: Report) -> str:
     rows = [
         [
             *(_side(*side) for side in sides_of(found, sources, qualities)),
-            _cell(better_side(found, sources, qualities)),
+            _cell(better_side(found, sources, qualities, words)),
         ]
         for found in report.contradictions
     ]
-    columns = ["One side", "The other", "Better supported"]
+    columns = [words("One side"), words("The other"), words("Better supported")]
     return "\n".join(f"| {' | '.join(row)} |" for row in [columns, ["---"] * len(columns), *rows])
 
 
@@ -272,44 +285,59 @@ def _cited(cell: ClaimCell, report: Report) -> str:
     return _in_cell(text) + "".join(f" [{source_id}]" for source_id in cell.claim.source_ids)
 
 
-def _unread(files: Sequence[UnreadFile]) -> list[str]:
-    return ["Files that were not read, or only in part:", _list(unread_lines(files))] if files else []
+def _unread(files: Sequence[UnreadFile], words: Wording) -> list[str]:
+    head = words("Files that were not read, or only in part:")
+    return [head, _list(unread_lines(files, words))] if files else []
 
 
 def method_lines(report: Report) -> list[str]:
     """Return in plain text what the evidence covers, beside the steps, and why the research ended."""
-    found = report.covered or Coverage()
+    found, words = report.covered or Coverage(), wording(report.language)
     parts = {
-        "the view of": found.perspectives,
-        "the time": [found.period] if found.period else [],
-        "the places": found.regions,
+        words("the view of {names}"): found.perspectives,
+        words("the time {names}"): [found.period] if found.period else [],
+        words("the places {names}"): found.regions,
     }
-    told = "; ".join(f"{name} {joined(values, 'and')}" for name, values in parts.items() if values)
-    stop = f"Research ended because {report.stop}." if report.coverage and report.stop else ""
-    links = report.links.said if report.links else ""
-    return list(filter(None, [f"The evidence covers {told}." if told else "", links, stop]))
+    told = "; ".join(part.format(names=words.joined(values)) for part, values in parts.items() if values)
+    stop = (
+        words("Research ended because {reason}.", reason=words(report.stop)) if report.coverage and report.stop else ""
+    )
+    links = report.links.said(words) if report.links else ""
+    return list(filter(None, [words("The evidence covers {what}.", what=told) if told else "", links, stop]))
 
 
-def _remarks(remarks: Sequence[Remark]) -> list[str]:
+def _remarks(remarks: Sequence[Remark], words: Wording) -> list[str]:
     said = [f"{remark.said}: {remark.text}" for remark in remarks]
-    return ["Steered while the research went on:", _list(said)] if said else []
+    return [words("Steered while the research went on:"), _list(said)] if said else []
 
 
-def _coverage_table(rows: Sequence[StepCoverage]) -> list[str]:
+def _coverage_table(rows: Sequence[StepCoverage], words: Wording) -> list[str]:
     if not rows:
         return []
     failing = any(row.failures for row in rows)
+    names = ["Step", "Status", "Evidence", "Calls", "Useful notes", "Sources", *["Failed"] * failing]
     lines = [
-        "| Step | Status | Evidence | Calls | Useful notes | Sources |" + " Failed |" * failing,
+        f"| {' | '.join(map(words, names))} |",
         "|---|---|---|--:|--:|--:|" + "---|" * failing,
     ]
     for row in rows:
         failed = "; ".join(dict.fromkeys(failure.line for failure in row.failures))
         counts = [str(row.calls), str(row.useful_notes), str(row.sources)]
         step = f"{_cell(str(row.step_id))}. {_cell(row.title)}"
-        cells = [step, _cell(row.state), row.confidence or "-", *counts, *[_cell(failed) or "-"] * failing]
+        cells = [
+            step,
+            _cell(state_of(row, words)),
+            words(row.confidence) if row.confidence else "-",
+            *counts,
+            *[_cell(failed) or "-"] * failing,
+        ]
         lines.append(f"| {' | '.join(cells)} |")
     return ["\n".join(lines)]
+
+
+def state_of(row: StepCoverage, words: Wording) -> str:
+    """Return what became of a step."""
+    return ": ".join(filter(None, [words(row.status.words), "; ".join(row.missing)]))
 
 
 def prose(text: str) -> str:
@@ -330,28 +358,30 @@ LISTED = 20
 NAMED = 3
 
 
-def unread_lines(files: Sequence[UnreadFile]) -> list[str]:
+def unread_lines(files: Sequence[UnreadFile], words: Wording = ENGLISH) -> list[str]:
     """Return a line of plain text for each of the first 20 files, and one for the others."""
-    return _first([f"{file.path}: {file.reason}" for file in files], LISTED)
+    return _first([f"{file.path}: {file.reason}" for file in files], LISTED, words)
 
 
-def unread_warnings(files: Sequence[UnreadFile]) -> list[str]:
+def unread_warnings(files: Sequence[UnreadFile], words: Wording) -> list[str]:
     """Return a sentence of plain text that says why files were not read, or nothing if all were.
 
     It names the first files for each of the first reasons.
     """
     if not files:
         return []
-    were = "was" if len(files) == 1 else "were"
     paths: dict[str, list[str]] = {}
     for file in files:
         paths.setdefault(file.reason, []).append(file.path)
-    named = [f"{', '.join(_first(own, NAMED))}: {reason}" for reason, own in paths.items()]
+    named = [f"{', '.join(_first(own, NAMED, words))}: {reason}" for reason, own in paths.items()]
     if left := sum(len(own) for own in [*paths.values()][NAMED:]):
-        named = [*named[:NAMED], f"and {counted(left, 'more file')} for other reasons"]
-    return [f"{counted(len(files), 'file')} of yours {were} not read, or only in part: {'; '.join(named)}."]
+        named = [*named[:NAMED], words("and {files} for other reasons", files=words.counted(left, "more file"))]
+    said = "{files} of yours was not read, or only in part: {which}."
+    if len(files) > 1:
+        said = "{files} of yours were not read, or only in part: {which}."
+    return [words(said, files=words.counted(len(files), "file"), which="; ".join(named))]
 
 
-def _first(said: Sequence[str], number: int) -> list[str]:
-    more = [f"and {counted(len(said) - number, 'more file')}"] if len(said) > number else []
+def _first(said: Sequence[str], number: int, words: Wording) -> list[str]:
+    more = [words("and {files}", files=words.counted(len(said) - number, "more file"))] if len(said) > number else []
     return [*said[:number], *more]

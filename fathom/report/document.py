@@ -13,13 +13,17 @@ from fathom.report.answer import making_parts
 from fathom.report.chapters import chapters, cited_sources, language_of, place_in, question_of, title_of
 from fathom.report.prose import new_parser
 from fathom.text.citations import cited_ids
-from fathom.text.plain import clean_line, clean_text, counted
+from fathom.text.plain import clean_line, clean_text
 from fathom.text.urls import linkable
+from fathom.text.wording import ENGLISH, Wording, wording
 
 if TYPE_CHECKING:
     from markdown_it.tree import SyntaxTreeNode
 
 CLAIM_CHARS, QUOTE_CHARS = 140, 260
+COLUMNS = ("No.", "Claim", "Verdict", "Passage and where it is stored")
+"""The columns of the evidence table."""
+_FIXED = ("Research report", "Sources", "No source is cited.", "Evidence")
 _EMPHASIS = re.compile(r"\*\*(?=\S)([^*]+?)(?<=\S)\*\*")
 _MARKS = re.compile(r"[`\\|]")
 _ITEM = re.compile(r"\A\s*(?:[-*+•]|\d{1,3}[.)])\s+")
@@ -63,6 +67,7 @@ class Layout:
     question: str  # empty if the title states it
     cover: str
     language: str  # as an ISO 639 code; empty if it is not clear
+    words: dict[str, str]  # the fixed words by the English ones
     chapters: list[Chapter]
     references: list[SourceReference]
     evidence: list[EvidenceRow]
@@ -72,23 +77,28 @@ def document_of(report: Report) -> Layout:
     """Return the document of a report."""
     sources = cited_sources(report)
     numbers = {source.source_id: number for number, source in enumerate(sources, 1)}
-    counts = [counted(len(sources), "source"), counted(len(report.claims), "claim") + " checked"]
+    words = wording(report.language)
+    counts = [
+        words.counted(len(sources), "source"),
+        words("{claims} checked", claims=words.counted(len(report.claims), "claim")),
+    ]
     return Layout(
-        title=plain(clean_line(report.title)) or "Report",
+        title=plain(clean_line(report.title)) or words("Report"),
         question=plain(question_of(report)),
-        cover=plain(" · ".join([*making_parts(report.made, timed=True), *counts])),
+        cover=plain(" · ".join([*making_parts(report.made, words, timed=True), *counts])),
         language=language_of(report),
+        words={phrase: words(phrase) for phrase in (*_FIXED, *COLUMNS)},
         chapters=[
             Chapter(plain(part.heading), blocks_of(part.markdown, numbers)) for part in chapters(report, making=False)
         ],
-        references=[_reference(number, source) for number, source in enumerate(sources, 1)],
+        references=[_reference(number, source, words) for number, source in enumerate(sources, 1)],
         evidence=evidence_of(report, numbers),
     )
 
 
 def evidence_of(report: Report, numbers: Mapping[str, int]) -> list[EvidenceRow]:
     """Return a row for each claim; `numbers` holds the numbers of the sources."""
-    return [_evidence(claim, numbers) for claim in report.claims]
+    return [_evidence(claim, numbers, wording(report.language)) for claim in report.claims]
 
 
 def is_quotation(claim: Claim) -> bool:
@@ -97,9 +107,10 @@ def is_quotation(claim: Claim) -> bool:
     return bool(quote) and _unmarked(claim.sentence) == _unmarked(quote)
 
 
-def place_of(quote: Quote) -> str:
+def place_of(quote: Quote, words: Wording = ENGLISH) -> str:
     """Return the place where a quote is stored."""
-    return f"{quote.artifact_file}, bytes {quote.start:,} to {quote.end:,}"
+    start, end = words.number(quote.start), words.number(quote.end)
+    return words("{file}, bytes {start} to {end}", file=quote.artifact_file, start=start, end=end)
 
 
 def _unmarked(text: str) -> str:
@@ -107,28 +118,28 @@ def _unmarked(text: str) -> str:
     return " ".join(_MARKS.sub(" ", _ITEM.sub("", _EMPHASIS.sub(r"\1", text))).split())
 
 
-def _evidence(claim: Claim, numbers: Mapping[str, int]) -> EvidenceRow:
+def _evidence(claim: Claim, numbers: Mapping[str, int], words: Wording) -> EvidenceRow:
     best: Sequence[Quote] = claim.quotes[:1]
     passage = "" if is_quotation(claim) else " ".join(quote.text for quote in best)
     above = " › ".join(heading for quote in best for heading in quote.headings)
     return EvidenceRow(
         number=claim.number,
         claim=plain(shorten(_EMPHASIS.sub(r"\1", claim.sentence).replace("`", ""), CLAIM_CHARS, placeholder=" …")),
-        verdict=", ".join([claim.verdict.words, *claim.complaints]),
+        verdict=", ".join([words(claim.verdict.words), *claim.complaints]),
         citations=[numbers[source_id] for source_id in claim.source_ids if source_id in numbers],
         passage=plain(shorten(passage, QUOTE_CHARS, placeholder=" …")),
-        place=plain(clean_line(" · ".join(filter(None, [above, *map(place_of, best)])))),
+        place=plain(clean_line(" · ".join(filter(None, [above, *(place_of(quote, words) for quote in best)])))),
     )
 
 
-def _reference(number: int, source: Source) -> SourceReference:
+def _reference(number: int, source: Source, words: Wording) -> SourceReference:
     address = linkable(source.url)
     where = [] if address else [source.url]
     return SourceReference(
         number=number,
         title=plain(title_of(source)),
         address=address,
-        details=plain(", ".join([*map(clean_line, where), *place_in(source)])),
+        details=plain(", ".join([*map(clean_line, where), *place_in(source, words)])),
     )
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from fathom.models import Report
 from fathom.report.document import (
+    COLUMNS,
     Block,
     Code,
     EvidenceRow,
@@ -72,26 +73,27 @@ def render_docx(report: Report) -> bytes:
         if number == 1:
             for paragraph in document.paragraphs[first:]:
                 shade(paragraph, _BOX)
-    _chapter(document, "Sources", len(paged.chapters) + 1)
+    _chapter(document, paged.words["Sources"], len(paged.chapters) + 1)
     for reference in paged.references:
         _reference(document, reference)
     if not paged.references:
-        document.add_paragraph("No source is cited.")
+        document.add_paragraph(paged.words["No source is cited."])
     if paged.evidence:
-        _chapter(document, "Evidence", len(paged.chapters) + 2)
-        _evidence(document, paged.evidence)
+        _chapter(document, paged.words["Evidence"], len(paged.chapters) + 2)
+        _evidence(document, paged.evidence, [paged.words[name] for name in COLUMNS])
     file = BytesIO()
     document.save(file)
     return file.getvalue()
 
 
 def _front(document: Document, paged: Layout) -> None:
-    document.add_paragraph("Research report", style="Subtitle")
+    document.add_paragraph(paged.words["Research report"], style="Subtitle")
     document.add_heading(paged.title, 0)
     if paged.question:
         document.add_paragraph(paged.question, style="Intense Quote")
     document.add_paragraph(paged.cover, style="Caption")
-    headings = [chapter.heading for chapter in paged.chapters] + ["Sources"] + ["Evidence"] * bool(paged.evidence)
+    headings = [chapter.heading for chapter in paged.chapters]
+    headings += [paged.words["Sources"], *[paged.words["Evidence"]] * bool(paged.evidence)]
     add_contents(document, [(f"chapter_{number}", heading) for number, heading in enumerate(headings, 1)])
     footer = document.sections[0].footer.paragraphs[0]
     footer.alignment = _ALIGNED["center"]
@@ -197,10 +199,9 @@ def _reference(document: Document, reference: SourceReference) -> None:
         paragraph.add_run(f", {reference.details}")
 
 
-def _evidence(document: Document, rows: Sequence[EvidenceRow]) -> None:
+def _evidence(document: Document, rows: Sequence[EvidenceRow], columns: Sequence[str]) -> None:
     from docx.shared import Pt
 
-    columns = ("No.", "Claim", "Verdict", "Passage and where it is stored")
     table = document.add_table(1 + len(rows), len(columns))
     repeat_heading(table)
     cells = [columns, *((str(row.number), row.claim, row.verdict, _passage(row)) for row in rows)]

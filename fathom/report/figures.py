@@ -8,7 +8,6 @@ that another source disputes, are left out.
 from __future__ import annotations
 
 import re
-from calendar import month_name
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -21,9 +20,9 @@ from fathom.facts.dates import Date, DateFound
 from fathom.facts.extraction import facts_of
 from fathom.models import Claim, Corroboration, Phase, Report
 from fathom.text.citations import without_citations
-from fathom.text.plain import counted
 from fathom.text.sentences import split_markdown
 from fathom.text.terms import query_terms, terms
+from fathom.text.wording import Wording, wording
 
 LEAST_EVENTS = 3
 LEAST_YEARS = 3
@@ -114,7 +113,7 @@ def _comparison(report: Report, claims: Sequence[Claim]) -> Iterator[ClaimTable]
         rows = [
             tuple(ClaimCell(claim.sentence, claim) if claim else ClaimCell("") for claim in pair) for pair in ordered
         ]
-        yield ClaimTable("Side by side", (capitalized(sides[0]), capitalized(sides[1])), rows)
+        yield ClaimTable(wording(report.language)("Side by side"), (capitalized(sides[0]), capitalized(sides[1])), rows)
 
 
 def _paired(left: Sequence[Claim], right: Sequence[Claim]) -> list[tuple[Claim | None, Claim | None]]:
@@ -144,12 +143,24 @@ def _timeline(report: Report, claims: Sequence[Claim]) -> Iterator[ClaimTable]:
     if len(events) > MOST_EVENTS:  # the events closest to the answer
         about = {*query_terms(report.query), *query_terms(without_citations(report.sections[0].markdown))}
         shown = sorted(events, key=lambda event: -len(event.about & about) / (len(event.about) or 1))[:MOST_EVENTS]
+    words = wording(report.language)
     rows = [
-        (ClaimCell(_day(event.day)), ClaimCell(event.claim.sentence, event.claim)) for event in sorted(shown, key=_when)
+        (
+            ClaimCell(
+                words.day(event.day.year, event.day.month, event.day.day) if event.day.month else str(event.day.year)
+            ),
+            ClaimCell(event.claim.sentence, event.claim),
+        )
+        for event in sorted(shown, key=_when)
     ]
     if more := len(events) - len(shown):
-        rows.append((ClaimCell("Besides"), ClaimCell(f"{counted(more, 'more dated event')} in the sections")))
-    yield ClaimTable("Timeline", ("When", "What"), [*rows])
+        rows.append(
+            (
+                ClaimCell(words("Besides")),
+                ClaimCell(words("{events} in the sections", events=words.counted(more, "more dated event"))),
+            )
+        )
+    yield ClaimTable(words("Timeline"), (words("When"), words("What")), [*rows])
 
 
 class _Event(NamedTuple):
@@ -199,11 +210,6 @@ def _is_dated(row: Sequence[str]) -> bool:
     """Whether a row describes a dated event in words."""
     words = [cell for cell in row if not facts_of(cell).dates]
     return len(words) < len(row) and sum(term.isalpha() for cell in words for term in query_terms(cell)) >= LEAST_WORDS
-
-
-def _day(day: Date) -> str:
-    parts = [str(day.day) if day.day else "", month_name[day.month], str(day.year)]
-    return " ".join(filter(None, parts))
 
 
 def _tables(markdown: str) -> Iterator[list[list[str]]]:
@@ -268,24 +274,26 @@ class Chart:
 def report_charts(report: Report) -> list[Chart]:
     """Return the charts of the evidence: by step, and the cited sources by type and by year."""
     steps = tuple((f"{s.step_id}. {s.title}", s.useful_notes, s.sources) for s in report.coverage)
+    words = wording(report.language)
     types = Counter(quality.type for quality in report.qualities)
+    by_type = tuple((words(kind), number) for kind, number in types.most_common())
     years = Counter(quality.published[:4] for quality in report.qualities if quality.published)
     return _useful(
-        Chart("Evidence by step", ("Step", "Useful notes", "Sources"), steps),
-        Chart("Sources by type", ("Type", "Sources"), tuple(types.most_common())),
-        Chart("Sources by year", ("Year", "Sources"), tuple(sorted(years.items()))),
+        Chart(words("Evidence by step"), (words("Step"), words("Useful notes"), words("Sources")), steps),
+        Chart(words("Sources by type"), (words("Type"), words("Sources")), by_type),
+        Chart(words("Sources by year"), (words("Year"), words("Sources")), tuple(sorted(years.items()))),
     )
 
 
-def phase_charts(phases: Sequence[Phase]) -> list[Chart]:
+def phase_charts(phases: Sequence[Phase], words: Wording) -> list[Chart]:
     """Return the charts of the cost, time and tokens of each phase, as far as they are known."""
     costs = tuple((p.name, p.cost_usd) for p in phases if p.cost_usd is not None)
     times = tuple((p.name, p.seconds) for p in phases)
     tokens = tuple((p.name, p.tokens) for p in phases)
     return _useful(
-        Chart("Cost by phase, in US dollars", ("Phase", "USD"), costs, decimals=4),
-        Chart("Time of model calls by phase, in seconds", ("Phase", "Seconds"), times, decimals=1),
-        Chart("Tokens by phase", ("Phase", "Tokens"), tokens),
+        Chart(words("Cost by phase, in US dollars"), (words("Phase"), "USD"), costs, decimals=4),
+        Chart(words("Time of model calls by phase, in seconds"), (words("Phase"), words("Seconds")), times, decimals=1),
+        Chart(words("Tokens by phase"), (words("Phase"), words("Tokens")), tokens),
     )
 
 

@@ -35,6 +35,7 @@ from fathom.report.chapters import (
     question_of,
     said_before,
     sides_of,
+    state_of,
     title_of,
     unread_lines,
 )
@@ -43,8 +44,9 @@ from fathom.report.figures import ClaimTable, figures_of, phase_charts, report_c
 from fathom.report.own_words import Added
 from fathom.report.prose import NO_MARKS, doubt, inline_html, section_html
 from fathom.report.quotations import escaped_quotation
-from fathom.text.plain import clean_line, clean_text, counted
+from fathom.text.plain import clean_line, clean_text
 from fathom.text.urls import at_text, web_address
+from fathom.text.wording import Wording, wording
 
 _FOLDER = Path(__file__).parent / "templates"
 _WRAP = re.compile(r"(?<!\n)[ \t]*\n(?![\n|*#>+-]|[ \t]|\d{1,3}[.)]|```)")
@@ -57,21 +59,23 @@ def render_html(report: Report, phases: Sequence[Phase] = ()) -> str:
     numbers = {source.source_id: number for number, source in enumerate(cited, 1)}
     sources = {source.source_id: source for source in report.sources}
     qualities = {quality.source_id: quality for quality in report.qualities}
-    language = language_of(report)
-    figures, series, unread = figures_of(report), series_of(report), unread_lines(report.unread)
+    language, words = language_of(report), wording(report.language)
+    figures, series, unread = figures_of(report), series_of(report), unread_lines(report.unread, words)
     sections = list(_sections(report, answer, numbers))
     style, script = ((_FOLDER / name).read_text(encoding="utf-8") for name in ("report.css", "report.js"))
     return _template().render(
         report=report,
+        words=words,
+        state_of=state_of,
         question=clean_line(report.query) if report.parent else question_of(report),
         parent=report.parent,
         notice=notice_of(report),
         answer=answer,
-        answer_html=section_html(report.sections[0], _claims(report, 0), numbers, (0, answer.end)) if answer else "",
-        before=said_before(answer) if answer else "",
-        why=in_short(answer.why) if answer else "",
+        answer_html=_answer_html(report, answer, numbers, words) if answer else "",
+        before=said_before(answer, words) if answer else "",
+        why=in_short(answer.why, words) if answer else "",
         disagreement=[
-            (sides_of(found, sources, qualities), better_side(found, sources, qualities))
+            (sides_of(found, sources, qualities), better_side(found, sources, qualities, words))
             for found in report.contradictions
         ],
         sections=sections,
@@ -91,12 +95,12 @@ def render_html(report: Report, phases: Sequence[Phase] = ()) -> str:
         judge=next((claim.judgement.model for claim in report.claims if claim.judgement), ""),
         doubts=Counter(filter(None, map(doubt, report.claims))),
         evidence=evidence_of(report, numbers),
-        facts=list(_facts(report, len(cited))),
-        method=list(_method(report, phases)),
+        facts=list(_facts(report, len(cited), words)),
+        method=list(_method(report, phases, words)),
         method_lines=method_lines(report),
         phases=phases,
         unread=unread,
-        charts=report_charts(report) + phase_charts(phases),
+        charts=report_charts(report) + phase_charts(phases, words),
         lang=Markup(' lang="{}"').format(language) if language else "",
         style=Markup(style),  # noqa: S704 - files of this package
         script=Markup(script),  # noqa: S704 - the same
@@ -104,17 +108,22 @@ def render_html(report: Report, phases: Sequence[Phase] = ()) -> str:
     )
 
 
+def _answer_html(report: Report, answer: AnswerBox, numbers: Mapping[str, int], words: Wording) -> Markup:
+    return section_html(report.sections[0], _claims(report, 0), numbers, words, (0, answer.end))
+
+
 def _claims(report: Report, section: int) -> list[Claim]:
     return [claim for claim in report.claims if claim.section == section]
 
 
 def _sections(report: Report, answer: AnswerBox | None, numbers: Mapping[str, int]) -> Iterator[dict[str, Any]]:
+    words = wording(report.language)
     if answer and answer.rest:
         part = (answer.end, len(report.sections[0].markdown))
-        html = section_html(report.sections[0], _claims(report, 0), numbers, part)
+        html = section_html(report.sections[0], _claims(report, 0), numbers, words, part)
         yield {"id": "section-1", "heading": answer.rest.heading, "html": html}
     for position, section in list(enumerate(report.sections))[1:]:
-        html = section_html(section, _claims(report, position), numbers)
+        html = section_html(section, _claims(report, position), numbers, words)
         yield {"id": f"section-{position + 1}", "heading": section.heading, "html": html}
 
 
@@ -159,6 +168,7 @@ def _contents(
     series: bool,
     phases: bool,
 ) -> list[tuple[str, str]]:
+    words = wording(report.language)
     parts = [
         ("numbers", "In numbers", series),
         ("not-found", Added.not_found, report.open_questions),
@@ -171,21 +181,23 @@ def _contents(
     written = [("answer", answer.heading)] if answer else []
     written += [(section["id"], section["heading"]) for section in sections]
     written += [(f"figure-{number}", figure.title) for number, figure in enumerate(figures, 1)]
-    return written + [(name, heading) for name, heading, present in parts if present]
+    return written + [(name, words(heading)) for name, heading, present in parts if present]
 
 
-def _facts(report: Report, cited: int) -> Iterator[str]:
-    yield from making_parts(report.made, timed=True)
-    counts = [(cited, "source", " cited"), (len(report.claims), "claim", " checked")]
-    yield from (counted(number, noun) + done for number, noun, done in counts if number)
+def _facts(report: Report, cited: int, words: Wording) -> Iterator[str]:
+    yield from making_parts(report.made, words, timed=True)
+    if cited:
+        yield words("{sources} cited", sources=words.counted(cited, "source"))
+    if report.claims:
+        yield words("{claims} checked", claims=words.counted(len(report.claims), "claim"))
 
 
-def _method(report: Report, phases: Sequence[Phase]) -> Iterator[str]:
+def _method(report: Report, phases: Sequence[Phase], words: Wording) -> Iterator[str]:
     counts = [(len(report.coverage), "step"), (sum(row.calls for row in report.coverage), "tool call")]
     counts.append((sum(phase.calls for phase in phases), "model call"))
-    yield from (counted(number, noun) for number, noun in counts if number)
+    yield from (words.counted(number, noun) for number, noun in counts if number)
     if report.unread:
-        yield f"{counted(len(report.unread), 'file')} not read, or only in part"
+        yield words("{files} not read, or only in part", files=words.counted(len(report.unread), "file"))
 
 
 def _titled(text: str) -> Markup:

@@ -13,6 +13,7 @@ from fathom.report.quotations import escaped, escaped_quotation
 from fathom.text.citations import number_citations
 from fathom.text.plain import clean_line
 from fathom.text.urls import web_address
+from fathom.text.wording import Wording, wording
 
 # Around the number of a citation while it is looked for: characters that Unicode keeps out of texts.
 _OPEN, _CLOSE = "\ufdd0", "\ufdd1"
@@ -44,11 +45,11 @@ def render_cited(report: Report, *, linked: bool = False) -> tuple[str, list[Cit
     parts = chapters(report)
     bodies, order = number_citations((part.markdown for part in parts), lambda _id, n: f"{_OPEN}{n}{_CLOSE}")
     known = range(1, len(order) + 1)
-    asked = question_of(report)
-    texts = [f"# {_heading(report.title)}", *([f"> {QUESTION} {escaped(asked)}"] if asked else [])]
+    asked, words = question_of(report), wording(report.language)
+    texts = [f"# {_heading(report.title)}", *([f"> {words(QUESTION)} {escaped(asked)}"] if asked else [])]
     texts += [f"## {_heading(part.heading)}\n\n{body}" for part, body in zip(parts, bodies, strict=True)]
-    lines = [f"{number}. {_reference(by_id[source_id])}" for number, source_id in enumerate(order, 1)]
-    texts.append("## Sources\n\n" + ("\n".join(lines) or "No source is cited."))
+    lines = [f"{number}. {_reference(by_id[source_id], words)}" for number, source_id in enumerate(order, 1)]
+    texts.append(f"## {words('Sources')}\n\n" + ("\n".join(lines) or words("No source is cited.")))
     pieces = _MARKED.split("\n\n".join(texts) + "\n")
     text, citations = pieces[0], list[Citation]()
     for number, rest in zip(map(int, pieces[1::2]), pieces[2::2], strict=True):
@@ -68,7 +69,7 @@ def cited_answer(report: Report) -> CitedAnswer | None:
     if not (found := answer_of(report)):
         return None
     by_id = {source.source_id: source for source in report.sources}
-    (body,), order = number_citations([answer_markdown(found)])
+    (body,), order = number_citations([answer_markdown(found, wording(report.language))])
     cited = [(number, by_id[one]) for number, one in enumerate(order, 1) if one in by_id]
     return CitedAnswer(
         heading=found.heading,
@@ -89,8 +90,14 @@ def render_answer(report: Report) -> str:
     if not (answer := cited_answer(report)):
         return ""
     by_id = {source.source_id: source for source in report.sources}
-    lines = [f"{cited.number}. {_reference(by_id[cited.source_id])}" for cited in answer.sources]
-    parts = [f"## {_heading(answer.heading)}", answer.markdown, how_sure(answer.sure, answer.why), "\n".join(lines)]
+    words = wording(report.language)
+    lines = [f"{cited.number}. {_reference(by_id[cited.source_id], words)}" for cited in answer.sources]
+    parts = [
+        f"## {_heading(answer.heading)}",
+        answer.markdown,
+        how_sure(answer.sure, answer.why, words),
+        "\n".join(lines),
+    ]
     return "\n\n".join(parts).strip() + "\n"
 
 
@@ -103,8 +110,8 @@ def _link_target(url: str) -> str:
     return web_address(url).replace("(", "%28").replace(")", "%29")  # which would end the link
 
 
-def _reference(source: Source) -> str:
+def _reference(source: Source, words: Wording) -> str:
     title = escaped(title_of(source).replace("[", "(").replace("]", ")"))
     address = _link_target(source.url)
     name = f"[{title}]({address})" if address else f"{title}, `{source.url}`"
-    return ", ".join([name, *map(escaped, place_in(source))])
+    return ", ".join([name, *map(escaped, place_in(source, words))])

@@ -11,8 +11,9 @@ from enum import StrEnum
 
 from fathom.evidence.computed import MARK
 from fathom.models import ReportSection
+from fathom.text.wording import in_every_language
 
-QUESTION, HOW_SURE, AS_OF = "**Question:**", "**How sure:**", "As of"
+QUESTION, HOW_SURE, AS_OF = "**Question:**", "**How sure:**", "As of {date}"
 """The beginnings of the paragraphs that repeat the question, rate the answer, and say what made the report."""
 BETWEEN = " · "  # what is said of the making
 CLOSEST = "What comes closest:"
@@ -39,6 +40,13 @@ class Added(StrEnum):
     method = "How this was researched"
 
 
+def _in_any(*phrases: str) -> tuple[str, ...]:
+    """Return phrases in every language: a report that is stored as text alone does not say its own."""
+    return tuple(said for phrase in phrases for said in in_every_language(phrase))
+
+
+_HOW_SURE = re.compile("|".join(map(re.escape, _in_any(HOW_SURE))))
+_AS_OF = tuple(said.partition("{")[0] for said in _in_any(AS_OF))
 _PARAGRAPHS = re.compile(r"\n[ \t]*\n\s*")
 
 
@@ -47,24 +55,25 @@ def without_own_words(sections: Sequence[ReportSection]) -> list[ReportSection]:
 
     Only a report of Fathom's says how sure its answer is, so any other report stays as it is.
     """
-    rated = [n for n, section in enumerate(sections) if HOW_SURE in section.markdown]
+    rated = [n for n, section in enumerate(sections) if _HOW_SURE.search(section.markdown)]
     if not rated:
         return list(sections)
     answer = sections[rated[0]]
-    above = [section for section in sections[: rated[0]] if not section.markdown.startswith(QUESTION)]
-    below = [section for section in sections[rated[0] + 1 :] if section.heading not in {*Added}]
+    above = [section for section in sections[: rated[0]] if not section.markdown.startswith(_in_any(QUESTION))]
+    below = [section for section in sections[rated[0] + 1 :] if section.heading not in _in_any(*Added)]
     said = [answer.model_copy(update={"markdown": text})] if (text := _answer_alone(answer.markdown)) else []
     return [*above, *said, *below]
 
 
 def _answer_alone(markdown: str) -> str:
     """Return the answer without the note before it, and without how sure it is and what made the report."""
-    text, _, behind = markdown.rpartition(HOW_SURE)
-    _, *others = _PARAGRAPHS.split(behind)
-    others = [one for one in others if one.strip() not in (EXTRACTIVE_NOTICE, COMPUTED_NOTICE)]
-    if others and others[0].startswith(AS_OF) and BETWEEN in others[0]:
+    *_, rated = _HOW_SURE.finditer(markdown)
+    text = markdown[: rated.start()]
+    _, *others = _PARAGRAPHS.split(markdown[rated.end() :])
+    others = [one for one in others if one.strip() not in _in_any(EXTRACTIVE_NOTICE, COMPUTED_NOTICE)]
+    if others and others[0].startswith(_AS_OF) and BETWEEN in others[0]:
         others = others[1:]
     before = _PARAGRAPHS.search(text)
-    if before and text[: before.start()].endswith((CLOSEST, POSSIBLE)):
+    if before and text[: before.start()].endswith(_in_any(CLOSEST, POSSIBLE)):
         text = text[before.end() :]
     return "\n\n".join(filter(None, [text.strip(), *others]))

@@ -12,13 +12,14 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from fathom.evidence.claims import claim_text, lead_ins
 from fathom.models import Claim, Corroboration, ReportSection
 from fathom.report.quotations import quoted_markdown
 from fathom.text.citations import in_last_cell, with_known_ids
 from fathom.text.sentences import Sentence, split_markdown
+from fathom.text.wording import ENGLISH, Wording
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -54,12 +55,13 @@ def section_html(
     section: ReportSection,
     claims: Sequence[Claim],
     numbers: Mapping[str, int],
+    words: Wording = ENGLISH,
     part: tuple[int, int] | None = None,
 ) -> Markup:
     """Return a section, or the part of it between two offsets, as HTML with its citations linked to the claims."""
     markdown = place_marks(section.markdown, claims, numbers, part)
     html = _prose(quoted_markdown(markdown) if section.quoted else markdown, _INLINE)
-    return link_marks(html, {claim.number: claim for claim in claims})
+    return link_marks(html, {claim.number: claim for claim in claims}, words)
 
 
 def draft_html(markdown: str) -> Markup:
@@ -144,17 +146,23 @@ def place_marks(
     return "".join([*parts, markdown[last:end]])
 
 
-def link_marks(html: str, claims: Mapping[int, Claim]) -> Markup:
+def link_marks(html: str, claims: Mapping[int, Claim], words: Wording) -> Markup:
     """Return sanitised HTML with its marks as links to the claims, by number, and to the sources."""
+
+    def evidence(number: str) -> str:
+        return escape(words("evidence for claim {number}", number=number))
 
     def link(mark: re.Match[str]) -> str:
         number, shown = mark.groups()
         claim = claims.get(int(number))
         if shown == "!":
             word = doubt(claim) if claim else ""
-            about = f'href="#claim-{number}" aria-label="{word}: evidence for claim {number}"'
-            return f' <a class="mark {word.replace(" ", "_")}" {about}>{word}</a>' if word else ""
-        target, about = (f"claim-{number}", f"evidence for claim {number}") if claim else (f"source-{shown}", "source")
+            if not word:
+                return ""
+            said = escape(words(word))
+            about = f'href="#claim-{number}" aria-label="{said}: {evidence(number)}"'
+            return f' <a class="mark {word.replace(" ", "_")}" {about}>{said}</a>'
+        target, about = (f"claim-{number}", evidence(number)) if claim else (f"source-{shown}", escape(words("source")))
         return f'<a class="cite" href="#{target}" aria-label="{shown}: {about}">{shown}</a>'
 
     return Markup(_MARK.sub(link, html))  # noqa: S704 - sanitised before, and the links are made of numbers

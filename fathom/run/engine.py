@@ -73,6 +73,7 @@ class RunStart(Model):
     corpora: list[UsedCorpus] = []  # in the editions that it reads
     parent: Parent | None = None  # of a follow-up
     understood: str = ""  # of a follow-up: its query as a question of its own
+    language: str = ""  # the tag of the report's fixed words; empty: English, and in runs that do not say
 
     @property
     def question(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 
 from fathom.facts.extraction import plain
@@ -11,19 +11,18 @@ from fathom.models import Source
 from fathom.models.evidence import Claim, Corroboration, SourceFlag, SourceQuality, SourceType, Verdict
 from fathom.sources.corroboration import site
 from fathom.sources.scoring import CREDIBLE, parse_date
-from fathom.text.plain import counted, joined
+from fathom.text.wording import Wording
 
 MAX_WARNINGS = 3
 MOST_NAMED = 2  # beside the first
 TITLE_CHARS, SENTENCE_CHARS = 70, 120
 FEW = 3  # claims from which resting on one site or source is worth a warning
-_LACKING = "no two independent sources that count as credible were found."
 MOST_ALONE = 0.5  # share of the claims that rest on a single source, above which a reader is told
 _REASONS: Mapping[SourceFlag, str] = {
-    "gives_orders": "gives orders to language models: somebody wants what is written from it to say something else",
-    "possibly_machine_made": "may have been written by a machine",
-    "potential_bias": "may be biased: somebody pays for it, or it is about what its own makers sell",
-    "paywalled": "is behind a paywall: only a part of it was read",
+    "gives_orders": "gives orders to language models: somebody wants what is written from it to say something else.",
+    "possibly_machine_made": "may have been written by a machine.",
+    "potential_bias": "may be biased: somebody pays for it, or it is about what its own makers sell.",
+    "paywalled": "is behind a paywall: only a part of it was read.",
 }
 _KINDS: Mapping[SourceType, str] = {
     "forum": "a forum",
@@ -38,6 +37,7 @@ def report_warnings(
     qualities: Sequence[SourceQuality],
     sources: Sequence[Source],
     today: date,
+    words: Wording,
     *,
     marked: int = 0,
 ) -> list[str]:
@@ -50,18 +50,21 @@ def report_warnings(
     named = {source.source_id: source for source in sources}
     used = sorted((s for s in named.values() if uses[s.source_id]), key=lambda source: -uses[source.source_id])
     found = [
-        *_objections(claims, named),
-        *_disputed(claims, named),
-        *_doubtful(used, scored, uses),
-        *_outdated(used, scored, today),
-        *_flagged(used, scored),
-        *_alone(claims, used, tell=not marked),
+        *_objections(claims, named, words),
+        *_disputed(claims, named, words),
+        *_doubtful(used, scored, uses, words),
+        *_outdated(used, scored, today, words),
+        *_flagged(used, scored, words),
+        *_alone(claims, used, words, tell=not marked),
     ]
-    lacking = f"For {counted(marked, 'claim')}, marked in the text, {_LACKING}"
+    lacking = words(
+        "For {claims}, marked in the text, no two independent sources that count as credible were found.",
+        claims=words.counted(marked, "claim"),
+    )
     return [lacking] * bool(marked) + found[:MAX_WARNINGS]
 
 
-def _objections(claims: Sequence[Claim], sources: Mapping[str, Source]) -> Iterator[str]:
+def _objections(claims: Sequence[Claim], sources: Mapping[str, Source], words: Wording) -> Iterator[str]:
     """Yield warnings about claims that the cited sources do not state, or contradict."""
     for verdict, one in (
         (Verdict.contradicted, "This sentence cites a source that says otherwise"),
@@ -69,54 +72,79 @@ def _objections(claims: Sequence[Claim], sources: Mapping[str, Source]) -> Itera
     ):
         if those := [claim for claim in claims if claim.verdict is verdict]:
             quote = those[0].quotes[0] if those[0].quotes and verdict is Verdict.contradicted else None
-            said = f" ({_named(sources[quote.source_id])})" if quote and quote.source_id in sources else ""
-            more = f" {counted(len(those) - 1, 'more sentence')} {'are' if those[2:] else 'is'} marked so in the text."
-            yield f"{one}{said}: {_sentence(those[0])}{more if those[1:] else ''}"
+            said = f" ({_named(sources[quote.source_id], words)})" if quote and quote.source_id in sources else ""
+            marked = "{sentences} are marked so in the text." if those[2:] else "{sentences} is marked so in the text."
+            more = words(marked, sentences=words.counted(len(those) - 1, "more sentence")) if those[1:] else ""
+            yield f"{words(one)}{said}: {_sentence(those[0], words)}{' ' * bool(more)}{more}"
 
 
-def _disputed(claims: Sequence[Claim], sources: Mapping[str, Source]) -> Iterator[str]:
+def _disputed(claims: Sequence[Claim], sources: Mapping[str, Source], words: Wording) -> Iterator[str]:
     those = [c for c in claims if c.corroboration is Corroboration.contradicted and not c.verdict.objects]
     if those and those[0].contradicting:
         against = sources.get(those[0].contradicting[0].source_id)
-        who = f"another source, {_named(against)}" if against else "another source that was read"
-        more = f" Sources also disagree about {_more(map(_sentence, those[1:]), 'sentence')}." if those[1:] else ""
-        yield f"{_sentence(those[0])} is contradicted by {who}.{more}"
+        first, *others = (_sentence(claim, words) for claim in those)
+        yield _together(
+            words(
+                "{sentence} is contradicted by another source, {source}.", sentence=first, source=_named(against, words)
+            )
+            if against
+            else words("{sentence} is contradicted by another source that was read.", sentence=first),
+            words("Sources also disagree about {others}.", others=_more(others, "more sentence", words))
+            if others
+            else "",
+        )
 
 
-def _doubtful(used: Sequence[Source], scored: Mapping[str, SourceQuality], uses: Mapping[str, int]) -> Iterator[str]:
+def _doubtful(
+    used: Sequence[Source], scored: Mapping[str, SourceQuality], uses: Mapping[str, int], words: Wording
+) -> Iterator[str]:
     low = [s for s in used if s.source_id in scored and scored[s.source_id].credibility < CREDIBLE]
     if _is_all(low, used):
-        yield "No source that is cited counts as credible: look for better ones before you rely on what matters."
+        yield words("No source that is cited counts as credible: look for better ones before you rely on what matters.")
     elif low:
         quality = scored[low[0].source_id]
         kind = _KINDS.get(quality.type, "an unknown site")
-        dated = "" if quality.published or low[0].published else " without a date"
-        others = f" Check also what rests on {_more(map(_named, low[1:]), 'source')}." if low[1:] else ""
+        first, *others = (_named(source, words) for source in low)
         number = uses[low[0].source_id]
-        cite = f"{counted(number, 'claim')} {'cites' if number == 1 else 'cite'}"
-        yield f"{cite} {_named(low[0])}, {kind}{dated}.{others}"
+        cites = "{claims} cites {source}, {kind}" if number == 1 else "{claims} cite {source}, {kind}"
+        dated = "." if quality.published or low[0].published else " without a date."
+        yield _together(
+            words(cites + dated, claims=words.counted(number, "claim"), source=first, kind=words(kind)),
+            words("Check also what rests on {others}.", others=_more(others, "more source", words)) if others else "",
+        )
 
 
-def _outdated(used: Sequence[Source], scored: Mapping[str, SourceQuality], today: date) -> Iterator[str]:
+def _outdated(
+    used: Sequence[Source], scored: Mapping[str, SourceQuality], today: date, words: Wording
+) -> Iterator[str]:
     old = [s for s in used if s.source_id in scored and "outdated" in scored[s.source_id].flags]
     if _is_all(old, used):
-        yield "All sources that are cited may be outdated: look for newer ones."
+        yield words("All sources that are cited may be outdated: look for newer ones.")
     elif old:
         published = parse_date(scored[old[0].source_id].published or old[0].published, today)
-        when = f"is from {published.year}" if published else "is over two years old"
-        others = f" So may be {_more(map(_named, old[1:]), 'source')}." if old[1:] else ""
-        yield f"{_named(old[0])} {when} and may be outdated: look for a newer one.{others}"
+        first, *others = (_named(source, words) for source in old)
+        dated = "{source} is from {year} and may be outdated: look for a newer one."
+        undated = "{source} is over two years old and may be outdated: look for a newer one."
+        yield _together(
+            words(dated, source=first, year=published.year) if published else words(undated, source=first),
+            words("So may be {others}.", others=_more(others, "more source", words)) if others else "",
+        )
 
 
-def _flagged(used: Sequence[Source], scored: Mapping[str, SourceQuality]) -> Iterator[str]:
+def _flagged(used: Sequence[Source], scored: Mapping[str, SourceQuality], words: Wording) -> Iterator[str]:
     for flag, reason in _REASONS.items():
         if those := [s for s in used if s.source_id in scored and flag in scored[s.source_id].flags]:
             every = _is_all(those, used)
-            others = f" So it is with {_more(map(_named, those[1:]), 'source')}." if those[1:] and not every else ""
-            yield f"{'Each source that is cited' if every else _named(those[0])} {reason}.{others}"
+            first, *others = (_named(source, words) for source in those)
+            yield _together(
+                words("{source} " + reason, source=words("Each source that is cited") if every else first),
+                words("So it is with {others}.", others=_more(others, "more source", words))
+                if others and not every
+                else "",
+            )
 
 
-def _alone(claims: Sequence[Claim], used: Sequence[Source], *, tell: bool) -> Iterator[str]:
+def _alone(claims: Sequence[Claim], used: Sequence[Source], words: Wording, *, tell: bool) -> Iterator[str]:
     """Yield a warning about claims with too few sources; nobody is expected to repeat the user's own documents.
 
     Without `tell`, only that all are from one site.
@@ -127,9 +155,13 @@ def _alone(claims: Sequence[Claim], used: Sequence[Source], *, tell: bool) -> It
     citing = [claim for claim in claims if claim.source_ids]
     alone = [claim for claim in citing if claim.corroboration is Corroboration.single_source]
     if len(sites) == 1:
-        yield f"All claims come from one site, {sites.pop()}."
+        yield words("All claims come from one site, {site}.", site=sites.pop())
     elif tell and len(alone) > MOST_ALONE * len(citing):
-        yield f"For {len(alone)} of {len(citing)} claims, {_LACKING}"
+        yield words(
+            "For {number} of {total} claims, no two independent sources that count as credible were found.",
+            number=len(alone),
+            total=len(citing),
+        )
 
 
 def _is_all(those: Sequence[Source], used: Sequence[Source]) -> bool:
@@ -137,19 +169,22 @@ def _is_all(those: Sequence[Source], used: Sequence[Source]) -> bool:
     return 1 < len(those) == len(used)
 
 
-def _more(named: Iterable[str], noun: str) -> str:
+def _together(*sentences: str) -> str:
+    return " ".join(filter(None, sentences))
+
+
+def _more(every: Sequence[str], noun: str, words: Wording) -> str:
     """Return the first of some names or sentences, and the number of the others: a bare number would not help."""
-    every = list(named)
     left = len(every) - MOST_NAMED
-    return joined([*every[:MOST_NAMED], *([counted(left, f"more {noun}")] if left > 0 else [])], "and")
+    return words.joined([*every[:MOST_NAMED], *([words.counted(left, noun)] if left > 0 else [])])
 
 
-def _named(source: Source) -> str:
-    return f"“{_shortened(source.title, TITLE_CHARS) if source.title else source.url}”"
+def _named(source: Source, words: Wording) -> str:
+    return words("“{name}”", name=_shortened(source.title, TITLE_CHARS) if source.title else source.url)
 
 
-def _sentence(claim: Claim) -> str:
-    return f"“{_shortened(plain(claim.sentence), SENTENCE_CHARS)}”"
+def _sentence(claim: Claim, words: Wording) -> str:
+    return words("“{name}”", name=_shortened(plain(claim.sentence), SENTENCE_CHARS))
 
 
 def _shortened(text: str, most: int) -> str:

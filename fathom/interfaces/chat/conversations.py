@@ -14,6 +14,7 @@ import re
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing, suppress
 from datetime import UTC, datetime
+from itertools import chain
 from textwrap import shorten
 from typing import Any, TypeVar
 
@@ -27,11 +28,13 @@ from fathom.extractive.questions import keywords
 from fathom.interfaces.chat.answers import ChatAnswer, Conversation, answer_of
 from fathom.interfaces.chat.shapes import Extras, Message, Request, settings_of
 from fathom.models import Matter, RunState
+from fathom.report.own_words import Added
 from fathom.service.caller import Caller
 from fathom.service.outages import outage
 from fathom.service.progress import Begun, progress
 from fathom.service.runs import RunHandle, RunService
 from fathom.text.plain import clean_line
+from fathom.text.wording import in_every_language
 
 _YES = re.compile(
     r"\W*(?:yes|y|ok(?:ay)?|accept(?:ed)?|approved?|go(?: on| ahead)?|looks good|fine|ja|oui|s[ií])\W*", re.I
@@ -122,7 +125,8 @@ async def collected(parts: AsyncIterator[str | ChatAnswer]) -> tuple[ChatAnswer,
 TITLE_CHARS, MOST_TAGS, MOST_QUESTIONS = 60, 3, 4
 _HISTORY = re.compile(r"<chat_history>(.*?)(?:</chat_history>|\Z)", re.DOTALL)
 _FIRST = re.compile(r"^\s*user:\s*(.*?)(?=^\s*(?:assistant|ai):|\Z)", re.IGNORECASE | re.DOTALL | re.MULTILINE)
-_LEFT_OPEN = re.compile(r"^## (?:Not found|Next steps)\s+((?:- .+\n?)+)", re.MULTILINE)
+_HEADS = "|".join(map(re.escape, chain(*map(in_every_language, (Added.not_found, Added.next_steps)))))
+_LEFT_OPEN = re.compile(rf"^## (?:{_HEADS})\s+((?:- .+\n?)+)", re.MULTILINE)
 _TITLE_ALONE = re.compile(
     r"5-word-or-less title for the conversation|^\s*Write a concise title for this conversation"
     r"|generate a concise title \(max 40 characters\) for a conversation",

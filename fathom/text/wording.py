@@ -1,0 +1,96 @@
+"""The fixed words of a report, such as its headings, in the language of its question.
+
+The English phrase stands in the code where it is said. It is the key of the same phrase in each catalogue, a TOML file
+in `catalogues/` with a language's tag as its name: `[phrases]`, in which `{name}` stands for a value; `[nouns]`, one
+and several of what is counted, or one form for both; `[writing]`, how numbers, lists and sentences are written.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Sequence
+from datetime import date
+from functools import cache
+from pathlib import Path
+
+from fathom.text.languages import language_of_question
+from fathom.text.plain import counted, joined
+
+_FOLDER = Path(__file__).parent / "catalogues"
+LANGUAGES_OF_REPORTS = tuple(sorted(file.stem for file in _FOLDER.glob("*.toml")))
+"""The tags of the languages that have a catalogue: all but English."""
+
+
+class Wording:
+    """The phrases of one language; English where no catalogue is given.
+
+    Raises:
+        KeyError: the catalogue lacks the phrase.
+    """
+
+    def __init__(self, tag: str, catalogue: dict[str, dict[str, str | list[str]]] | None = None) -> None:
+        self.tag = tag
+        self._catalogue = catalogue
+
+    def __call__(self, phrase: str, **values: object) -> str:
+        """Return an English phrase in the language, with its values."""
+        found = str(self._catalogue["phrases"][phrase]) if self._catalogue else phrase
+        return found.format(**values) if values else found
+
+    def counted(self, number: int, noun: str) -> str:
+        """Return a number with its English noun in the language: `1 claim`, `1,200 claims`."""
+        if not self._catalogue:
+            return counted(number, noun)
+        forms = self._catalogue["nouns"][noun]
+        return forms[0 if number == 1 else -1].format(n=self.number(number))
+
+    def number(self, number: int) -> str:
+        """Return a number with the language's separator of thousands."""
+        return f"{number:,}".replace(",", self._written("thousands", ","))
+
+    def joined(self, words: Sequence[str]) -> str:
+        """Return one or more words as a list: `a, b and c`."""
+        if not self._catalogue:
+            return joined(words, "and")
+        *first, last = words
+        listed = self._written("comma", ", ").join(first)
+        return self("{first} and {last}", first=listed, last=last) if first else last
+
+    def sentences(self, clauses: Sequence[str]) -> str:
+        """Return clauses as sentences, each with a capital letter and a full stop."""
+        stop, space = self._written("stop", "."), self._written("space", " ")
+        texts = (clause.rstrip(f".{stop}") for clause in clauses)
+        return space.join(f"{text[:1].upper()}{text[1:]}{stop}" for text in texts)
+
+    def day(self, year: int, month: int, day: int = 0) -> str:
+        """Return a day, or a month if `day` is 0, in words."""
+        name = self(f"{date(year, month, 1):%B}")
+        if not day:
+            return self("{month} {year}", month=name, year=year)
+        return self("{day} {month} {year}", day=day, month=name, year=year)
+
+    def _written(self, name: str, english: str) -> str:
+        return str(self._catalogue["writing"][name]) if self._catalogue else english
+
+
+@cache
+def wording(tag: str) -> Wording:
+    """Return the phrases of a language; English for a language without a catalogue, or none."""
+    if tag not in LANGUAGES_OF_REPORTS:
+        return Wording("en")
+    return Wording(tag, tomllib.loads((_FOLDER / f"{tag}.toml").read_text(encoding="utf-8")))
+
+
+ENGLISH = wording("en")
+
+
+def language_for(*questions: str) -> str:
+    """Return the tag of the catalogue for the first question whose language is clear; empty for English or none."""
+    tag = next(filter(None, map(language_of_question, questions)), "")
+    return tag if tag in LANGUAGES_OF_REPORTS else ""
+
+
+def in_every_language(phrase: str) -> Iterator[str]:
+    """Yield a phrase in English and in each catalogue, for readers of a report that is stored as text alone."""
+    yield phrase
+    yield from (wording(tag)(phrase) for tag in LANGUAGES_OF_REPORTS)
