@@ -25,6 +25,7 @@ from fathom.tasks.research import research_step
 from fathom.tasks.ui import Display
 from fathom.telemetry.audit_events import AuditType
 from fathom.telemetry.progress import Event, phase, publish
+from fathom.text.wording import wording
 
 
 async def research_rounds(engine: Engine, display: Display, run: ResearchState) -> None:
@@ -64,6 +65,7 @@ async def _judge(
             query=engine.start.question,
             round_number=round_number,
             most=engine.settings.max_steps,
+            words=wording(engine.start.language),
         )
         decision = decide(
             round_number=round_number,

@@ -136,7 +136,15 @@ async def save_explanation(engine: Engine, run: ResearchState) -> Unanswered:
     catalogue = await look_for_words(words_to_look_for(query), engine.tools.settings, _engine=engine)
     read = [text.source_text() for text in texts]
     unanswered = await asyncio.to_thread(
-        explain, query, run.all_calls, read, catalogue, engine.settings, unread=run.unread, cut=run.cut
+        explain,
+        query,
+        run.all_calls,
+        read,
+        catalogue,
+        engine.settings,
+        unread=run.unread,
+        cut=run.cut,
+        language=engine.start.language,
     )
     await engine.run_folder.save_text(UNANSWERED, render_unanswered(query, unanswered))
     return unanswered

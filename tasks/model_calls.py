@@ -93,8 +93,10 @@ async def ask(
         ModelUnreachable: the model has no server, and no fallback; `extractive` is one.
     """
     model = engine.model_for(spec, saving=saving)
-    if isinstance(request, Guided) and (used := engine.start.template):
-        request = request.model_copy(update={"guidance": used.guidance, "terminology": used.terminology})
+    if isinstance(request, Guided):
+        used = engine.start.template
+        guided = {"guidance": used.guidance, "terminology": used.terminology} if used else {}
+        request = request.model_copy(update={"language": engine.start.language, **guided})
     if engine.reliability.able(spec.name, model.model):
         answer, usage = await _answer(spec, request, model, engine)
     else:

@@ -31,7 +31,11 @@ async def open_questions(query: str, _engine: Engine) -> tuple[list[OpenQuestion
     found = await survey.quietly(query, _engine.tools.settings, _engine=_engine)
     phase("reading the question")
     request = ClarifyRequest(
-        query=query, today=_engine.start.today, tools=_engine.tools.offered, documents=found.documents
+        query=query,
+        today=_engine.start.today,
+        language=_engine.start.language,
+        tools=_engine.tools.offered,
+        documents=found.documents,
     )
     answer, usage = await ask(CLARIFIER, request, _engine)
     return answer.open_questions if answer.ambiguous or wanted is Clarify.always else [], usage

@@ -21,6 +21,7 @@ from fathom.tasks.model_calls import ask, ask_overview
 from fathom.tasks.results import Outlined, Written
 from fathom.text.citations import with_known_ids
 from fathom.text.tokens import count_tokens
+from fathom.text.wording import wording
 
 RUN_BRIEF_TOKENS = 3_000
 """Tokens of briefs beside the notes of a section: the run's brief."""
@@ -99,7 +100,7 @@ async def write_section(
     answer, usage = await ask(SECTION, request, _engine)
     markdown = with_known_ids(answer.text.strip(), noted(memory.notes))
     if request.is_given and _says_nothing(markdown):
-        markdown = NOTHING_FOUND
+        markdown = wording(_engine.start.language)(NOTHING_FOUND)
     return _written(section.heading, markdown, usage, _engine)
 
 

@@ -87,7 +87,7 @@ def test_the_language_is_decided_by_the_question_and_kept(
     asked = ["research", "Was kostet der Hygro Pro und wie lange dauert die Lieferung?", "--docs", "notes", "--json"]
     result = json.loads(fathom_cli(asked, prefect_server.env).stdout)
     text = Path(result["report"]).read_text(encoding="utf-8")
-    assert "## Quellen" in text and "**Sicherheit:** nicht bewertet" in text and "Stand: " in text
+    assert "## Quellen" in text and "**Verlässlichkeit:** nicht bewertet" in text and "Stand: " in text
     assert "Every sentence" not in text and "## Sources" not in text and "claims" not in text.lower()
     again = fathom_cli(["replay", result["run_id"]], prefect_server.env)
     assert again.returncode == 0, again.stderr

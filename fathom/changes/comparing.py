@@ -26,6 +26,7 @@ from fathom.evidence.support import claim_weights
 from fathom.facts.extraction import facts_of
 from fathom.models import Claim, Corroboration, Quote, Report, Source
 from fathom.text.terms import terms
+from fathom.text.wording import ENGLISH, wording
 
 BEARING = 0.25  # least share of a claim that a sentence of its quote says, of several sentences
 ORDER = ("changed", "disputed", "settled", "new", "gone")
@@ -45,7 +46,14 @@ class _Found:
 def compare(before: ComparedRun, after: ComparedRun) -> Changes:
     """Return what changed from the earlier run to the later one."""
     regained = bool(after.report and not before.report)
-    changes = Changes(query=after.query, before=before.compared(), after=after.compared(), regained=regained)
+    reported = after.report or before.report
+    changes = Changes(
+        query=after.query,
+        language=reported.language if reported else "",
+        before=before.compared(),
+        after=after.compared(),
+        regained=regained,
+    )
     if not before.report or not after.report:
         return changes
     return _Comparison(before, after).made(changes)
@@ -187,13 +195,14 @@ class _Comparison:
         other = Statement(sentence=texts[0], passages=texts, sources=own.sources)
         places = {g.page.source.url for g in edited}
         standing = (g.page.source for g in grounds if g.stands and g.page.source.url not in places)
-        still = ", ".join(dict.fromkeys(source.title or source.url for source in standing))
+        still = list(dict.fromkeys(source.title or source.url for source in standing))
+        words = wording(self.after.report.language) if self.after.report else ENGLISH
         return Change(
             kind="changed",
             before=own if earlier else other,
             after=other if earlier else own,
             differences=list({d.model_dump_json(): d for g in edited for d in g.values}.values()),
-            note=f"Still as it was: {still}." if still else "",
+            note=words("Still as it was: {sources}.", sources=words.listed(still)) if still else "",
         )
 
     def _matched(

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from operator import not_
 from typing import Literal
+
+from pydantic import Field
 
 from fathom.models import Answered, Model
 
@@ -72,6 +75,7 @@ class Changes(Model):
     """
 
     query: str
+    language: str = Field("", exclude_if=not_)  # the tag of its fixed words, as in a report; empty: English
     before: Compared
     after: Compared
     changes: list[Change] = []

@@ -11,7 +11,7 @@ import re
 from fathom.extractive.questions import key_terms, parts_of, questions_of, topic_terms
 from fathom.roles import ClarifyAnswer, ClarifyRequest
 from fathom.roles.clarifier import AskedBack
-from fathom.text.plain import joined
+from fathom.text.wording import wording
 
 MOST_READINGS = 4
 _QUALIFIER = re.compile(r"\s*[(\[,:;]\s*|\s+[-–—]\s+")
@@ -22,8 +22,10 @@ def clarify(request: ClarifyRequest) -> ClarifyAnswer:
     readings = _readings(request)
     if len(readings) < 2:
         return ClarifyAnswer(ambiguous=False)
-    asked = f"Which of these is meant: {joined([f'“{title}”' for title in readings], 'or')}?"
-    default = "both" if len(readings) == 2 else "all of them"
+    words = wording(request.language)
+    titles = words.joined([words("“{name}”", name=title) for title in readings], "or")
+    asked = words("Which of these is meant: {titles}?", titles=titles)
+    default = words("both") if len(readings) == 2 else words("all of them")
     return ClarifyAnswer(ambiguous=True, questions=[AskedBack(question=asked, default=default)])
 
 

@@ -18,8 +18,8 @@ from fathom.extractive.statements import ANSWERED, Quotations, QuotedStatement, 
 from fathom.models import Gap, Note, PlanStep, Priority, StepStatus
 from fathom.roles import ReflectAnswer, ReflectRequest
 from fathom.roles.critic import FollowUpStep, StepVerdict
-from fathom.text.plain import joined
 from fathom.text.terms import terms
+from fathom.text.wording import ENGLISH, Wording, wording
 
 ON_QUESTION = 0.3  # share of a question's terms, by worth, from which a contradiction matters to it
 QUERY_WORDS = 10
@@ -114,6 +114,7 @@ def _missing_words(request: ReflectRequest) -> list[str]:
 
 
 def _gaps(request: ReflectRequest, missing: list[str], empty: list[PlanStep]) -> list[Gap]:
+    words = wording(request.language)
     gaps = [
         Gap(
             description=step.title,
@@ -125,7 +126,7 @@ def _gaps(request: ReflectRequest, missing: list[str], empty: list[PlanStep]) ->
     if missing:
         gaps.append(
             Gap(
-                description=f"No note mentions {_listed(missing)}.",
+                description=words("No note mentions {names}.", names=_listed(missing, words)),
                 severity="important",
                 suggested_query=_query(missing, request.query),
             )
@@ -138,14 +139,14 @@ def _follow_ups(request: ReflectRequest, missing: list[str]) -> list[FollowUpSte
 
     Steps that found nothing are tried again by the pipeline.
     """
-    steps = [_asked(remark.text) for remark in request.remarks]
+    steps, words = [_asked(remark.text) for remark in request.remarks], wording(request.language)
     query = _query(missing, request.query)
     had = {frozenset(terms(query)) for step in request.plan.steps for query in step.queries}
     if missing and request.notes and len(query.split()) > 1 and frozenset(terms(query)) not in had:
         steps.append(
             FollowUpStep(
                 step_id=0,
-                title=f"More on {joined(missing[:MOST_MISSING], 'and')}",
+                title=words("More on {names}", names=words.joined(missing[:MOST_MISSING])),
                 description=f"Find what is said about {_listed(missing)}, which no note mentions so far.",
                 queries=[query],
                 priority=Priority.high,
@@ -165,5 +166,5 @@ def _query(missing: list[str], query: str) -> str:
     return " ".join(list(dict.fromkeys([*missing, *keywords(query)]))[:QUERY_WORDS])
 
 
-def _listed(words: list[str]) -> str:
-    return joined([f"“{word}”" for word in words[:MOST_MISSING]], "or")
+def _listed(missing: list[str], words: Wording = ENGLISH) -> str:
+    return words.joined([words("“{name}”", name=word) for word in missing[:MOST_MISSING]], "or")

@@ -36,6 +36,7 @@ from fathom.roles import OutlineAnswer, OutlineRequest, SectionRequest, Text
 from fathom.roles.reporter import OutlinedSection
 from fathom.text.sentences import split_sentences
 from fathom.text.terms import terms
+from fathom.text.wording import Wording, wording
 
 ANSWER, CLOSEST = "Answer", "What comes closest"
 MAX_SECTIONS = 7
@@ -102,9 +103,10 @@ def _answered_by(quotations: Quotations, question: str) -> Answered:
 
 def _section(steps: list[PlanStep], request: OutlineRequest) -> OutlinedSection:
     title, asked = steps[0].title, questions_of(request.query)
+    is_all = [title.rstrip("?").casefold()] == [each.casefold() for each in asked]
     return OutlinedSection(
         # Where there is one question, it is the title of the report.
-        heading=MORE if [title.rstrip("?").casefold()] == [each.casefold() for each in asked] else capitalized(title),
+        heading=wording(request.language)(MORE) if is_all else capitalized(title),
         focus=" ".join(step.description for step in steps),
         step_ids=[step.step_id for step in steps],
     )
@@ -117,6 +119,7 @@ def _draft(request: OutlineRequest, sections: list[OutlinedSection], written: li
         SectionRequest(
             query=request.query,
             today=request.today,
+            language=request.language,
             title=request.plan.plan_title,
             outlined=sections,
             position=len(sections) - 1,
@@ -163,7 +166,7 @@ LEAST_SCORE = 0.3  # of the best excerpt's; what says less stays out
 BESIDE = 0.7  # of the best excerpt's score, from which a section may be read first
 MORE = "More from the sources"
 """Heading of the section with what else bears on the only question."""
-NOT_FOUND = "Not found in the sources:"
+NOT_FOUND = "Not found in the sources: {question}?"
 NOTHING_FOUND = "This section is empty: this research found nothing that belongs here."
 NOTHING_NEW = "This section has nothing to add to what the others quote."
 
@@ -172,16 +175,17 @@ CITED = re.compile(r"\s*(?:\[S[0-9a-f]{6,64}\])+\s*")
 
 def write_section(request: SectionRequest) -> Text:
     """Return a section of quotations that no earlier section has; the first one answers each part of the question."""
+    words = wording(request.language)
     if request.position == 0:
-        body = _answer(quotations_for(request.notes, request.passages), request.query)
+        body = _answer(quotations_for(request.notes, request.passages), request.query, words)
     elif request.is_given:
-        return Text(text=write_given_section(request) or NOTHING_FOUND)
+        return Text(text=write_given_section(request) or words(NOTHING_FOUND))
     else:
         body = _section_text(Quotations.of_notes(request.notes, request.passages), request)
-    return Text(text=body or NOTHING_NEW)
+    return Text(text=body or words(NOTHING_NEW))
 
 
-def _answer(quotations: Quotations, query: str) -> str:
+def _answer(quotations: Quotations, query: str, words: Wording) -> str:
     """Return the best quotations for each question of a query, what is computed of them, and what was not found."""
     hop = second_hop(quotations, query)
     questions = [hop.inner, hop.asked] if hop else questions_of(query)
@@ -204,7 +208,7 @@ def _answer(quotations: Quotations, query: str) -> str:
         shown += found.quoted if found else ()
         if len(questions) > 1 and not hop and quotations.answered_by(succession.found, question) is Answered.no:
             missing.append(question)
-    absent = [f"{NOT_FOUND} {question.rstrip('?')}?" for question in missing]
+    absent = [words(NOT_FOUND, question=question.rstrip("?")) for question in missing]
     return "\n\n".join(filter(None, [*computed, _quoted(quotations, _dated(quotations, _once(shown))), *absent]))
 
 
@@ -254,13 +258,13 @@ def _section_text(quotations: Quotations, request: SectionRequest) -> str:
     said = _said(request.written)
     questions = questions_of(request.query)
     heading = request.section.heading
-    if heading == MORE:
-        wording = questions[0]
+    if heading == wording(request.language)(MORE):
+        wanted = questions[0]
     else:
-        wording = heading if heading.rstrip("?") in map(_plain, questions) else f"{heading} {request.query}"
-    succession = Succession(quotations, wording)
+        wanted = heading if heading.rstrip("?") in map(_plain, questions) else f"{heading} {request.query}"
+    succession = Succession(quotations, wanted)
     new = [each for each in _best(succession.found) if not _is_said(quotations.says(each), said)]
-    chosen = quotations.choose(new, wording, SECTION_TOKENS)
+    chosen = quotations.choose(new, wanted, SECTION_TOKENS)
     # A lead-in that is the section's heading says nothing more.
     bare = (each._replace(markdown=each.markdown.removeprefix(f"{heading}:").lstrip("\n")) for each in chosen)
     return _quoted(quotations, succession.marked(Quoted(each.text, each.markdown) for each in bare))
@@ -313,11 +317,11 @@ def write_given_section(request: SectionRequest) -> str:
         shares[each.text] = max(shares[each.text], each.share)
     own = _on_question(_belonging(request, quotations), parts, shares)
     section = request.sections[request.position - 1]
-    wording = f"{_described(section)} {request.query}"
-    succession = Succession(quotations, wording)
+    wanted = f"{_described(section)} {request.query}"
+    succession = Succession(quotations, wanted)
     found = [each for each in succession.found if each.text in own]
     telling = [each for each in found if each.score >= LEAST_GIVEN * found[0].score]
-    chosen = quotations.choose(telling, wording, SECTION_TOKENS)
+    chosen = quotations.choose(telling, wanted, SECTION_TOKENS)
     shown = succession.marked(Quoted(each.text, each.markdown) for each in chosen)
     return _quoted(quotations, shown)
 

@@ -264,7 +264,7 @@ def insufficiency(score: int, wanted: int, reason: str, words: Callable[..., str
         return ""
     why = shorten(reason, REASON_CHARS, placeholder=" …").rstrip(".")
     said = words("the evidence was judged {score} of 10, where {wanted} suffices", score=score, wanted=wanted)
-    return f"{said}: {why}" if why else said
+    return words("{head}: {text}", head=said, text=why) if why else said
 
 
 class Matter(StrEnum):

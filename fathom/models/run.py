@@ -67,6 +67,7 @@ class Unanswered(Model):
     asked_in: str = ""  # a language tag
     written_in: str = ""
     next_steps: list[str]
+    language: str = Field("", exclude_if=not_)  # the tag of its words, as in a report; empty: English
 
 
 class ParentRun(Model):

@@ -148,7 +148,8 @@ def _blocks(markdown: str) -> list[Token]:
 
 def _lacking_in(report: Report, answer: str, claims: Sequence[Claim], words: Wording) -> list[str]:
     """Return what quotations lack of an answer."""
-    shown = "\n".join(line for line in answer.split("\n") if not line.startswith(NOT_FOUND))
+    absent = words(NOT_FOUND).partition("{")[0]
+    shown = "\n".join(line for line in answer.split("\n") if not line.startswith(absent))
     cited = {source_id for claim in claims for source_id in claim.source_ids}
     titles = " ".join(source.title for source in report.sources if source.source_id in cited)
     held = {term for text in (shown, shown.replace("_", " "), titles) for term in terms(text)}
@@ -210,7 +211,7 @@ def _unanswered(report: Report, words: Wording) -> Iterator[str]:
     """Yield the reasons against the answer as a whole."""
     if said := _LACKING.get(report.answered):
         part = report.unanswered_part.rstrip(".")
-        yield f"{words(said)}: {part}" if part else words(said)
+        yield words("{head}: {text}", head=words(said), text=part) if part else words(said)
     if report.contradictions:
         yield words("sources disagree on the question")
 

@@ -169,21 +169,25 @@ def limitations(
 
     `removed` holds sentences that were removed, and `judge` is the model that judged the claims; empty if none did.
     """
-    ending, reason = run.ending()
+    ending, reason = run.ending(words)
     found = clarified(run.plan, words)
     if run.plan.left_out:
         left_out = "; ".join(run.plan.left_out)
         found.append(words("Planned, and left out because the run takes fewer steps: {steps}.", steps=left_out))
     if reason:
         found.append(words("The run is {ending}: {reason}.", ending=words(ending.value), reason=reason.rstrip(".")))
-    found += [f"{line}." for line in run.unreadable if line not in reason]
+    found += [words.sentences([line]) for line in run.unreadable(words) if line not in reason]
     if missing := run.reflection.coverage.perspectives_missing if run.reflection else []:
-        found.append(words("No source was found for the view of: {names}.", names=", ".join(missing)))
+        found.append(words("No source was found for the view of: {names}.", names=words.listed(missing)))
     taken_out = "Taken out, because its sources do not say it: “{sentence}”"
     found += [words(taken_out, sentence=sentence) for sentence in removed]
     if claims:
         verdicts = Counter(claim.verdict for claim in claims)
-        counts = ", ".join(f"{verdicts[verdict]} {words(verdict.words)}" for verdict in Verdict if verdicts[verdict])
+        counts = words.listed(
+            words("{number} {verdict}", number=verdicts[verdict], verdict=words(verdict.words))
+            for verdict in Verdict
+            if verdicts[verdict]
+        )
         by = (
             words("What no source says word for word was judged by {model}.", model=judge)
             if judge

@@ -17,8 +17,9 @@ from fathom.changes.model import Change, Changes, Kind, Place, Statement
 from fathom.models import Answered
 from fathom.report.html import policy
 from fathom.report.quotations import escaped
-from fathom.text.plain import clean_line, clean_text, counted
+from fathom.text.plain import clean_line, clean_text
 from fathom.text.urls import at_text, linkable
+from fathom.text.wording import ENGLISH, Wording, wording
 
 HEADINGS: dict[Kind, str] = {
     "changed": "Changed",
@@ -38,30 +39,32 @@ _MEANING: dict[Kind, str] = {
 _UNREAD = "Not known: sources not read this time"
 _ANSWERED = {
     Answered.yes: "answered",
-    Answered.partly: "answered in part",
+    Answered.partly: "partly answered",
     Answered.maybe: "perhaps answered",
     Answered.no: "not answered",
 }
 _FOLDER = Path(__file__).parent / "templates"
 
 
-def summary_of(changes: Changes) -> str:
+def summary_of(changes: Changes, words: Wording = ENGLISH) -> str:
     """Return the counts in one line: `2 changed, 1 new, 14 unchanged`."""
     if changes.lost:
-        return f"no report this time; the one before had {counted(changes.before.claims, 'claim')}"
+        claims = words.counted(changes.before.claims, "claim")
+        return words("no report this time; the one before had {claims}", claims=claims)
     counts = [(len(changes.of(kind)), heading.lower()) for kind, heading in HEADINGS.items()]
-    parts = [f"{number} {heading}" for number, heading in counts if number]
+    parts = [words(f"{{number}} {heading}", number=number) for number, heading in counts if number]
     if not parts:
-        parts = ["nothing changed" if changes.unchanged or not changes.unread else "no claim could be compared"]
+        compared = changes.unchanged or not changes.unread
+        parts = [words("nothing changed") if compared else words("no claim could be compared")]
     if changes.regained:
-        parts.insert(0, "a report again")
-    return ", ".join([*parts, f"{changes.unchanged} unchanged"])
+        parts.insert(0, words("a report again"))
+    return words.listed([*parts, words("{number} unchanged", number=changes.unchanged)])
 
 
-def answered_line(changes: Changes) -> str:
+def answered_line(changes: Changes, words: Wording = ENGLISH) -> str:
     """Return whether the question was and is answered, if that changed; else nothing."""
     was, now = (_answered(run.answered) for run in (changes.before, changes.after))
-    return f"The question was {was}; now it is {now}." if was != now else ""
+    return words("The question was {was}; now it is {now}.", was=words(was), now=words(now)) if was != now else ""
 
 
 def render_changes(changes: Changes) -> str:
@@ -72,11 +75,14 @@ def render_changes(changes: Changes) -> str:
 def render_changes_html(changes: Changes) -> str:
     """Render the comparison as one page that needs nothing else and lets nothing else in."""
     changes = Changes.model_validate(_clean(changes.model_dump(mode="json")))
+    words = wording(changes.language)
     style = "\n".join((_FOLDER / name).read_text(encoding="utf-8") for name in ("report.css", "changes.css"))
     return _template().render(
         changes=changes,
-        summary=summary_of(changes),
-        answered=answered_line(changes),
+        words=words,
+        summary=words.sentences([summary_of(changes, words)]),
+        answered=answered_line(changes, words),
+        unmentioned=_unmentioned(changes, words),
         groups=[(kind, HEADINGS[kind], _MEANING[kind], changes.of(kind)) for kind in HEADINGS if changes.of(kind)],
         unread_heading=_UNREAD,
         style=Markup(style),  # noqa: S704 - files of this package
@@ -109,43 +115,59 @@ def _clean(value: Any) -> Any:
     return {key: _clean(item) for key, item in value.items()} if isinstance(value, dict) else value
 
 
+def _unmentioned(changes: Changes, words: Wording) -> str:
+    if changes.unmentioned == 1:
+        return words("1 more of the earlier report still holds, though the later one does not mention it.")
+    if not changes.unmentioned:
+        return ""
+    said = "{number} more of the earlier report still hold, though the later one does not mention them."
+    return words(said, number=changes.unmentioned)
+
+
 def _markdown(changes: Changes) -> Iterator[str]:
-    yield f"# What changed: {escaped(clean_line(changes.query))}"
-    runs = (f"{run.started[:10]} (run `{run.run_id[:8]}`)" for run in (changes.before, changes.after))
-    yield f"From {' to '.join(runs)}: **{summary_of(changes)}**."
-    if answered := answered_line(changes):
+    words = wording(changes.language)
+    yield f"# {words('What changed: {query}', query=escaped(clean_line(changes.query)))}"
+    before, after = (
+        words("{date} (run {run})", date=run.started[:10], run=f"`{run.run_id[:8]}`")
+        for run in (changes.before, changes.after)
+    )
+    between = words("From {before} to {after}", before=before, after=after)
+    yield words("{head}: {text}", head=between, text=f"**{summary_of(changes, words)}**") + words.stop
+    if answered := answered_line(changes, words):
         yield answered
     for kind, heading in HEADINGS.items():
         if found := changes.of(kind):
-            yield f"## {heading}\n\n{_MEANING[kind]}"
-            yield "\n".join(line for change in found for line in _change(change))
+            yield f"## {words(heading)}\n\n{words(_MEANING[kind])}"
+            yield "\n".join(line for change in found for line in _change(change, words))
     if changes.unread:
-        yield f"## {_UNREAD}"
-        yield "\n".join(f"- {_line(said.sentence)} ({_sources(said)})" for said in changes.unread)
+        yield f"## {words(_UNREAD)}"
+        yield "\n".join(f"- {_said(said, words)}" for said in changes.unread)
     for heading, places in (("New sources", changes.sources_new), ("Sources not read again", changes.sources_gone)):
         if places:
-            yield f"## {heading}\n\n" + "\n".join(f"- {_place(place)}" for place in places)
+            yield f"## {words(heading)}\n\n" + "\n".join(f"- {_place(place)}" for place in places)
 
 
-def _change(change: Change) -> Iterator[str]:
+def _change(change: Change, words: Wording) -> Iterator[str]:
     values = "; ".join(f"{_line(d.before) or '–'} → {_line(d.after) or '–'}" for d in change.differences)
     note = f" {_line(change.note)}" if change.note else ""
     if change.before and change.after:
-        yield f"- **{values or 'another statement'}**{note}"
-        yield f"  - before: {_line(change.before.sentence)} ({_sources(change.before)})"
-        yield f"  - now: {_line(change.after.sentence)} ({_sources(change.after)})"
+        yield f"- **{values or words('another statement')}**{note}"
+        for head, side in (("before", change.before), ("now", change.after)):
+            yield f"  - {words('{head}: {text}', head=words(head), text=_said(side, words))}"
     elif said := change.after or change.before:
-        yield f"- {_line(said.sentence)} ({_sources(said)}){note}"
+        yield f"- {_said(said, words)}{note}"
         if change.kind in ("disputed", "settled"):
-            yield from (f"  - against it: {_line(passage)}" for passage in said.passages)
+            against = words("against it")
+            for passage in said.passages:
+                yield f"  - {words('{head}: {text}', head=against, text=_line(passage))}"
+
+
+def _said(said: Statement, words: Wording) -> str:
+    return words("{head} ({note})", head=_line(said.sentence), note=words.listed(map(_place, said.sources)))
 
 
 def _line(text: str) -> str:
     return escaped(clean_line(text))
-
-
-def _sources(said: Statement) -> str:
-    return ", ".join(map(_place, said.sources))
 
 
 def _place(place: Place) -> str:

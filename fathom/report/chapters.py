@@ -229,7 +229,7 @@ def said_before(found: AnswerBox, words: Wording) -> str:
     if found.answered is Answered.no and found.section.quoted:
         return words(CLOSEST)
     if found.answered is Answered.maybe and found.section.quoted:
-        return f"{in_short(found.doubts, words)} {words(POSSIBLE)}".strip()
+        return words.space.join(filter(None, [in_short(found.doubts, words), words(POSSIBLE)]))
     return ""
 
 
@@ -307,7 +307,7 @@ def method_lines(report: Report) -> list[str]:
 
 
 def _remarks(remarks: Sequence[Remark], words: Wording) -> list[str]:
-    said = [f"{remark.said}: {remark.text}" for remark in remarks]
+    said = [words("{head}: {text}", head=remark.said, text=remark.text) for remark in remarks]
     return [words("Steered while the research went on:"), _list(said)] if said else []
 
 
@@ -337,7 +337,8 @@ def _coverage_table(rows: Sequence[StepCoverage], words: Wording) -> list[str]:
 
 def state_of(row: StepCoverage, words: Wording) -> str:
     """Return what became of a step."""
-    return ": ".join(filter(None, [words(row.status.words), "; ".join(row.missing)]))
+    said = words(row.status.words)
+    return words("{head}: {text}", head=said, text="; ".join(row.missing)) if row.missing else said
 
 
 def prose(text: str) -> str:
@@ -360,7 +361,9 @@ NAMED = 3
 
 def unread_lines(files: Sequence[UnreadFile], words: Wording = ENGLISH) -> list[str]:
     """Return a line of plain text for each of the first 20 files, and one for the others."""
-    return _first([f"{file.path}: {file.reason}" for file in files], LISTED, words)
+    return _first(
+        [words("{head}: {text}", head=file.path, text=words.stored(file.reason)) for file in files], LISTED, words
+    )
 
 
 def unread_warnings(files: Sequence[UnreadFile], words: Wording) -> list[str]:
@@ -373,7 +376,10 @@ def unread_warnings(files: Sequence[UnreadFile], words: Wording) -> list[str]:
     paths: dict[str, list[str]] = {}
     for file in files:
         paths.setdefault(file.reason, []).append(file.path)
-    named = [f"{', '.join(_first(own, NAMED, words))}: {reason}" for reason, own in paths.items()]
+    named = [
+        words("{head}: {text}", head=words.listed(_first(own, NAMED, words)), text=words.stored(reason))
+        for reason, own in paths.items()
+    ]
     if left := sum(len(own) for own in [*paths.values()][NAMED:]):
         named = [*named[:NAMED], words("and {files} for other reasons", files=words.counted(left, "more file"))]
     said = "{files} of yours was not read, or only in part: {which}."
@@ -383,5 +389,5 @@ def unread_warnings(files: Sequence[UnreadFile], words: Wording) -> list[str]:
 
 
 def _first(said: Sequence[str], number: int, words: Wording) -> list[str]:
-    more = [words("and {files}", files=words.counted(len(said) - number, "more file"))] if len(said) > number else []
+    more = [words("and {more}", more=words.counted(len(said) - number, "more file"))] if len(said) > number else []
     return [*said[:number], *more]

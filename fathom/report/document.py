@@ -125,7 +125,7 @@ def _evidence(claim: Claim, numbers: Mapping[str, int], words: Wording) -> Evide
     return EvidenceRow(
         number=claim.number,
         claim=plain(shorten(_EMPHASIS.sub(r"\1", claim.sentence).replace("`", ""), CLAIM_CHARS, placeholder=" …")),
-        verdict=", ".join([words(claim.verdict.words), *claim.complaints]),
+        verdict=words.listed([words(claim.verdict.words), *map(words.stored, claim.complaints)]),
         citations=[numbers[source_id] for source_id in claim.source_ids if source_id in numbers],
         passage=plain(shorten(passage, QUOTE_CHARS, placeholder=" …")),
         place=plain(clean_line(" · ".join(filter(None, [above, *(place_of(quote, words) for quote in best)])))),

@@ -31,8 +31,9 @@ from fathom.report.own_words import QUESTION
 from fathom.report.quotations import escaped, escaped_quotation
 from fathom.retrieval.expansion import meant_by
 from fathom.text.languages import LANGUAGES, language_of_question, language_tag
-from fathom.text.plain import clean_line, clean_title, counted
+from fathom.text.plain import clean_line, clean_title
 from fathom.text.terms import terms
+from fathom.text.wording import Wording, wording
 from fathom.tools.registry import REGISTRY
 from fathom.tools.toolbox import searched_by_default
 
@@ -58,6 +59,7 @@ def explain(
     *,
     unread: Sequence[UnreadFile] = (),
     cut: bool = False,
+    language: str = "",
 ) -> Unanswered:
     """Explain why a question has no answer.
 
@@ -69,6 +71,7 @@ def explain(
         settings: the run's settings.
         unread: the files of the user that were not read.
         cut: the budget ended the research.
+        language: the tag of the explanation's words; empty: English.
     """
     known = [holdings.language for holdings in catalogue.holdings if holdings.language]
     asked_in = language_of_question(question)
@@ -86,7 +89,10 @@ def explain(
         unread=list(unread),
         asked_in=asked_in if foreign else "",
         written_in=written_in if foreign else "",
-        next_steps=list(_next_steps(absent, written_in if foreign else "", searched, settings, cut=cut)),
+        next_steps=list(
+            _next_steps(absent, written_in if foreign else "", searched, settings, wording(language), cut=cut)
+        ),
+        language=language,
     )
 
 
@@ -150,42 +156,54 @@ def _next_steps(
     written_in: str,
     searched: Sequence[Searched],
     settings: ResolvedSettings,
+    words: Wording,
     *,
     cut: bool,
 ) -> Iterator[str]:
-    wider = list(_wider(settings))
+    wider = list(_wider(settings, words))
     if searched_by_default(settings, settings.tools):
         yield from wider
         wider = []
     for tool in searched:
         if tool.failed:
-            failed = counted(tool.failed, "call")
-            yield f"Ask again later: {failed} of {tool.tool} failed. `fathom doctor --online` checks it."
+            yield words(
+                "Ask again later: {calls} of {tool} failed. `fathom doctor --online` checks it.",
+                calls=words.counted(tool.failed, "call"),
+                tool=tool.tool,
+            )
     if cut:
-        yield "Allow more: the budget ended the research (`--max-usd`, `--max-tokens`, `--max-calls`, `--max-seconds`)."
-    if settings.sources.min_quality:
-        yield f"Allow weaker sources: `sources.min_quality` is {settings.sources.min_quality}."
+        limits = "`--max-usd`, `--max-tokens`, `--max-calls`, `--max-seconds`"
+        yield words("Allow more: the budget ended the research ({limits}).", limits=limits)
+    if least := settings.sources.min_quality:
+        yield words("Allow weaker sources: `sources.min_quality` is {least}.", least=least)
     if settings.sources.peer_reviewed:
-        yield "Allow works that are not known to be peer-reviewed: `sources.peer_reviewed` is set."
+        yield words("Allow works that are not known to be peer-reviewed: `sources.peer_reviewed` is set.")
     if misspelt := [word for word in absent if word.nearby][:MOST_WORDS]:
-        meant = ", ".join(f"“{' or '.join(word.nearby)}” instead of “{word.word}”" for word in misspelt)
-        yield f"Check the spelling: {meant}?"
+        meant = words.listed(
+            words("“{meant}” instead of “{word}”", meant=words.joined(word.nearby, "or"), word=word.word)
+            for word in misspelt
+        )
+        yield words("Check the spelling: {meant}?", meant=meant)
     if written_in:
-        yield f"Ask in {LANGUAGES[written_in]}, the language of the sources."
+        yield words("Ask in {language}, the language of the sources.", language=words(LANGUAGES[written_in]))
     yield from wider
     if settings.extractive:
-        yield "Use a language model, which also finds what is said in other words: add `--model openai/gpt-5-mini`."
+        yield words(
+            "Use a language model, which also finds what is said in other words: add {option}.",
+            option="`--model openai/gpt-5-mini`",
+        )
     else:
-        yield "Ask with other words, or for a part of it."
+        yield words("Ask with other words, or for a part of it.")
 
 
-def _wider(settings: ResolvedSettings) -> Iterator[str]:
+def _wider(settings: ResolvedSettings, words: Wording) -> Iterator[str]:
     if not (settings.docs or settings.corpora):
-        yield "Search your own files: add `--docs FOLDER`."
+        yield words("Search your own files: add `--docs FOLDER`.")
     web = [tool for tool in REGISTRY.tools.values() if tool.searches and tool.by_vendors]
     if not any(tool.name in settings.tools for tool in web):
-        keys = " or ".join(map(REGISTRY.variables, web))
-        yield f"Search the web: set {keys}; `fathom doctor` says how to get one."
+        ways = [way for tool in web for way in REGISTRY.configured_by(tool)]
+        keys = words.joined([words.joined(way.variables) for way in ways], "or")
+        yield words("Search the web: set {keys}; `fathom doctor` says how to get one.", keys=keys)
 
 
 # -- for readers --------------------------------------------------------------------------------------------------
@@ -201,32 +219,45 @@ class ExplanationPart(NamedTuple):
 
 def parts_of(unanswered: Unanswered) -> Iterator[ExplanationPart]:
     """Yield the parts of an explanation in the order in which they are read."""
-    yield ExplanationPart("What was searched", [_told(tool) for tool in unanswered.searched])
-    if unanswered.closest:
-        yield ExplanationPart("What comes closest", [], unanswered.closest)
-    else:
-        yield ExplanationPart("What comes closest", ["Nothing that was read comes close to the question."])
+    words = wording(unanswered.language)
+    yield ExplanationPart(words("What was searched"), [_told(tool, words) for tool in unanswered.searched])
+    nothing = [] if unanswered.closest else [words("Nothing that was read comes close to the question.")]
+    yield ExplanationPart(words("What comes closest"), nothing, unanswered.closest)
     if unanswered.unread:
-        yield ExplanationPart("Files of yours that were not read, or only in part", unread_lines(unanswered.unread))
+        heading = words("Files of yours that were not read, or only in part")
+        yield ExplanationPart(heading, unread_lines(unanswered.unread, words))
     if unanswered.absent:
-        words = sorted(unanswered.absent, key=lambda word: not word.nearby)
-        more = [f"and {counted(len(words) - MOST_WORDS, 'more word')}"] if len(words) > MOST_WORDS else []
-        yield ExplanationPart("Words of the question that were not found", [*map(_named, words[:MOST_WORDS]), *more])
+        absent = sorted(unanswered.absent, key=lambda word: not word.nearby)
+        named = [_named(each, words) for each in absent[:MOST_WORDS]]
+        if left := len(absent) - len(named):
+            named.append(words("and {more}", more=words.counted(left, "more word")))
+        yield ExplanationPart(words("Words of the question that were not found"), named)
     if unanswered.asked_in:
-        asked, written = LANGUAGES[unanswered.asked_in], LANGUAGES[unanswered.written_in]
-        yield ExplanationPart("Language", [f"The question seems to be in {asked}, and the sources are in {written}."])
-    yield ExplanationPart("What you can do", unanswered.next_steps)
+        told = words(
+            "The question seems to be in {asked}, and the sources are in {written}.",
+            asked=words(LANGUAGES[unanswered.asked_in]),
+            written=words(LANGUAGES[unanswered.written_in]),
+        )
+        yield ExplanationPart(words("Language"), [told])
+    yield ExplanationPart(words("What you can do"), unanswered.next_steps)
 
 
-def _told(tool: Searched) -> str:
-    held = "" if tool.documents is None else f" ({counted(tool.documents, 'document')})"
-    calls = f"{counted(tool.calls, 'call')} of `{tool.tool}`" + (f", {tool.failed} failed" if tool.failed else "")
-    read = counted(tool.sources, "page" if tool.documents is None else "document")
-    return f"{', '.join(tool.where)}{held}: {calls}; {read} read"
+def _told(tool: Searched, words: Wording) -> str:
+    where = words.listed(tool.where)
+    if tool.documents is not None:
+        held = words.counted(tool.documents, "document")
+        where = words("{head} ({note})", head=where, note=held)
+    calls = words("{calls} of `{tool}`", calls=words.counted(tool.calls, "call"), tool=tool.tool)
+    if tool.failed:
+        calls = words("{calls}, {number} failed", calls=calls, number=tool.failed)
+    read = words.counted(tool.sources, "page" if tool.documents is None else "document")
+    return words("{where}: {calls}; {sources} read", where=where, calls=calls, sources=read)
 
 
-def _named(absent: AbsentWord) -> str:
-    return absent.word + (f" (did you mean {' or '.join(absent.nearby)}?)" if absent.nearby else "")
+def _named(absent: AbsentWord, words: Wording) -> str:
+    if not absent.nearby:
+        return absent.word
+    return words("{word} (did you mean {meant}?)", word=absent.word, meant=words.joined(absent.nearby, "or"))
 
 
 def source_line(passage: NearPassage) -> str:
@@ -236,7 +267,8 @@ def source_line(passage: NearPassage) -> str:
 
 def render_unanswered(question: str, unanswered: Unanswered) -> str:
     """Return an explanation as Markdown."""
-    blocks = ["# Not answered by these sources", f"> {QUESTION} {escaped(clean_line(question))}"]
+    words = wording(unanswered.language)
+    blocks = [f"# {words('Not answered by these sources')}", f"> {words(QUESTION)} {escaped(clean_line(question))}"]
     for part in parts_of(unanswered):
         blocks.append(f"## {part.heading}")
         blocks += [f"> {escaped(near.text)}\n>\n> {escaped(source_line(near))}" for near in part.passages]

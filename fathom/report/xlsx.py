@@ -14,6 +14,7 @@ from typing import Any
 from fathom.models import Report
 from fathom.report.document import Block, Code, Items, Quotation, Table, document_of, plain
 from fathom.report.tables import rows_of, tables_in, text_of
+from fathom.text.wording import Wording, wording
 
 MOST_CHARS = 32_767  # in a cell
 _MOST_IN_NAME = 31
@@ -27,18 +28,24 @@ def render_xlsx(report: Report) -> bytes:
     """Return a report as the bytes of an xlsx file."""
     from openpyxl import Workbook
 
-    found = document_of(report)
+    found, words = document_of(report), wording(report.language)
     book = Workbook()
     book.remove(book.active)
-    about = [("Title", found.title), ("Question", found.question or found.title), ("Made", found.cover)]
-    _add(book, "Report", [*about, *((chapter.heading, _text_of(chapter.blocks)) for chapter in found.chapters)])
+    about = [
+        (words("Title"), found.title),
+        (words("Question"), found.question or found.title),
+        (words("Made"), found.cover),
+        *((chapter.heading, _text_of(chapter.blocks, words)) for chapter in found.chapters),
+    ]
+    _add(book, words("Report"), about, has_head=False)
     claims = [
         (row.number, row.claim, row.verdict, ", ".join(map(str, row.citations)), row.passage, row.place)
         for row in found.evidence
     ]
-    _add(book, "Claims", [("Number", "Claim", "Verdict", "Sources", "Passage", "Place"), *claims])
+    head = ("Number", "Claim", "Verdict", "Sources", "Passage", "Place")
+    _add(book, words("Claims"), [tuple(map(words, head)), *claims])
     sources = [(source.number, source.title, source.address, source.details) for source in found.references]
-    _add(book, "Sources", [("Number", "Title", "Address", "Details"), *sources])
+    _add(book, words("Sources"), [tuple(map(words, ("Number", "Title", "Address", "Details"))), *sources])
     for chapter in found.chapters:
         for table in tables_in(chapter.blocks):
             _add(book, chapter.heading, rows_of(table))
@@ -48,8 +55,8 @@ def render_xlsx(report: Report) -> bytes:
     return stored.getvalue()
 
 
-def _add(book: Any, name: str, rows: Sequence[Row]) -> None:
-    """Add a sheet, with a name that the program allows and no other sheet has."""
+def _add(book: Any, name: str, rows: Sequence[Row], *, has_head: bool = True) -> None:
+    """Add a sheet, with a name that the program allows and no other sheet has; its first row or column is bold."""
     from openpyxl.styles import Alignment, Font
     from openpyxl.utils import get_column_letter
 
@@ -58,7 +65,6 @@ def _add(book: Any, name: str, rows: Sequence[Row]) -> None:
     names = (f"{wanted[: _MOST_IN_NAME - 4].rstrip()} {number}" for number in range(2, len(taken) + 3))
     free = (each for each in (wanted, *names) if each.lower() not in taken)
     sheet = book.create_sheet(next(free))
-    has_head = name != "Report"
     for number, row in enumerate(rows, 1):
         for column, value in enumerate(row, 1):
             cell = sheet.cell(number, column)
@@ -84,18 +90,18 @@ def _write(cell: Any, value: str | int) -> None:
         cell.data_type, cell.quotePrefix = "s", True
 
 
-def _text_of(blocks: Sequence[Block]) -> str:
+def _text_of(blocks: Sequence[Block], words: Wording) -> str:
     """Return blocks as plain text; a table is on a sheet of its own."""
     parts = []
     for block in blocks:
         match block:
             case Items():
-                items = enumerate(map(_text_of, block.items), block.start or 0)
+                items = enumerate((_text_of(item, words) for item in block.items), block.start or 0)
                 parts.append("\n".join(f"{'•' if block.start is None else f'{n}.'} {item}" for n, item in items))
             case Quotation():
-                parts.append(_text_of(block.blocks))
+                parts.append(_text_of(block.blocks, words))
             case Table():
-                parts.append("(table: see its sheet)")
+                parts.append(words("(table: see its sheet)"))
             case _:
                 parts.append(block.text if isinstance(block, Code) else text_of(block.runs))
     return "\n\n".join(parts)

@@ -27,8 +27,9 @@ class Request(Model):
 
 
 class Guided(Request):
-    """A request to a role that a template can guide."""
+    """A request to a role that a template can guide, with the tag of the report's language; empty: English."""
 
+    language: str = Field("", exclude_if=not_)  # for the backend without a model: its fixed words
     guidance: list[str] = Field([], exclude_if=not_)  # of the template, as is the next field
     terminology: list[str] = Field([], exclude_if=not_)
 

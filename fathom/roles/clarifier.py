@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from operator import not_
+
 from pydantic import Field
 
 from fathom.config.groups import Role
@@ -16,6 +18,7 @@ class ClarifyRequest(Request):
 
     query: str
     today: str  # ISO date
+    language: str = Field("", exclude_if=not_)  # the tag of the report's language; empty: English
     tools: dict[str, str]  # name -> description
     documents: list[Document] = []  # the local documents that look closest to the query, by name only
 

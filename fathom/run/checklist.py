@@ -30,6 +30,7 @@ from fathom.models import (
 )
 from fathom.roles.planner import PlannedStep, plan_complaints
 from fathom.text.terms import terms
+from fathom.text.wording import ENGLISH, Wording
 
 COVERED = 0.75  # share of the words that a step's title adds to the question, from which another step is about the same
 TITLE_WORDS = 20
@@ -81,6 +82,7 @@ def next_steps(
     query: str,
     round_number: int,
     most: int,
+    words: Wording = ENGLISH,
 ) -> list[PlanStep]:
     """Return the steps for the next round, if there is one: at most `most`, the important ones first.
 
@@ -95,7 +97,7 @@ def next_steps(
         steps.append(step.model_copy(update={"retries": of.step_id if of else ""}))
         blocked = [one for one in blocked if one is not of]
     steps += [_asked(remark) for remark in remarks if not proposed]
-    steps += [again for step in blocked if (again := _again(step, plan, query))]
+    steps += [again for step in blocked if (again := _again(step, plan, query, words))]
     chosen = sorted(steps, key=lambda step: _RANKS.index(step.priority))[: max(most, len(remarks))]
     kept = [step for step in steps if any(step is one for one in chosen)]
     return [step.model_copy(update={"step_id": f"R{round_number + 1}_{n}"}) for n, step in enumerate(kept, 1)]
@@ -126,7 +128,7 @@ def _asked(remark: Remark) -> PlanStep:
     )
 
 
-def _again(step: PlanStep, plan: Plan, query: str) -> PlanStep | None:
+def _again(step: PlanStep, plan: Plan, query: str, words: Wording) -> PlanStep | None:
     """Return a blocked step with broader queries; None if all of these were made already."""
     had = {frozenset(terms(had)) for each in plan.steps for had in each.queries}
     wider = {frozenset(terms(q)): q for q in (" ".join(keywords(query)[:3]), broader(step.title, query))}
@@ -135,7 +137,7 @@ def _again(step: PlanStep, plan: Plan, query: str) -> PlanStep | None:
         return None
     return PlanStep(
         step_id="",
-        title=f"{step.title} (again)",
+        title=words("{title} (again)", title=step.title),
         description=f"Search more widely, since the first queries found nothing. {step.description}",
         queries=queries,
         priority=step.priority,

@@ -35,8 +35,8 @@ from fathom.models import (
 from fathom.retrieval.narrowing import Memory
 from fathom.run.checklist import Reason
 from fathom.run.reading import Useless, useless_of
-from fathom.text.plain import counted
 from fathom.text.urls import canonical_url
+from fathom.text.wording import ENGLISH, Wording
 
 NAMED = 3  # sources that could not be read
 
@@ -138,8 +138,7 @@ class ResearchState:
             for source_id, own in read.items()
         }
 
-    @property
-    def unreadable(self) -> list[str]:
+    def unreadable(self, words: Wording = ENGLISH) -> list[str]:
         """A clause on the number of unreadable sources, with the first ones and why; nothing if all were read."""
         failed = self._unread()
         if not failed:
@@ -148,8 +147,11 @@ class ResearchState:
         named = [
             f"{f.source} ({f.message.removeprefix(f'{f.source}: ').rstrip('.')})" for f in list(failed.values())[:NAMED]
         ]
-        more = [f"and {len(failed) - NAMED} more"] if len(failed) > NAMED else []
-        return [f"{len(failed)} of {counted(every, 'source')} could not be read: {', '.join([*named, *more])}"]
+        if len(failed) > NAMED:
+            named.append(words("and {more}", more=words("{number} more", number=len(failed) - NAMED)))
+        sources = words.counted(every, "source")
+        said = words("{number} of {sources} could not be read", number=len(failed), sources=sources)
+        return [words("{head}: {text}", head=said, text=words.listed(named))]
 
     def _unread(self) -> dict[str, ToolFailure]:
         """Return the reasons why pages could not be read, by address, without pages that another call has read."""
@@ -217,14 +219,14 @@ class ResearchState:
         """Add follow-up steps to the plan."""
         self.plan = self.plan.model_copy(update={"steps": [*self.plan.steps, *steps]})
 
-    def ending(self) -> tuple[Ending, str]:
+    def ending(self, words: Wording = ENGLISH) -> tuple[Ending, str]:
         """Return how the run ends and, unless it is complete, the reason."""
         failures = [f.line for call in self.all_calls for f in call.result.failures if not (f.replaced_by or f.source)]
-        unread = [] if self._rests_on_read_sources() else self.unreadable
-        cut = [f"{BudgetExceeded.code} the budget ended the research early"] if self.cut else []
-        stopped = [f"stopped by {self.stopped.said}"] if self.stopped else []
+        unread = [] if self._rests_on_read_sources() else self.unreadable(words)
+        cut = [f"{BudgetExceeded.code} {words('the budget ended the research early')}"] if self.cut else []
+        stopped = [words("stopped by {person}", person=self.stopped.said)] if self.stopped else []
         judged = self.judged
-        thin = insufficiency(judged.sufficiency_score, self.sufficiency, judged.reasoning) if judged else ""
+        thin = insufficiency(judged.sufficiency_score, self.sufficiency, judged.reasoning, words) if judged else ""
         found = [*stopped, *cut, thin, *self.usage.fallbacks, *failures, *unread]
         reasons = list(dict.fromkeys(filter(None, found)))
         if not self.notes:

@@ -72,10 +72,12 @@ def _objections(claims: Sequence[Claim], sources: Mapping[str, Source], words: W
     ):
         if those := [claim for claim in claims if claim.verdict is verdict]:
             quote = those[0].quotes[0] if those[0].quotes and verdict is Verdict.contradicted else None
-            said = f" ({_named(sources[quote.source_id], words)})" if quote and quote.source_id in sources else ""
+            head = words(one)
+            if quote and quote.source_id in sources:
+                head = words("{head} ({note})", head=head, note=_named(sources[quote.source_id], words))
             marked = "{sentences} are marked so in the text." if those[2:] else "{sentences} is marked so in the text."
             more = words(marked, sentences=words.counted(len(those) - 1, "more sentence")) if those[1:] else ""
-            yield f"{words(one)}{said}: {_sentence(those[0], words)}{' ' * bool(more)}{more}"
+            yield _together(words, words("{head}: {text}", head=head, text=_sentence(those[0], words)), more)
 
 
 def _disputed(claims: Sequence[Claim], sources: Mapping[str, Source], words: Wording) -> Iterator[str]:
@@ -84,6 +86,7 @@ def _disputed(claims: Sequence[Claim], sources: Mapping[str, Source], words: Wor
         against = sources.get(those[0].contradicting[0].source_id)
         first, *others = (_sentence(claim, words) for claim in those)
         yield _together(
+            words,
             words(
                 "{sentence} is contradicted by another source, {source}.", sentence=first, source=_named(against, words)
             )
@@ -109,6 +112,7 @@ def _doubtful(
         cites = "{claims} cites {source}, {kind}" if number == 1 else "{claims} cite {source}, {kind}"
         dated = "." if quality.published or low[0].published else " without a date."
         yield _together(
+            words,
             words(cites + dated, claims=words.counted(number, "claim"), source=first, kind=words(kind)),
             words("Check also what rests on {others}.", others=_more(others, "more source", words)) if others else "",
         )
@@ -126,6 +130,7 @@ def _outdated(
         dated = "{source} is from {year} and may be outdated: look for a newer one."
         undated = "{source} is over two years old and may be outdated: look for a newer one."
         yield _together(
+            words,
             words(dated, source=first, year=published.year) if published else words(undated, source=first),
             words("So may be {others}.", others=_more(others, "more source", words)) if others else "",
         )
@@ -137,6 +142,7 @@ def _flagged(used: Sequence[Source], scored: Mapping[str, SourceQuality], words:
             every = _is_all(those, used)
             first, *others = (_named(source, words) for source in those)
             yield _together(
+                words,
                 words("{source} " + reason, source=words("Each source that is cited") if every else first),
                 words("So it is with {others}.", others=_more(others, "more source", words))
                 if others and not every
@@ -169,8 +175,8 @@ def _is_all(those: Sequence[Source], used: Sequence[Source]) -> bool:
     return 1 < len(those) == len(used)
 
 
-def _together(*sentences: str) -> str:
-    return " ".join(filter(None, sentences))
+def _together(words: Wording, *sentences: str) -> str:
+    return words.space.join(filter(None, sentences))
 
 
 def _more(every: Sequence[str], noun: str, words: Wording) -> str:

@@ -19,7 +19,7 @@ function place(link) {
 
 function open(link) {
   const claim = document.getElementById(link.hash.slice(1)).cloneNode(true);
-  card.setAttribute("aria-label", "Evidence for " + claim.id.replace("-", " "));
+  card.setAttribute("aria-label", link.getAttribute("aria-label"));
   body.replaceChildren(...claim.childNodes);
   body.scrollTop = 0;
   opener = link;
@@ -57,14 +57,14 @@ if (card.showPopover) {
 
 async function copy(link) {
   const label = link.textContent;
+  const said = document.getElementById("said");
   await navigator.clipboard.writeText(link.href);
   link.classList.add("copied");
-  link.textContent = link.classList.contains("anchor") ? "copied" : "Copied";
-  document.getElementById("said").textContent = "Link copied";
+  link.textContent = said.textContent = said.dataset.copied;
   setTimeout(() => {
     link.classList.remove("copied");
     link.textContent = label;
-    document.getElementById("said").textContent = "";
+    said.textContent = "";
   }, 1500);
 }
 
