@@ -65,7 +65,7 @@ async def _judge(
             query=engine.start.question,
             round_number=round_number,
             most=engine.settings.max_steps,
-            words=wording(engine.start.language),
+            words=wording(engine.language),
         )
         decision = decide(
             round_number=round_number,

@@ -89,7 +89,7 @@ async def write_report(engine: Engine, run: ResearchState) -> Report | None:
         left_out=reviewer.removed,
         qualities=[round(quality.overall, 2) for quality in report.qualities],
     )
-    today, words = date.fromisoformat(engine.start.today), wording(engine.start.language)
+    today, words = date.fromisoformat(engine.start.today), wording(engine.language)
     warnings = [
         *engine.start.warnings,
         *unread_warnings(run.unread, words),
@@ -144,7 +144,7 @@ async def save_explanation(engine: Engine, run: ResearchState) -> Unanswered:
         engine.settings,
         unread=run.unread,
         cut=run.cut,
-        language=engine.start.language,
+        language=engine.language,
     )
     await engine.run_folder.save_text(UNANSWERED, render_unanswered(query, unanswered))
     return unanswered
@@ -211,7 +211,7 @@ async def _draft(
         sections = await _sections(engine, run, outlined, authority, texts, reviewer=reviewer)
     return assemble(
         query=engine.start.query,
-        language=engine.start.language,
+        language=engine.language,
         parent=engine.start.parent.named() if engine.start.parent else None,
         title=title,
         extractive=engine.settings.extractive,

@@ -96,7 +96,7 @@ async def ask(
     if isinstance(request, Guided):
         used = engine.start.template
         guided = {"guidance": used.guidance, "terminology": used.terminology} if used else {}
-        request = request.model_copy(update={"language": engine.start.language, **guided})
+        request = request.model_copy(update={"language": engine.language, **guided})
     if engine.reliability.able(spec.name, model.model):
         answer, usage = await _answer(spec, request, model, engine)
     else:

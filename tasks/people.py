@@ -33,7 +33,7 @@ async def open_questions(query: str, _engine: Engine) -> tuple[list[OpenQuestion
     request = ClarifyRequest(
         query=query,
         today=_engine.start.today,
-        language=_engine.start.language,
+        language=_engine.language,
         tools=_engine.tools.offered,
         documents=found.documents,
     )

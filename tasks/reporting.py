@@ -100,7 +100,7 @@ async def write_section(
     answer, usage = await ask(SECTION, request, _engine)
     markdown = with_known_ids(answer.text.strip(), noted(memory.notes))
     if request.is_given and _says_nothing(markdown):
-        markdown = wording(_engine.start.language)(NOTHING_FOUND)
+        markdown = wording(_engine.language)(NOTHING_FOUND)
     return _written(section.heading, markdown, usage, _engine)
 
 

@@ -8,6 +8,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from fathom.retrieval.expansion import related_terms
+from fathom.text.languages import words_of_asking
 from fathom.text.sentences import split_sentences
 from fathom.text.terms import STOP_WORDS, query_terms, terms
 
@@ -182,10 +183,10 @@ _FRAME_TERMS = _META_TERMS | frozenset(query_terms("answer find follow passage r
 
 def keywords(text: str) -> list[str]:
     """Return the words of a text that name its topic, as written, each once."""
-    seen: set[str] = set()
+    seen, asking = set[str](), words_of_asking(text)
     words = []
     for word in _WORD.findall(strip_lead(text)):
-        if (found := key_terms(word)) and not set(found) <= seen:
+        if word.lower() not in asking and (found := key_terms(word)) and not set(found) <= seen:
             seen.update(found)
             words.append(word)
     return words

@@ -29,6 +29,7 @@ from fathom.storage.store import ArtifactStore, RunFolder
 from fathom.telemetry.audit_log import AuditLog
 from fathom.telemetry.logs import Warnings
 from fathom.text.terms import terms
+from fathom.text.wording import language_wanted
 from fathom.tools.documents.corpus import UploadedCorpora
 from fathom.tools.earlier import EarlierRun, EarlierRuns, TextsFor
 from fathom.tools.mcp.offer import OfferedTools
@@ -175,6 +176,11 @@ class Engine:
         """The approximate length of the report in words, as set, else as a remark, the plan or the question says."""
         asked = words_asked("\n\n".join(self.remarks)) or (self.plan and self.plan.preferences.words)
         return self.settings.report.words or asked or words_asked(self.start.question)
+
+    @property
+    def language(self) -> str:
+        """The tag of the report's fixed words: as the plan says that the question wants it, else of the question."""
+        return language_wanted(self.plan.preferences.language if self.plan else "", self.start.language)
 
     @property
     def wanted(self) -> list[str]:

@@ -16,7 +16,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-from fathom.text.languages import language_of_question
+from fathom.text.languages import LANGUAGES, language_of_question
 from fathom.text.plain import counted, joined
 
 _FOLDER = Path(__file__).parent / "catalogues"
@@ -106,6 +106,13 @@ ENGLISH = wording("en")
 def language_for(*questions: str) -> str:
     """Return the tag of the catalogue for the first question whose language is clear; empty for English or none."""
     tag = next(filter(None, map(language_of_question, questions)), "")
+    return tag if tag in LANGUAGES_OF_REPORTS else ""
+
+
+def language_wanted(preference: str, language: str) -> str:
+    """Return the tag of the catalogue for the language that a preference names in English, else for `language`."""
+    named = (tag for tag, name in LANGUAGES.items() if name.casefold() in preference.casefold())
+    tag = next(named, language)
     return tag if tag in LANGUAGES_OF_REPORTS else ""
 
 
