@@ -22,6 +22,7 @@ from fathom.text.blocks import Kind
 from fathom.text.citations import cited_ids, in_last_cell, without_citations
 from fathom.text.sentences import Sentence, fenced_code, fences, split_markdown
 from fathom.text.terms import query_terms
+from fathom.text.wording import Wording
 
 CONTEXT_CHARS = 160  # characters of each part of a claim's context
 BESIDE = 12  # sources that a sentence without a citation may rest on
@@ -136,6 +137,13 @@ def marked(markdown: str, claims: Mapping[str, Verdict | Corroboration]) -> str:
         markdown = (
             f"{markdown[: sentence.start]}{said or behind(sentence.text, MARKS[verdict])}{markdown[sentence.end :]}"
         )
+    return markdown
+
+
+def with_marks_in(words: Wording, markdown: str) -> str:
+    """Return a section with its marks in the language of a report; they are stored in English."""
+    for mark in MARKS.values():
+        markdown = markdown.replace(mark, words(mark))
     return markdown
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from fathom.evidence.claims import with_marks_in
 from fathom.evidence.computed import MARK
 from fathom.models import (
     Answered,
@@ -83,7 +84,7 @@ def chapters(report: Report, *, making: bool = True, appendix: bool = True) -> l
         ),
     }
     sections = [*([found.rest] if found and found.rest else []), *report.sections[1:]]
-    written = [section.model_copy(update={"markdown": _safe(section)}) for section in sections]
+    written = [section.model_copy(update={"markdown": _safe(section, words)}) for section in sections]
     if not appendix:
         return [*(part for part in _present(added_first) if found and part.heading == found.heading), *written]
     return [*_present(added_first), *written, *_present(added_last)]
@@ -210,7 +211,7 @@ def _answer(report: Report, found: AnswerBox, words: Wording, *, making: bool) -
 def answer_markdown(found: AnswerBox, words: Wording) -> str:
     """Return the answer, with what is to be known before it is read, as Markdown that cites by source id."""
     before = [escaped(said)] if (said := said_before(found, words)) else []
-    return "\n\n".join([*before, _safe(found.section)])
+    return "\n\n".join([*before, _safe(found.section, words)])
 
 
 def how_sure(sure: str, why: Sequence[str], words: Wording) -> str:
@@ -238,8 +239,8 @@ def in_short(clauses: Sequence[str], words: Wording) -> str:
     return words.sentences(clauses[:MOST_REASONS])
 
 
-def _safe(section: ReportSection) -> str:
-    return (quoted_markdown if section.quoted else with_names)(section.markdown)
+def _safe(section: ReportSection, words: Wording) -> str:
+    return (quoted_markdown if section.quoted else with_names)(with_marks_in(words, section.markdown))
 
 
 def _present(chapters_by_name: Mapping[str, str]) -> Iterator[ReportSection]:

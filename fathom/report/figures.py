@@ -287,9 +287,10 @@ def report_charts(report: Report) -> list[Chart]:
 
 def phase_charts(phases: Sequence[Phase], words: Wording) -> list[Chart]:
     """Return the charts of the cost, time and tokens of each phase, as far as they are known."""
-    costs = tuple((p.name, p.cost_usd) for p in phases if p.cost_usd is not None)
-    times = tuple((p.name, p.seconds) for p in phases)
-    tokens = tuple((p.name, p.tokens) for p in phases)
+    named = [(words.stored(phase.name), phase) for phase in phases]
+    costs = tuple((name, phase.cost_usd) for name, phase in named if phase.cost_usd is not None)
+    times = tuple((name, phase.seconds) for name, phase in named)
+    tokens = tuple((name, phase.tokens) for name, phase in named)
     return _useful(
         Chart(words("Cost by phase, in US dollars"), (words("Phase"), "USD"), costs, decimals=4),
         Chart(words("Time of model calls by phase, in seconds"), (words("Phase"), words("Seconds")), times, decimals=1),

@@ -8,7 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from enum import StrEnum
+from functools import cache
 
+from fathom.evidence.claims import MARKS
 from fathom.evidence.computed import MARK
 from fathom.models import ReportSection
 from fathom.text.wording import in_every_language
@@ -45,9 +47,19 @@ def _in_any(*phrases: str) -> tuple[str, ...]:
     return tuple(said for phrase in phrases for said in in_every_language(phrase))
 
 
-_HOW_SURE = re.compile("|".join(map(re.escape, _in_any(HOW_SURE))))
-_AS_OF = tuple(said.partition("{")[0] for said in _in_any(AS_OF))
 _PARAGRAPHS = re.compile(r"\n[ \t]*\n\s*")
+
+
+@cache
+def _how_sure() -> re.Pattern[str]:
+    return re.compile("|".join(map(re.escape, _in_any(HOW_SURE))))
+
+
+def _with_english_marks(markdown: str) -> str:
+    for mark in MARKS.values():
+        for said in _in_any(mark):
+            markdown = markdown.replace(said, mark)
+    return markdown
 
 
 def without_own_words(sections: Sequence[ReportSection]) -> list[ReportSection]:
@@ -55,9 +67,10 @@ def without_own_words(sections: Sequence[ReportSection]) -> list[ReportSection]:
 
     Only a report of Fathom's says how sure its answer is, so any other report stays as it is.
     """
-    rated = [n for n, section in enumerate(sections) if _HOW_SURE.search(section.markdown)]
+    rated = [n for n, section in enumerate(sections) if _how_sure().search(section.markdown)]
     if not rated:
         return list(sections)
+    sections = [section.model_copy(update={"markdown": _with_english_marks(section.markdown)}) for section in sections]
     answer = sections[rated[0]]
     above = [section for section in sections[: rated[0]] if not section.markdown.startswith(_in_any(QUESTION))]
     below = [section for section in sections[rated[0] + 1 :] if section.heading not in _in_any(*Added)]
@@ -67,11 +80,15 @@ def without_own_words(sections: Sequence[ReportSection]) -> list[ReportSection]:
 
 def _answer_alone(markdown: str) -> str:
     """Return the answer without the note before it, and without how sure it is and what made the report."""
-    *_, rated = _HOW_SURE.finditer(markdown)
+    *_, rated = _how_sure().finditer(markdown)
     text = markdown[: rated.start()]
     _, *others = _PARAGRAPHS.split(markdown[rated.end() :])
     others = [one for one in others if one.strip() not in _in_any(EXTRACTIVE_NOTICE, COMPUTED_NOTICE)]
-    if others and others[0].startswith(_AS_OF) and BETWEEN in others[0]:
+    if (
+        others
+        and others[0].startswith(tuple(said.partition("{")[0] for said in _in_any(AS_OF)))
+        and BETWEEN in others[0]
+    ):
         others = others[1:]
     before = _PARAGRAPHS.search(text)
     if before and text[: before.start()].endswith(_in_any(CLOSEST, POSSIBLE)):

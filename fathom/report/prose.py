@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup, escape
 
-from fathom.evidence.claims import claim_text, lead_ins
+from fathom.evidence.claims import claim_text, lead_ins, with_marks_in
 from fathom.models import Claim, Corroboration, ReportSection
 from fathom.report.quotations import quoted_markdown
 from fathom.text.citations import in_last_cell, with_known_ids
@@ -31,8 +31,6 @@ _BLOCKS = {"p", "h3", "h4", "h5", "h6", "ul", "ol", "li", "blockquote", "pre", "
 _TABLES = {"table", "thead", "tbody", "tr", "th", "td"}
 _INLINE = {"em", "strong", "s", "code", "a"}
 _ATTRIBUTES = {"a": {"href"}, "th": {"class"}, "td": {"class"}, "ol": {"start"}}
-_SCROLLING = '<div class="scroll" role="region" aria-label="Table" tabindex="0"><table>'
-
 _CODE = '<pre tabindex="0">'  # it scrolls sideways, also by keyboard
 
 
@@ -59,8 +57,8 @@ def section_html(
     part: tuple[int, int] | None = None,
 ) -> Markup:
     """Return a section, or the part of it between two offsets, as HTML with its citations linked to the claims."""
-    markdown = place_marks(section.markdown, claims, numbers, part)
-    html = _prose(quoted_markdown(markdown) if section.quoted else markdown, _INLINE)
+    markdown = with_marks_in(words, place_marks(section.markdown, claims, numbers, part))
+    html = _prose(quoted_markdown(markdown) if section.quoted else markdown, _INLINE, words)
     return link_marks(html, {claim.number: claim for claim in claims}, words)
 
 
@@ -69,9 +67,10 @@ def draft_html(markdown: str) -> Markup:
     return Markup(_prose(markdown, _INLINE - {"a"}))  # noqa: S704 - sanitised
 
 
-def _prose(markdown: str, inline: set[str]) -> str:
+def _prose(markdown: str, inline: set[str], words: Wording = ENGLISH) -> str:
     html = _sanitised(_parser().render(markdown), _BLOCKS | _TABLES | inline)
-    return html.replace("<table>", _SCROLLING).replace("</table>", "</table></div>").replace("<pre>", _CODE)
+    scrolling = f'<div class="scroll" role="region" aria-label="{escape(words("Table"))}" tabindex="0"><table>'
+    return html.replace("<table>", scrolling).replace("</table>", "</table></div>").replace("<pre>", _CODE)
 
 
 def inline_html(markdown: str) -> Markup:

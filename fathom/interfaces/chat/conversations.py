@@ -14,6 +14,7 @@ import re
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing, suppress
 from datetime import UTC, datetime
+from functools import cache
 from itertools import chain
 from textwrap import shorten
 from typing import Any, TypeVar
@@ -125,8 +126,6 @@ async def collected(parts: AsyncIterator[str | ChatAnswer]) -> tuple[ChatAnswer,
 TITLE_CHARS, MOST_TAGS, MOST_QUESTIONS = 60, 3, 4
 _HISTORY = re.compile(r"<chat_history>(.*?)(?:</chat_history>|\Z)", re.DOTALL)
 _FIRST = re.compile(r"^\s*user:\s*(.*?)(?=^\s*(?:assistant|ai):|\Z)", re.IGNORECASE | re.DOTALL | re.MULTILINE)
-_HEADS = "|".join(map(re.escape, chain(*map(in_every_language, (Added.not_found, Added.next_steps)))))
-_LEFT_OPEN = re.compile(rf"^## (?:{_HEADS})\s+((?:- .+\n?)+)", re.MULTILINE)
 _TITLE_ALONE = re.compile(
     r"5-word-or-less title for the conversation|^\s*Write a concise title for this conversation"
     r"|generate a concise title \(max 40 characters\) for a conversation",
@@ -170,9 +169,15 @@ def _tags(said: str) -> list[str]:
     return ["Research", *(word[:1].upper() + word[1:] for word in keywords(_asked(said)))][:MOST_TAGS]
 
 
+@cache
+def _left_open() -> re.Pattern[str]:
+    heads = "|".join(map(re.escape, chain(*map(in_every_language, (Added.not_found, Added.next_steps)))))
+    return re.compile(rf"^## (?:{heads})\s+((?:- .+\n?)+)", re.MULTILINE)
+
+
 def _next_questions(said: str) -> list[str]:
     """Return what the report in a conversation says that it left open."""
-    lines = [line for part in _LEFT_OPEN.findall(said) for line in part.splitlines()]
+    lines = [line for part in _left_open().findall(said) for line in part.splitlines()]
     return [clean_line(line.removeprefix("- ")) for line in lines][:MOST_QUESTIONS]
 
 
