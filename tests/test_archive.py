@@ -15,6 +15,7 @@ from fathom.errors import ToolError, ToolRejected, ToolUnavailable
 from fathom.models import Bibliographic, CheckedLink, Report
 from fathom.report.chapters import credit_of
 from fathom.storage.cache import TimedCache
+from fathom.text.wording import ENGLISH
 from fathom.tools.fetch import archive
 from fathom.tools.fetch.allow import AllowList
 from fathom.tools.fetch.client import GuardedBackend
@@ -62,12 +63,12 @@ def check(page: WebPage) -> None:
     (source,) = output([page]).results
     assert (source.url, source.title) == (GONE, "Tides on Titan (archived copy of 2019-03-04)")
     assert "Kraken Mare" in source.text
-    assert credit_of(source) == [f"archived at {COPY}"]
+    assert credit_of(source, ENGLISH) == [f"archived at {COPY}"]
     work = source.model_copy(update={"title": "Tides", "reference": Bibliographic(authors=["Fen, Ada"])})
     (found,) = output([as_found(page, work)]).results
     (again,) = output([as_found(page, found)]).results
     assert again == found
-    assert (found.title, credit_of(found)) == (
+    assert (found.title, credit_of(found, ENGLISH)) == (
         "Tides (archived copy of 2019-03-04)",
         ["Ada Fen", f"archived at {COPY}"],
     )

@@ -102,14 +102,14 @@ def title_of(source: Source) -> str:
     return clean_line(source.title).replace("`", "") or clean_line(source.url)
 
 
-def place_in(source: Source, words: Wording = ENGLISH) -> list[str]:
+def place_in(source: Source, words: Wording) -> list[str]:
     """Return the authors and place of a source, its heading or page if its title does not state it, and its date."""
     location = clean_line(source.location).replace("`", "")
     parts = [*credit_of(source, words), "" if location == title_of(source) else location, clean_line(source.published)]
     return [part for part in parts if part]
 
 
-def credit_of(source: Source, words: Wording = ENGLISH) -> list[str]:
+def credit_of(source: Source, words: Wording) -> list[str]:
     """Return the authors of a source, at most three by name, its journal, as far as a catalogue knows them, and its age
     if an earlier run read it."""
     known = source.reference or Bibliographic()

@@ -15,7 +15,7 @@ from fathom.report.prose import new_parser
 from fathom.text.citations import cited_ids
 from fathom.text.plain import clean_line, clean_text
 from fathom.text.urls import linkable
-from fathom.text.wording import ENGLISH, Wording, wording
+from fathom.text.wording import Wording, wording
 
 if TYPE_CHECKING:
     from markdown_it.tree import SyntaxTreeNode
@@ -107,7 +107,7 @@ def is_quotation(claim: Claim) -> bool:
     return bool(quote) and _unmarked(claim.sentence) == _unmarked(quote)
 
 
-def place_of(quote: Quote, words: Wording = ENGLISH) -> str:
+def place_of(quote: Quote, words: Wording) -> str:
     """Return the place where a quote is stored."""
     start, end = words.number(quote.start), words.number(quote.end)
     return words("{file}, bytes {start} to {end}", file=quote.artifact_file, start=start, end=end)
