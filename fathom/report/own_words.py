@@ -84,11 +84,8 @@ def _answer_alone(markdown: str) -> str:
     text = markdown[: rated.start()]
     _, *others = _PARAGRAPHS.split(markdown[rated.end() :])
     others = [one for one in others if one.strip() not in _in_any(EXTRACTIVE_NOTICE, COMPUTED_NOTICE)]
-    if (
-        others
-        and others[0].startswith(tuple(said.partition("{")[0] for said in _in_any(AS_OF)))
-        and BETWEEN in others[0]
-    ):
+    as_of = tuple(said.partition("{")[0] for said in _in_any(AS_OF))
+    if others and others[0].startswith(as_of) and BETWEEN in others[0]:
         others = others[1:]
     before = _PARAGRAPHS.search(text)
     if before and text[: before.start()].endswith(_in_any(CLOSEST, POSSIBLE)):
