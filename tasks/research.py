@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from fathom.budget.ledger import WARN_FROM, Allowance
 from fathom.config.groups import EXTRACTIVE, Execution
 from fathom.extractive.researcher import decide
+from fathom.extractive.tables import asks_to_compute
 from fathom.models import Brief, Call, Note, PlanStep, Priority, StepOutcome, StepStatus, ToolCall, ToolResult, Usage
 from fathom.retrieval.narrowing import Memory
 from fathom.roles import COMPRESSOR, RESEARCHER, ResearchAnswer, ResearchRequest
@@ -25,6 +26,7 @@ from fathom.telemetry.audit_events import AuditType
 from fathom.telemetry.progress import Event, publish
 from fathom.telemetry.tracing import step_span
 from fathom.text.tokens import count_tokens
+from fathom.tools.compute import ComputeTool
 from fathom.tools.earlier_run import EarlierRunTool
 from fathom.tools.mcp.configuration import PREFIX
 from fathom.tools.toolbox import resting
@@ -355,6 +357,9 @@ async def decide_calls(
     offered = _engine.tools.for_step(step, _engine.start.question, down)
     known = memory.within(_engine.settings.max_context_tokens, f"{step.title} {step.description}")
     own = [note for note in known.shown if str(note.step_id) == str(step.step_id)]
+    if _engine.model_for(RESEARCHER).model != EXTRACTIVE:
+        files = [note.artifact_file for note in (*own, *memory.notes)]
+        offered |= await _engine.tools.over_tables(list(dict.fromkeys(files)))
     request = ResearchRequest(
         query=_engine.question_for(RESEARCHER),
         today=_engine.start.today,
@@ -366,6 +371,11 @@ async def decide_calls(
         briefs=known.briefs,
         tried=[call.result.call for call in calls],
         found_nothing=[call.result.call for call in calls if not call.useful],
+        refused={
+            call.result.call.input: call.result.failures[0].message
+            for call in calls
+            if call.result.failed and call.result.call.tool == ComputeTool.name
+        },
         last=last,
         brief_tokens=BRIEF_TOKENS if sum(note.tokens for note in own) > BRIEF_FROM else 0,
         wanted=_engine.start.wanted,
@@ -383,9 +393,13 @@ async def decide_calls(
 def _is_answered(request: ResearchRequest, engine: Engine) -> bool:
     """Whether no model need be asked: each query of the planner brought a useful note, and no brief is due.
 
-    The critic still sees the gaps of the step. In a follow-up, the search of the earlier run's texts came first.
+    The critic still sees the gaps of the step. In a follow-up, the search of the earlier run's texts came first. A
+    question that can be computed from tables is asked about once more.
     """
     if engine.start.parent or engine.model_for(RESEARCHER).model == EXTRACTIVE:
+        return False
+    computed = any(call.tool == ComputeTool.name for call in request.tried)
+    if ComputeTool.name in request.tools and not computed and asks_to_compute(engine.start.question):
         return False
     return bool(request.tried) and not request.found_nothing and not request.brief_tokens
 

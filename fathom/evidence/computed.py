@@ -238,14 +238,14 @@ def _values(table: WholeTable, column: int, operands: Sequence[Operand], where: 
     return f"{len(operands)} values of “{plain_cell(table.header[column])}”{chosen}"
 
 
-_TOTAL = re.compile(
+TOTAL = re.compile(
     r"\W*(?:(?:grand |sub)?totals?|sum|all|average|mean|median|gesamt\w*|summe|alle|durchschnitt)\b", re.I
 )
 
 
 def _counted(table: WholeTable) -> list[Sequence[str]]:
     """Return the rows of a table without totals and averages."""
-    return [row for row in table.rows if not _TOTAL.match(row[0])]
+    return [row for row in table.rows if not TOTAL.match(row[0])]
 
 
 def count(table: WholeTable, wanted: str, *, lacking: bool = False) -> str | None:

@@ -94,6 +94,12 @@ def from_tables(question: str, titles: Sequence[str], texts: Sequence[str]) -> t
     return best
 
 
+def asks_to_compute(question: str) -> bool:
+    """Whether a question asks for the least or greatest, a number of rows, a sum or an average, or sets a limit."""
+    forms = (_HOW_MANY, _AVERAGE, _SUM, _LIMIT)
+    return bool(_superlative(question)) or any(form.search(question) for form in forms)
+
+
 def words_of_superlative(question: str) -> str:
     """Return the words of a question for the greatest or least of a kind, without the superlative; empty for others."""
     grade = _superlative(question)

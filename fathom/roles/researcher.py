@@ -32,6 +32,7 @@ class ResearchRequest(Remembering):
     searching: list[str]  # names of the tools that take a search query
     tried: list[ToolCall]  # calls already made for this step
     found_nothing: list[ToolCall] = Field([], exclude_if=not_)  # calls that brought nothing useful
+    refused: dict[str, str] = Field({}, exclude_if=not_)  # why queries of tables failed and how to mend them, by input
     last: bool = False  # whether this is the last decision for this step
     brief_tokens: int = Field(0, exclude_if=not_)  # tokens that the step's brief may have; 0: no brief is wanted
     wanted: list[str] = Field([], exclude_if=not_)  # of a follow-up: words that the earlier question did not have
@@ -42,7 +43,7 @@ class ToolCallAnswer(Answer):
 
     tool: str = Field(description="Name of the tool.")
     input: str = Field(
-        min_length=1, description="The tool's input, as its description says.", json_schema_extra=bounds(400)
+        min_length=1, description="The tool's input, as its description says.", json_schema_extra=bounds(800)
     )
 
 
