@@ -114,7 +114,9 @@ class _StepResearch:
         if engine.earlier and not self._reads_for_nothing:
             self._before = await noted_before(_engine=engine)
         before = 1 if engine.start.parent else 0  # turns of a follow-up that only search the earlier run's texts
-        for turn in range(turns := before + engine.settings.turns):
+        for turn in range((turns := before + engine.settings.turns) + 1):
+            if turn == turns and not self._is_to_mend():
+                break
             checked = await check_budget(step, turn, bool(self._memory.notes or self._notes), _engine=engine)
             allowance, stopped = checked.allowance, checked.stopped
             if stopped:
@@ -130,7 +132,7 @@ class _StepResearch:
             else:
                 notes = [*self._memory.notes, *self._shared.values(), *self._notes]
                 known = Memory(notes=notes, briefs=self._memory.briefs)
-                last = turn + 1 == turns
+                last = turn + 1 >= turns
                 decided = await decide_calls(
                     step, known, self._calls, breadth, down=down, last=last, saving=checked.narrow, _engine=engine
                 )
@@ -151,6 +153,11 @@ class _StepResearch:
             saving=saving,
             stopped=stopped,
         )
+
+    def _is_to_mend(self) -> bool:
+        """Whether the last call was a query of tables that failed: the researcher may mend it."""
+        last = self._calls[-1].result if self._calls else None
+        return bool(last and last.failed and last.call.tool == ComputeTool.name)
 
     async def _call(self, chosen: Sequence[ToolCall], reading: Reading, *, down: set[str], narrow: bool) -> None:
         """Make the calls of one decision, then the calls that their results require, and compress what they return.

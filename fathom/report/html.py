@@ -43,6 +43,7 @@ from fathom.report.figures import ClaimTable, figures_of, phase_charts, report_c
 from fathom.report.own_words import Added
 from fathom.report.prose import NO_MARKS, doubt, inline_html, section_html
 from fathom.report.quotations import escaped_quotation
+from fathom.sources.corroboration import COMPUTED
 from fathom.text.plain import clean_line, clean_text, counted
 from fathom.text.urls import at_text, web_address
 
@@ -194,6 +195,8 @@ def _titled(text: str) -> Markup:
 
 
 def _place(url: str) -> str:
+    if url.startswith(f"{COMPUTED}:"):
+        return "computed by a query"
     return urlsplit(web_address(url)).hostname or url
 
 

@@ -21,12 +21,15 @@ from fathom.errors import ToolRejected
 from fathom.evidence.computed import TOTAL, Value, comparable, values_in
 from fathom.facts.numbers import UNITS
 from fathom.models import SourceText, ToolOutput
+from fathom.sources.corroboration import COMPUTED
 from fathom.text.plain import clean_line
 from fathom.text.tables import WholeTable, plain_cell, tables_of
 from fathom.text.urls import source_ids
 from fathom.tools import sql
 from fathom.tools.base import ArtifactReader, RunContext, Tool
 
+SECONDS = 5  # of a processor, that a query may take
+MEMORY = 256 << 20  # bytes of data that its process may hold; interpreter and SQLite take 20 MB
 QUERY_CHARS = 2_000
 MOST_TABLES = 12  # in the description
 MOST_COLUMNS = 24  # of a table, there
@@ -35,7 +38,7 @@ COMPUTED_FROM = "Computed from"
 """The field of a computed source that holds the ids of the sources whose tables it was computed from."""
 _OWN_OUTPUT = re.compile(r"__(?:artifact_grep|artifact_read|compute)(__\d+)?\.\w+\Z")
 _SELECT = re.compile(r"(?:select|with)\b", re.IGNORECASE)
-_WAIT = 6 * sql.SECONDS  # the machine may be busy
+_WAIT = 6 * SECONDS  # the machine may be busy
 _NOTHING = frozenset(("", "-", "–", "—", "n/a", "na"))
 _KEYWORDS = re.compile(
     "all|and|as|between|by|case|check|column|create|default|desc|else|end|exists|from|group|having|in|index|is|join|"
@@ -96,7 +99,7 @@ class ComputeTool(Tool):
 
     async def run(self, tool_input: str) -> ToolOutput:
         """Return the result of a query, with the rows that it came from, as a source of its own."""
-        query = " ".join(tool_input.split()).rstrip("; ")
+        query = " ".join(tool_input.replace("`", '"').split()).rstrip("; ")
         if not query or len(query) > QUERY_CHARS:
             raise ToolRejected(f"A query has 1 to {QUERY_CHARS} characters; this one has {len(query)}.")
         if not _SELECT.match(query):
@@ -224,14 +227,14 @@ def _answered(query: str, tables: dict[str, RunTable]) -> dict[str, Any]:
     try:
         done = subprocess.run(  # noqa: S603 - the query is no part of the command
             [sys.executable, "-I", sql.__file__],
-            input=json.dumps({"query": query, "tables": given}),
+            input=json.dumps({"query": query, "tables": given, "seconds": SECONDS, "memory": MEMORY}),
             capture_output=True,
             encoding="utf-8",
             timeout=_WAIT,
             check=True,
         )
     except (subprocess.TimeoutExpired, subprocess.CalledProcessError) as error:
-        limits = f"{sql.SECONDS} seconds or {sql.MEMORY >> 20} MB of memory"
+        limits = f"{SECONDS} seconds or {MEMORY >> 20} MB of memory"
         message = f"The query takes more than {limits}."
         raise ToolRejected(message, next_step="join tables on equal columns, and select less") from error
     found: dict[str, Any] = json.loads(done.stdout)
@@ -252,7 +255,7 @@ def _source(query: str, found: dict[str, Any], read: Sequence[tuple[RunTable, Se
         f"# Result of a query\n\n`{query}`\n\n{result}{more}",
         *(_origin(table, names, found["rows"]) for table, names in read),
     ]
-    url = f"sql:{clean_line(query)}"
+    url = f"{COMPUTED}:{clean_line(query)}"
     return SourceText(
         source_id=source_ids([url])[url],
         url=url,

@@ -14,10 +14,6 @@ from collections.abc import Sequence
 from statistics import median
 from typing import Any
 
-SECONDS = 5
-"""Seconds of a processor that a query may take."""
-MEMORY = 256 << 20
-"""Bytes of data that the process may hold; interpreter and SQLite take 20 MB."""
 MOST_ROWS = 50
 _LONGEST = 100_000  # bytes of a value
 _ALLOWED = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION)
@@ -79,14 +75,14 @@ def quoted(name: str) -> str:
 
 
 def main() -> None:
-    """Answer the query of standard input."""
+    """Answer the query of standard input within the seconds of a processor and the bytes of data that it may take."""
     given = json.load(sys.stdin)
     if sys.platform == "linux":  # other systems do not enforce all of it
         import resource
 
         for what, most in (
-            (resource.RLIMIT_DATA, MEMORY),
-            (resource.RLIMIT_CPU, SECONDS),
+            (resource.RLIMIT_DATA, given["memory"]),
+            (resource.RLIMIT_CPU, given["seconds"]),
             (resource.RLIMIT_FSIZE, 0),
             (resource.RLIMIT_CORE, 0),
         ):
