@@ -115,7 +115,7 @@ class _StepResearch:
             self._before = await noted_before(_engine=engine)
         before = 1 if engine.start.parent else 0  # turns of a follow-up that only search the earlier run's texts
         for turn in range((turns := before + engine.settings.turns) + 1):
-            if turn == turns and not self._is_to_mend():
+            if turn == turns and not await self._may_compute():
                 break
             checked = await check_budget(step, turn, bool(self._memory.notes or self._notes), _engine=engine)
             allowance, stopped = checked.allowance, checked.stopped
@@ -132,12 +132,19 @@ class _StepResearch:
             else:
                 notes = [*self._memory.notes, *self._shared.values(), *self._notes]
                 known = Memory(notes=notes, briefs=self._memory.briefs)
-                last = turn + 1 >= turns
                 decided = await decide_calls(
-                    step, known, self._calls, breadth, down=down, last=last, saving=checked.narrow, _engine=engine
+                    step,
+                    known,
+                    self._calls,
+                    breadth,
+                    down=down,
+                    last=turn + 1 == turns,
+                    beyond=turn == turns,
+                    saving=checked.narrow,
+                    _engine=engine,
                 )
             self._deciding += decided.usage
-            brief = decided.brief
+            brief = decided.brief or brief
             if not decided.calls:
                 break
             alone = bool(turn) or self._reads_for_nothing
@@ -145,7 +152,7 @@ class _StepResearch:
         return StepOutcome(
             step_id=step.step_id,
             notes=self._notes,
-            calls=self._calls,
+            calls=_mended(self._calls),
             usage={RESEARCHER.name: self._deciding, COMPRESSOR.name: self._compressing},
             brief=brief,
             reused=list(dict.fromkeys(self._reused)),
@@ -154,10 +161,19 @@ class _StepResearch:
             stopped=stopped,
         )
 
-    def _is_to_mend(self) -> bool:
-        """Whether the last call was a query of tables that failed: the researcher may mend it."""
+    async def _may_compute(self) -> bool:
+        """Whether one more decision is due, about a query of tables.
+
+        It is if the last call was such a query and failed, or if the question asks for what can be computed from the
+        tables that were read and no query was made.
+        """
         last = self._calls[-1].result if self._calls else None
-        return bool(last and last.failed and last.call.tool == ComputeTool.name)
+        queries = _queries(self._calls)
+        asked = not queries and asks_to_compute(self._engine.start.question)
+        if not (asked or (last in queries and last.failed)):
+            return False
+        notes = [*self._memory.notes, *self._shared.values(), *self._notes]
+        return bool(await _over_tables(notes, self._engine))
 
     async def _call(self, chosen: Sequence[ToolCall], reading: Reading, *, down: set[str], narrow: bool) -> None:
         """Make the calls of one decision, then the calls that their results require, and compress what they return.
@@ -352,6 +368,7 @@ async def decide_calls(
     *,
     down: set[str],
     last: bool,
+    beyond: bool,
     saving: bool,
     _engine: Engine,
 ) -> Decided:
@@ -359,14 +376,14 @@ async def decide_calls(
 
     The first calls are the planner's queries, for which no model is asked. Then the researcher decides, if one of them
     found nothing useful or the notes are long enough for a brief. `down` holds resting tools; after the `last` decision
-    the researcher is not asked again; when `saving`, the cheaper model is.
+    the researcher is not asked again, but about a query of tables, `beyond` its turns; when `saving`, the cheaper model
+    is.
     """
     offered = _engine.tools.for_step(step, _engine.start.question, down)
     known = memory.within(_engine.settings.max_context_tokens, f"{step.title} {step.description}")
     own = [note for note in known.shown if str(note.step_id) == str(step.step_id)]
-    if _engine.model_for(RESEARCHER).model != EXTRACTIVE:
-        files = [note.artifact_file for note in (*own, *memory.notes)]
-        offered |= await _engine.tools.over_tables(list(dict.fromkeys(files)))
+    computing = await _over_tables([*own, *memory.notes], _engine)
+    offered = computing if beyond else offered | computing
     request = ResearchRequest(
         query=_engine.question_for(RESEARCHER),
         today=_engine.start.today,
@@ -378,13 +395,10 @@ async def decide_calls(
         briefs=known.briefs,
         tried=[call.result.call for call in calls],
         found_nothing=[call.result.call for call in calls if not call.useful],
-        refused={
-            call.result.call.input: call.result.failures[0].message
-            for call in calls
-            if call.result.failed and call.result.call.tool == ComputeTool.name
-        },
+        computing=[*computing],
+        refused={result.call.input: result.failures[0].message for result in _queries(calls) if result.failed},
         last=last,
-        brief_tokens=BRIEF_TOKENS if sum(note.tokens for note in own) > BRIEF_FROM else 0,
+        brief_tokens=BRIEF_TOKENS if sum(note.tokens for note in own) > BRIEF_FROM and not beyond else 0,
         wanted=_engine.start.wanted,
     )
     if _is_answered(request, _engine):
@@ -397,6 +411,28 @@ async def decide_calls(
     return Decided(calls=chosen, usage=usage, brief=_brief(step, own, answer))
 
 
+async def _over_tables(notes: Sequence[Note], engine: Engine) -> dict[str, str]:
+    """Return the tools that work on the tables of the notes' sources, with their descriptions; only a model has any."""
+    if engine.model_for(RESEARCHER).model == EXTRACTIVE:
+        return {}
+    return await engine.tools.over_tables(list(dict.fromkeys(note.artifact_file for note in notes)))
+
+
+def _queries(calls: Sequence[Call]) -> list[ToolResult]:
+    return [call.result for call in calls if call.result.call.tool == ComputeTool.name]
+
+
+def _mended(calls: Sequence[Call]) -> list[Call]:
+    """Return the calls of a step; a query of tables that failed and was mended is no loss."""
+    answered = max((n for n, call in enumerate(calls) if _queries([call]) and not call.result.failed), default=0)
+    return [
+        call.model_copy(update={"result": call.result.taken_over("A later query")})
+        if n < answered and _queries([call]) and call.result.failed
+        else call
+        for n, call in enumerate(calls)
+    ]
+
+
 def _is_answered(request: ResearchRequest, engine: Engine) -> bool:
     """Whether no model need be asked: each query of the planner brought a useful note, and no brief is due.
 
@@ -405,8 +441,8 @@ def _is_answered(request: ResearchRequest, engine: Engine) -> bool:
     """
     if engine.start.parent or engine.model_for(RESEARCHER).model == EXTRACTIVE:
         return False
-    computed = any(call.tool == ComputeTool.name for call in request.tried)
-    if ComputeTool.name in request.tools and not computed and asks_to_compute(engine.start.question):
+    computed = any(call.tool in request.computing for call in request.tried)
+    if request.computing and not computed and asks_to_compute(engine.start.question):
         return False
     return bool(request.tried) and not request.found_nothing and not request.brief_tokens
 

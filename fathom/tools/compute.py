@@ -19,18 +19,18 @@ from typing import Any, NamedTuple, Self
 
 from fathom.errors import ToolRejected
 from fathom.evidence.computed import TOTAL, Value, comparable, values_in
-from fathom.facts.numbers import UNITS
+from fathom.facts.numbers import CURRENCIES, UNITS, MeasureUnit
 from fathom.models import SourceText, ToolOutput
+from fathom.roles.researcher import QUERY_CHARS
 from fathom.sources.corroboration import COMPUTED
 from fathom.text.plain import clean_line
-from fathom.text.tables import WholeTable, plain_cell, tables_of
+from fathom.text.tables import BAR, WholeTable, plain_cell, tables_of
 from fathom.text.urls import source_ids
 from fathom.tools import sql
 from fathom.tools.base import ArtifactReader, RunContext, Tool
 
 SECONDS = 5  # of a processor, that a query may take
 MEMORY = 256 << 20  # bytes of data that its process may hold; interpreter and SQLite take 20 MB
-QUERY_CHARS = 2_000
 MOST_TABLES = 12  # in the description
 MOST_COLUMNS = 24  # of a table, there
 SHOWN_ROWS = 30  # of a table below a result, of each of its two groups
@@ -39,7 +39,11 @@ COMPUTED_FROM = "Computed from"
 _OWN_OUTPUT = re.compile(r"__(?:artifact_grep|artifact_read|compute)(__\d+)?\.\w+\Z")
 _SELECT = re.compile(r"(?:select|with)\b", re.IGNORECASE)
 _WAIT = 6 * SECONDS  # the machine may be busy
-_NOTHING = frozenset(("", "-", "–", "—", "n/a", "na"))
+_NOTHING = frozenset(("", "-", "–", "—", "?", "n/a", "na", "n.a.", "k. a.", "k.a.", "tbd", "null", "unknown"))
+_EMPHASIS = re.compile(r"[*`]")
+_FIGURE = re.compile(r"\W{0,3}(\d(?:[\d.,’' ]*\d)?)")
+_SLASHED = re.compile(r"(\d\d?)/(\d\d?)/\d")
+_INTEGERS = 2**63  # SQLite has none so large
 _KEYWORDS = re.compile(
     "all|and|as|between|by|case|check|column|create|default|desc|else|end|exists|from|group|having|in|index|is|join|"
     "like|limit|not|null|on|or|order|primary|references|select|set|table|then|to|union|unique|update|using|values|"
@@ -47,12 +51,15 @@ _KEYWORDS = re.compile(
 )
 
 
+Cell = str | int | float | None
+
+
 class Column(NamedTuple):
     """A column of a table for SQL: its name, what its values are, and the values."""
 
     name: str
     kind: str  # text, date, or number with its unit
-    values: list[str | int | float | None]
+    values: list[Cell]
 
 
 class RunTable(NamedTuple):
@@ -108,9 +115,7 @@ class ComputeTool(Tool):
         found = await asyncio.to_thread(_answered, query, tables)
         read: dict[str, list[str]] = found["read"]
         if not read:
-            raise ToolRejected("The query reads no table.", next_step=_known(tables.values()))
-        if not found["rows"]:
-            raise ToolRejected("The query finds no row.", next_step=f"mend its conditions; {_known(tables.values())}")
+            raise ToolRejected("The query reads no column of a table.", next_step=_known(tables.values()))
         return ToolOutput(results=[_source(query, found, [(tables[name], names) for name, names in read.items()])])
 
     async def _tables(self, files: Sequence[str]) -> list[RunTable]:
@@ -167,49 +172,101 @@ def _columns(table: WholeTable) -> list[Column]:
         name = _identifier(header, "c")
         while name in {column.name for column in columns}:
             name += "_"
-        cells = [plain_cell(row[number]) if number < len(row) else "" for row in table.rows]
-        kind, values = _typed(table, number, cells)
-        columns.append(Column(name, kind, values))
+        cells = [_clean(row[number]) if number < len(row) else "" for row in table.rows]
+        columns.append(Column(name, *_typed(table, number, cells)))
     return columns
 
 
-def _typed(table: WholeTable, number: int, cells: Sequence[str]) -> tuple[str, list[str | int | float | None]]:
+def _clean(cell: str) -> str:
+    return " ".join(_EMPHASIS.sub("", cell).replace("\\|", "|").split())
+
+
+def _typed(table: WholeTable, number: int, cells: Sequence[str]) -> tuple[str, list[Cell]]:
     """Return what the values of a column are, and the values: numbers only where each cell is one, in one unit."""
-    given = [n for n, cell in enumerate(cells) if cell.lower() not in _NOTHING]
-    texts: list[str | int | float | None] = [cell if n in given else None for n, cell in enumerate(cells)]
-    found = {n: values_in(table, number, table.rows[n]) for n in given}
-    first = found[given[0]] if given else []
-    alone = all(len(values) == 1 and cells[n].startswith(values[0].text.strip()) for n, values in found.items())
-    behind = {cells[n].removeprefix(values[0].text.strip()) for n, values in found.items() if values}
-    if not given or not alone or len(behind) > 1 or not all(comparable(first[0], one[0]) for one in found.values()):
-        return "text", texts
-    values = {n: one[0] for n, one in found.items()}
-    if first[0].is_date:
+    given = {n: _unit_behind(cell) for n, cell in enumerate(cells) if cell.lower() not in _NOTHING}
+    texts: list[Cell] = [cell or None for cell in cells]
+    found = {n: values_in(table, number, [*[""] * number, cell]) for n, cell in given.items()}
+    if not given or not all(len(values) == 1 for values in found.values()):
+        return _as_text(cells), texts
+    values = {n: one._replace(loose=False) for n, [one] in found.items()}
+    first = values[min(values)]
+    if not all(given[n].startswith(one.text) and comparable(first, one) for n, one in values.items()):
+        return _as_text(cells), texts
+    if len({given[n].removeprefix(one.text) for n, one in values.items()}) > 1:
+        return _as_text(cells), texts
+    if first.is_date:
         return _dated(values, texts)
-    units = {value.unit.lower(): UNITS.get(value.unit.lower()) for value in values.values()}
-    one_unit = next(iter(units.values())) if len({unit and unit.sign for unit in units.values()}) == 1 else None
-    factor = one_unit.factor if one_unit else Decimal(1)
-    sign = one_unit.sign if one_unit else next((u.sign for u in UNITS.values() if _is_base(u, units.values())), "")
-    numbers = [_number(values[n].amount / factor) if n in values else None for n in range(len(cells))]
-    return f"number in {sign}" if sign else "number", [*numbers]
+    figures = {n: figure[0] if (figure := _FIGURE.match(cell)) else "" for n, cell in given.items()}
+    kinds = {one.kind for n, one in values.items() if given[n] != figures[n]}
+    thousandths = _thousandths(figures, money=first.kind in CURRENCIES)
+    if len(kinds) > 1 or thousandths is None:
+        return _as_text(cells), texts
+    unit = min(
+        (UNITS[one.unit.lower()] for one in values.values() if one.unit.lower() in UNITS), key=_size, default=None
+    )
+    amounts = {n: one.amount / (unit.factor if unit else 1) for n, one in values.items()}
+    amounts |= {n: amounts[n] / 1_000 for n in thousandths}
+    kind = f"number in {unit.sign}" if unit else "number"
+    empty = f", {len(cells) - len(given)} empty" if len(given) < len(cells) else ""
+    return kind + empty, [_number(amounts[n]) if n in amounts else None for n in range(len(cells))]
 
 
-def _is_base(unit: Any, of: Any) -> bool:
-    return unit.factor == 1 and any(one and one.dimension == unit.dimension for one in of)
+def _as_text(cells: Sequence[str]) -> str:
+    return "text, not numbers" if any(map(_FIGURE.match, cells)) else "text"
 
 
-def _dated(values: dict[int, Value], texts: list[str | int | float | None]) -> tuple[str, Any]:
+def _unit_behind(cell: str) -> str:
+    """Return a cell as numbers are read: of "+3" without the sign, of "USD 5" with the currency behind."""
+    word, _, rest = cell.removeprefix("+").partition(" ")
+    unit = UNITS.get(word.lower())
+    return f"{rest} {word}" if unit and unit.dimension in CURRENCIES and rest[:1].isdigit() else cell.removeprefix("+")
+
+
+def _thousandths(figures: dict[int, str], *, money: bool) -> list[int] | None:
+    """Return the cells in whose figure a mark before three digits is the decimal mark; None: they cannot be read.
+
+    1,234 and 1.234 are read as the other cells of the column are, 3.50 or 1.234,50; where these do not tell, a comma is
+    of thousands, and so is a point in amounts of money. Codes such as 007 and versions such as 3.11.2 are no numbers.
+    """
+    decimal, unclear = set[str](), dict[int, str]()
+    for n, figure in figures.items():
+        whole, *groups = re.split("[.,]", figure)
+        marks = re.findall("[.,]", figure)
+        if (len(whole) > 1 and whole[0] == "0") or (len(marks) > 2 and len(set(marks[:-1])) > 1):
+            return None
+        grouped = len(whole) <= 3 and whole != "0" and all(len(group) == 3 for group in groups)
+        if len(set(marks)) == 2 or (len(marks) == 1 and not grouped):
+            decimal.add(marks[-1])
+        elif len(marks) == 1:
+            unclear[n] = marks[0]
+        elif marks and not grouped:
+            return None
+        elif marks:
+            decimal.add("," if marks[0] == "." else ".")
+    if unclear and (len(decimal) > 1 or (not decimal and "." in unclear.values() and not money)):
+        return None
+    return [n for n, mark in unclear.items() if mark in decimal]
+
+
+def _size(unit: MeasureUnit) -> Decimal:
+    return unit.factor
+
+
+def _dated(values: dict[int, Value], texts: list[Cell]) -> tuple[str, list[Cell]]:
+    slashed = [found.groups() for value in values.values() if (found := _SLASHED.match(value.text))]
+    if slashed and (any(int(a) > 12 for a, _ in slashed) or all(int(b) <= 12 for _, b in slashed)):
+        return "text, not dates", texts  # the day may stand before the month
     days = {n: f"{int(value.amount):08d}" for n, value in values.items()}
     if all(day.endswith("0000") for day in days.values()):
         return "year", [int(days[n][:4]) if n in days else None for n in range(len(texts))]
     if any(day.endswith("00") for day in days.values()):
-        return "text", texts
-    iso = [f"{days[n][:4]}-{days[n][4:6]}-{days[n][6:]}" if n in days else None for n in range(len(texts))]
+        return "text, not dates", texts
+    iso: list[Cell] = [f"{days[n][:4]}-{days[n][4:6]}-{days[n][6:]}" if n in days else None for n in range(len(texts))]
     return "date as YYYY-MM-DD", iso
 
 
 def _number(amount: Decimal) -> int | float:
-    return int(amount) if amount == amount.to_integral_value() else float(amount)
+    return int(amount) if amount == amount.to_integral_value() and abs(amount) < _INTEGERS else float(amount)
 
 
 def _known(tables: Any) -> str:
@@ -250,7 +307,7 @@ def _source(query: str, found: dict[str, Any], read: Sequence[tuple[RunTable, Se
     ids = list(dict.fromkeys(table.source.source_id for table, _ in read))
     titles = dict.fromkeys(clean_line(table.source.title) for table, _ in read)
     more = f"\n\nOnly the first {sql.MOST_ROWS} rows." if found["more"] else ""
-    result = _markdown(found["columns"], map(_cells, found["rows"]))
+    result = _markdown(found["columns"], map(_cells, found["rows"])) if found["rows"] else "No row fits the query."
     parts = [
         f"# Result of a query\n\n`{query}`\n\n{result}{more}",
         *(_origin(table, names, found["rows"]) for table, names in read),
@@ -288,9 +345,10 @@ def _origin(table: RunTable, names: Sequence[str], rows: Sequence[Sequence[Any]]
 
 
 def _cells(row: Sequence[Any]) -> list[str]:
-    return [f"{v:.10g}" if isinstance(v, float) else "" if v is None else clean_line(str(v)) for v in row]
+    said = (f"{v:.10g}" if isinstance(v, float) else "no value" if v is None else clean_line(str(v)) for v in row)
+    return [BAR.sub(r"\|", cell) for cell in said]
 
 
 def _markdown(header: Sequence[str], rows: Any) -> str:
-    lines = [[clean_line(name) for name in header], ["---"] * len(header), *rows]
+    lines = [_cells(header), ["---"] * len(header), *rows]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)

@@ -15,9 +15,14 @@ from statistics import median
 from typing import Any
 
 MOST_ROWS = 50
+MOST_CHARS = 20_000  # of a result
 _LONGEST = 100_000  # bytes of a value
-_ALLOWED = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION)
-_CHANGING = frozenset(("random", "randomblob", "load_extension"))
+_FUNCTIONS = """
+abs avg ceil ceiling coalesce count cume_dist date dense_rank exp first_value floor format group_concat iif ifnull
+instr julianday lag last_value lead length like ln log lower ltrim max median min mod nth_value ntile nullif
+percent_rank pow power printf rank replace round row_number rtrim sign sqrt strftime substr substring sum total trim
+unicode upper
+"""
 
 
 class _Median:
@@ -38,18 +43,23 @@ class _Median:
 
 def answer(query: str, tables: dict[str, tuple[Sequence[str], Sequence[Sequence[Any]]]]) -> dict[str, Any]:
     """Return the columns and rows of a query over tables, and the columns that it read of each; or its error."""
+    functions = _FUNCTIONS.split()
     read: dict[str, list[str]] = {}
+    counts: list[str] = []
 
     def allow(action: int, first: str | None, second: str | None, *_others: str | None) -> int:
-        if action == sqlite3.SQLITE_READ and first in tables:
-            read.setdefault(first, []).extend([second] if second else [])  # count(*) reads none
-        fits = action in _ALLOWED and not (action == sqlite3.SQLITE_FUNCTION and second in _CHANGING)
-        foreign = action == sqlite3.SQLITE_READ and first is not None and first.lower().startswith("sqlite_")
-        return sqlite3.SQLITE_OK if fits and not foreign else sqlite3.SQLITE_DENY
+        if action == sqlite3.SQLITE_FUNCTION:
+            counts.extend(["count"] * (second == "count"))
+            return sqlite3.SQLITE_OK if second in functions else sqlite3.SQLITE_DENY
+        if action == sqlite3.SQLITE_READ and not (first or "").lower().startswith("sqlite_"):
+            if first in tables:
+                read.setdefault(first, []).extend([second] if second else [])  # count(*) reads none
+            return sqlite3.SQLITE_OK  # of a subquery, too
+        return sqlite3.SQLITE_OK if action == sqlite3.SQLITE_SELECT else sqlite3.SQLITE_DENY
 
     connection = sqlite3.connect(":memory:")
     for name, (columns, rows) in tables.items():
-        connection.execute(f"CREATE TABLE {quoted(name)} ({', '.join(map(quoted, columns))})")
+        connection.execute(f"CREATE TABLE {quoted(name)} ({', '.join(f'{quoted(c)} COLLATE NOCASE' for c in columns)})")
         places = ", ".join("?" * len(columns))
         connection.executemany(f"INSERT INTO {quoted(name)} VALUES ({places})", rows)  # noqa: S608 - quoted
     connection.execute("PRAGMA temp_store = MEMORY")
@@ -61,11 +71,13 @@ def answer(query: str, tables: dict[str, tuple[Sequence[str], Sequence[Sequence[
         rows = found.fetchmany(MOST_ROWS + 1)
     except sqlite3.Error as error:
         return {"error": str(error)}
+    if sum(len(str(value)) for row in rows for value in row) > MOST_CHARS:
+        return {"error": f"the result has more than {MOST_CHARS} characters"}
     return {
         "columns": [column[0] for column in found.description or ()],
         "rows": rows[:MOST_ROWS],
         "more": len(rows) > MOST_ROWS,
-        "read": {table: list(dict.fromkeys(columns)) for table, columns in read.items()},
+        "read": {t: list(dict.fromkeys(columns)) for t, columns in read.items() if counts or any(read.values())},
     }
 
 
@@ -83,6 +95,7 @@ def main() -> None:
         for what, most in (
             (resource.RLIMIT_DATA, given["memory"]),
             (resource.RLIMIT_CPU, given["seconds"]),
+            (resource.RLIMIT_NOFILE, 3),  # neither files nor sockets beside the standard streams
             (resource.RLIMIT_FSIZE, 0),
             (resource.RLIMIT_CORE, 0),
         ):
