@@ -31,6 +31,8 @@ from fathom.tools.earlier_run import EarlierRunTool
 from fathom.tools.mcp.configuration import PREFIX
 from fathom.tools.toolbox import resting
 
+QUERIES = 2  # decisions about a query of tables after a step's turns: one, and one to mend it
+
 
 @computed_task(name="step", run_name="step {step.step_id}: {step.title}")
 async def research_step(
@@ -114,8 +116,9 @@ class _StepResearch:
         if engine.earlier and not self._reads_for_nothing:
             self._before = await noted_before(_engine=engine)
         before = 1 if engine.start.parent else 0  # turns of a follow-up that only search the earlier run's texts
-        for turn in range((turns := before + engine.settings.turns) + 1):
-            if turn == turns and not await self._may_compute():
+        turns = before + engine.settings.turns
+        for turn in range(turns + QUERIES):
+            if turn >= turns and not await self._may_compute():
                 break
             checked = await check_budget(step, turn, bool(self._memory.notes or self._notes), _engine=engine)
             allowance, stopped = checked.allowance, checked.stopped
@@ -139,7 +142,7 @@ class _StepResearch:
                     breadth,
                     down=down,
                     last=turn + 1 == turns,
-                    beyond=turn == turns,
+                    beyond=turn >= turns,
                     saving=checked.narrow,
                     _engine=engine,
                 )

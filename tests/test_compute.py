@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
@@ -10,11 +9,11 @@ import pytest
 
 from fathom.errors import ToolRejected
 from fathom.flows.replay import replay
-from fathom.models import Claim, Corroboration, Report, SourceText, ToolOutput, Verdict
+from fathom.models import Claim, Corroboration, Ending, Report, SourceText, ToolOutput, Verdict
 from fathom.sources.corroboration import party
 from fathom.storage.runs import runs
 from fathom.storage.store import ArtifactStore
-from fathom.tools.compute import COMPUTED_FROM, ComputeTool
+from fathom.tools.compute import COMPUTED_FROM, ComputeTool, tables_in
 from tests.conftest import FathomCLI
 from tests.inprocess import research
 from tests.stubs import Stubs
@@ -70,8 +69,9 @@ async def test_a_model_is_offered_the_tables_with_their_columns_and_no_text_of_t
     tool = ComputeTool(Run(a__step1_x__documents_json=READ, b__step1_x__fetch_json=[source("https://p.org", "None.")]))
     offered = await tool.offer(["a__step1_x__documents.json"])
     assert re.search(
-        r"plans_\w{4}\(plan text, churn number in %, price number in €, since date as YYYY-MM-DD\), 4 rows, "
-        r"some of them totals\n  - support_\w{4}\(plan text, support_time number in second, c_order number\), 3 rows\Z",
+        r"plans_\w{4}\(plan text, churn number in %, price number in € with 1 empty, since date as YYYY-MM-DD\), "
+        r"4 rows, some of them totals\n"
+        r"  - support_\w{4}\(plan text, support_time number in minute, c_order number\), 3 rows\Z",
         offered,
     )
     assert "Basic" not in offered
@@ -81,9 +81,11 @@ async def test_a_model_is_offered_the_tables_with_their_columns_and_no_text_of_t
 @pytest.mark.parametrize(
     ("query", "found"),
     [
-        (JOINED, [["Team", "1.2", "14400"]]),
+        (JOINED, [["Team", "1.2", "240"]]),
         ("SELECT sum(price), median(churn) FROM plans_* WHERE plan <> 'Total'", [["1238", "1.9"]]),
         ("SELECT count(*) FROM support_*", [["3"]]),
+        ("SELECT price / 2, price / churn FROM plans_* WHERE plan = 'TEAM'", [["14.5", "24.1666666667"]]),
+        ("SELECT avg(price) FROM plans_* WHERE churn > 99", [["no value"]]),
         ("SELECT plan FROM plans_* WHERE since > '2020-01-01' ORDER BY since DESC;", [["Scale"], ["Team"]]),
         (
             "WITH r AS (SELECT plan, rank() OVER (ORDER BY churn) n FROM plans_*) SELECT * FROM r LIMIT 1",
@@ -106,25 +108,29 @@ async def test_a_query_is_computed_with_the_cells_that_it_read_as_its_source_has
 @pytest.mark.parametrize(
     ("query", "why"),
     [
-        ("SELECT churn_rate FROM plans_*", r"no such column: churn_rate.*plans_\w+\(plan, churn, price, since\)"),
-        ("SELECT plan FROM plan", r"no such table: plan.*support_\w+\(plan, support_time, c_order\)"),
-        ("SELECT plan FROM plans_* WHERE churn > 99", "finds no row"),
-        ("SELECT 7 AS churn", "reads no table"),
+        ("SELECT churn_rate FROM plans_*", r"no such column: churn_rate.*mend the query"),
+        ("SELECT plan FROM plan", r"no such table: plan"),
+        ("SELECT 7 AS churn", "reads no column"),
+        ("SELECT 1.1 AS churn FROM plans_* LIMIT 1", "reads no column"),
         ("DELETE FROM plans_*", "no query"),
         ("WITH x AS (SELECT 1) DELETE FROM plans_*", "not authorized"),
-        ("SELECT plan FROM plans_*; SELECT 1", "one statement"),
+        ("WITH x AS (SELECT 1) ATTACH 'other.db' AS other", "syntax error"),
+        ("SELECT plan FROM plans_*; ATTACH 'other.db' AS other", "one statement"),
         ("SELECT name FROM pragma_database_list", "not authorized"),
         ("SELECT sql FROM sqlite_master", "prohibited"),
         ("SELECT load_extension('x') FROM plans_*", "not authorized"),
+        ("SELECT fts3_tokenizer('simple', plan) FROM plans_*", "not authorized"),
+        ("SELECT hex(zeroblob(49000)) || plan FROM plans_*", "not authorized"),
+        ("SELECT random() || plan FROM plans_*", "not authorized"),
+        ("SELECT count(*) FROM plans_*, json_each('[1, 2]')", "json_each"),
         ("SELECT readfile('/etc/passwd') FROM plans_*", "no such function"),
-        (
-            "WITH RECURSIVE x(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM x) SELECT n, plan FROM x, plans_*",
-            "authorized",
-        ),
+        ("WITH x(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM x) SELECT n, plan FROM x, plans_*", "not authorized"),
+        ("SELECT printf('%90000s', plan) FROM plans_*", "more than 20000 characters"),
+        ("SELECT replace(printf('%9000s', plan), ' ', printf('%9000s', plan)) FROM plans_*", "too big"),
         (f"SELECT count(*) FROM {', '.join(f'plans_* t{n}' for n in range(30))}", "more than 1 seconds or 256 MB"),
         (
-            "SELECT max(y) FROM (SELECT hex(zeroblob(40000)) || t0.plan || t1.plan || t2.plan || t3.plan || t4.plan || "
-            f"t5.plan AS y FROM {', '.join(f'plans_* t{n}' for n in range(9))} ORDER BY 1)",
+            "SELECT max(y) FROM (SELECT printf('%90000s', t0.plan || t1.plan || t2.plan || t3.plan || t4.plan) AS y "
+            f"FROM {', '.join(f'plans_* t{n}' for n in range(9))} ORDER BY 1)",
             "more than 1 seconds or 256 MB|out of memory",
         ),
         ("SELECT '" + "x" * 2_000 + "'", "2000 characters"),
@@ -139,6 +145,43 @@ async def test_a_query_that_fails_says_what_to_mend_and_none_reads_or_writes_any
     assert re.search(why, f"{error.value.message} ({error.value.next_step})")
 
 
+@pytest.mark.parametrize(
+    ("cells", "kind", "values"),
+    [
+        ("1,234|12,500|900", "number", [1234, 12_500, 900]),
+        ("1.234,50 €|2.000 €|12,5 €", "number in €", [1234.5, 2000, 12.5]),
+        ("1,5|2,25|3,125", "number", [1.5, 2.25, 3.125]),
+        ("0.125|1.250|2.375", "number", [0.125, 1.25, 2.375]),
+        ("12 %|n/a|0,5 %", "number in % with 1 empty", [12, None, 0.5]),
+        ("€ 3.50|USD 12", "text, not numbers", ["€ 3.50", "USD 12"]),
+        ("USD 1,200|+3 USD|-0.5 USD", "number in $", [1200, 3, -0.5]),
+        ("1.5 GB|500 MB", "number in MB", [1500, 500]),
+        ("31.12.2023|1 May 2024", "date as YYYY-MM-DD", ["2023-12-31", "2024-05-01"]),
+        ("13/02/2024|01/02/2024", "text, not dates", ["13/02/2024", "01/02/2024"]),
+        ("1.234|2.500", "text, not numbers", ["1.234", "2.500"]),
+        ("(1,234)|500", "text, not numbers", ["(1,234)", "500"]),
+        ("007|123", "text, not numbers", ["007", "123"]),
+        ("3.11.2|3.9.0", "text, not numbers", ["3.11.2", "3.9.0"]),
+        ("1,2 Mio. €|900 Tsd. €", "text, not numbers", ["1,2 Mio. €", "900 Tsd. €"]),
+        ("10|unlimited", "text, not numbers", ["10", "unlimited"]),
+        ("12345678901234567890|1", "number", [12345678901234567890.0, 1]),
+        ("**Pro** (EU)|-", "text", ["Pro (EU)", "-"]),
+    ],
+)
+def test_cells_are_numbers_where_their_column_says_how_to_read_them(
+    cells: str, kind: str, values: list[float | str | None]
+) -> None:
+    rows = "\n".join(f"| {cell} |" for cell in cells.split("|"))
+    [table] = tables_in([source("docs:t.md", f"| Value |\n|---|\n{rows}", kind="document")])
+    assert (table.columns[0].kind, table.columns[0].values) == (kind, values)
+
+
+async def test_what_no_row_fits_is_a_result_too() -> None:
+    result = await computed("SELECT plan FROM plans_* WHERE churn > 99")
+    assert "No row fits the query." in result.text
+    assert "| Basic | 3.1 % |" in result.text
+
+
 async def test_a_table_read_in_parts_is_one_and_says_that_rows_may_lack() -> None:
     head, rule, *lines = [line for line in PLANS.split("\n") if line.startswith("|")]
     parts = ["\n".join([head, rule, *some]) for some in (lines[:2], lines[1:])]
@@ -149,8 +192,11 @@ async def test_a_table_read_in_parts_is_one_and_says_that_rows_may_lack() -> Non
 
 
 @pytest.mark.usefixtures("home", "prefect_server")
+@pytest.mark.parametrize(
+    "queries", [["SELECT churn_rate FROM plans_*", JOINED], ["SELECT churn_rate FROM plans_*"] * 2]
+)
 async def test_a_run_computes_its_answer_mends_a_query_and_can_be_checked_and_replayed(
-    providers: Stubs, tmp_path: Path, fathom_cli: FathomCLI
+    queries: list[str], providers: Stubs, tmp_path: Path, fathom_cli: FathomCLI
 ) -> None:
     folder = tmp_path / "docs"
     folder.mkdir()
@@ -158,20 +204,26 @@ async def test_a_run_computes_its_answer_mends_a_query_and_can_be_checked_and_re
     (folder / "support.md").write_text(SUPPORT)
     providers.settings.steps = providers.settings.breadth = 1
     providers.settings.follow_ups = 0
-    providers.settings.computes = ["SELECT churn_rate FROM plans_*", JOINED]
-    providers.settings.bullets = ["Team | 1.2 | 14400 [ID]"]
+    providers.settings.computes = queries
+    providers.settings.bullets = ["Each plan has its churn, and its price. [ID]", "Team | 1.2 | 240 [ID]"]
     providers.settings.section = "The plan with the lowest churn is Team, and its support time is 4 h [LAST]."
     providers.settings.verdicts = {"lowest churn": "supported"}
-    result = await research(
-        tmp_path / "store", QUESTION, turns=2, depth=1, docs=[str(folder)], tools=["documents", "compute"]
-    )
+    tools = ["documents", "artifact_grep", "compute"]
+    result = await research(tmp_path / "store", QUESTION, turns=1, depth=1, docs=[str(folder)], tools=tools)
     artifacts = Path(result.artifacts)
-    first, second = (str(record.body) for record in providers.calls("researcher")[:2])
+    first, second = (str(record.body) for record in providers.calls("researcher"))
     assert "no such column" not in first
-    assert re.search(r"no such column: churn_rate.*mend the query; the tables: ", second)
+    assert re.search(r"no such column: churn_rate.*mend the query", second)
+    assert "artifact_grep: " not in first, "beyond its turns a step only computes"
+    files = await replay((await runs(ArtifactStore(str(tmp_path / "store"))))[0])
+    assert {file.state for file in files} == {"same"}
+    if JOINED not in queries:
+        assert result.status is Ending.degraded
+        return
+    assert (result.status, result.reason) == (Ending.complete, "")
     [file] = artifacts.glob("*__compute__2.json")
     [found] = ToolOutput.model_validate_json(file.read_text()).results
-    assert rows(found.text) == [["Team", "1.2", "14400"]]
+    assert rows(found.text) == [["Team", "1.2", "240"]]
 
     report = Report.model_validate_json((artifacts / "report.json").read_text())
     [claim, *_] = [claim for claim in report.claims if "lowest churn" in claim.sentence]
@@ -180,12 +232,10 @@ async def test_a_run_computes_its_answer_mends_a_query_and_can_be_checked_and_re
     assert claim.corroboration is not Corroboration.verified
     assert {quote.artifact_file for quote in claim.quotes} == {file.name}
     page = (artifacts / "report.html").read_text()
-    folded = re.search(r"<details[^>]*>\s*<summary>Query</summary>(.*?)</details>", page, re.DOTALL)
+    folded = re.search(r"<details[^>]*>\s*<summary>Query and result</summary>(.*?)</details>", page, re.DOTALL)
     assert folded
     assert "SELECT p.plan, p.churn" in folded[1]
+    assert "| Team | 1.2 | 240 |" in folded[1]
 
-    files = await replay((await runs(ArtifactStore(str(tmp_path / "store"))))[0])
-    assert {file.state for file in files} == {"same"}
     checked = fathom_cli(["verify", str(artifacts)])
     assert checked.returncode == 0, checked.stdout
-    assert "compute" in json.loads((artifacts / "run.json").read_text())["settings"]["tools"]

@@ -92,6 +92,7 @@ def render_html(report: Report, phases: Sequence[Phase] = ()) -> str:
         judge=next((claim.judgement.model for claim in report.claims if claim.judgement), ""),
         doubts=Counter(filter(None, map(doubt, report.claims))),
         evidence=evidence_of(report, numbers),
+        computed=_computed(report),
         facts=list(_facts(report, len(cited))),
         method=list(_method(report, phases)),
         method_lines=method_lines(report),
@@ -107,6 +108,13 @@ def render_html(report: Report, phases: Sequence[Phase] = ()) -> str:
 
 def _claims(report: Report, section: int) -> list[Claim]:
     return [claim for claim in report.claims if claim.section == section]
+
+
+def _computed(report: Report) -> dict[str, list[str]]:
+    """Return, by source, the passages of queries' results that claims rest on."""
+    queries = {source.source_id for source in report.sources if source.url.startswith(f"{COMPUTED}:")}
+    quotes = [quote for claim in report.claims for quote in claim.quotes]
+    return {one: list(dict.fromkeys(quote.text for quote in quotes if quote.source_id == one)) for one in queries}
 
 
 def _sections(report: Report, answer: AnswerBox | None, numbers: Mapping[str, int]) -> Iterator[dict[str, Any]]:

@@ -43,7 +43,7 @@ _NOTHING = frozenset(("", "-", "–", "—", "?", "n/a", "na", "n.a.", "k. a.", 
 _EMPHASIS = re.compile(r"[*`]")
 _FIGURE = re.compile(r"\W{0,3}(\d(?:[\d.,’' ]*\d)?)")
 _SLASHED = re.compile(r"(\d\d?)/(\d\d?)/\d")
-_INTEGERS = 2**63  # SQLite has none so large
+_INTEGERS = 10**15  # below it, a float holds each
 _KEYWORDS = re.compile(
     "all|and|as|between|by|case|check|column|create|default|desc|else|end|exists|from|group|having|in|index|is|join|"
     "like|limit|not|null|on|or|order|primary|references|select|set|table|then|to|union|unique|update|using|values|"
@@ -85,8 +85,8 @@ class ComputeTool(Tool):
     name = "compute"
     description = (
         "Computes what no text says from tables that this run has read: the least or greatest, sums, averages, counts, "
-        "joins. Input: one SELECT of SQLite; median(x) is there too, nothing that writes. Select names of rows beside "
-        "numbers. The tables:"
+        "shares, joins. Input: one SELECT of SQLite, without recursion; median(x) is there too. Counts are integers: "
+        "write 1.0 * count(x) / count(*). Select the names of rows beside numbers. The tables:"
     )
     over_tables = True
 
@@ -115,7 +115,7 @@ class ComputeTool(Tool):
         found = await asyncio.to_thread(_answered, query, tables)
         read: dict[str, list[str]] = found["read"]
         if not read:
-            raise ToolRejected("The query reads no column of a table.", next_step=_known(tables.values()))
+            raise ToolRejected("The query reads no column of a table.", next_step="select from the tables")
         return ToolOutput(results=[_source(query, found, [(tables[name], names) for name, names in read.items()])])
 
     async def _tables(self, files: Sequence[str]) -> list[RunTable]:
@@ -207,8 +207,8 @@ def _typed(table: WholeTable, number: int, cells: Sequence[str]) -> tuple[str, l
     amounts = {n: one.amount / (unit.factor if unit else 1) for n, one in values.items()}
     amounts |= {n: amounts[n] / 1_000 for n in thousandths}
     kind = f"number in {unit.sign}" if unit else "number"
-    empty = f", {len(cells) - len(given)} empty" if len(given) < len(cells) else ""
-    return kind + empty, [_number(amounts[n]) if n in amounts else None for n in range(len(cells))]
+    empty = f" with {len(cells) - len(given)} empty" if len(given) < len(cells) else ""
+    return kind + empty, [float(amounts[n]) if n in amounts else None for n in range(len(cells))]
 
 
 def _as_text(cells: Sequence[str]) -> str:
@@ -265,17 +265,6 @@ def _dated(values: dict[int, Value], texts: list[Cell]) -> tuple[str, list[Cell]
     return "date as YYYY-MM-DD", iso
 
 
-def _number(amount: Decimal) -> int | float:
-    return int(amount) if amount == amount.to_integral_value() and abs(amount) < _INTEGERS else float(amount)
-
-
-def _known(tables: Any) -> str:
-    return "the tables: " + "; ".join(
-        f"{table.name}({', '.join(column.name for column in table.columns[:MOST_COLUMNS])})"
-        for table in list(tables)[:MOST_TABLES]
-    )
-
-
 def _answered(query: str, tables: dict[str, RunTable]) -> dict[str, Any]:
     given = {
         name: ([c.name for c in each.columns], list(zip(*(c.values for c in each.columns), strict=True)))
@@ -296,9 +285,7 @@ def _answered(query: str, tables: dict[str, RunTable]) -> dict[str, Any]:
         raise ToolRejected(message, next_step="join tables on equal columns, and select less") from error
     found: dict[str, Any] = json.loads(done.stdout)
     if "error" in found:
-        raise ToolRejected(
-            f"SQLite: {found['error'].rstrip('.')}.", next_step=f"mend the query; {_known(tables.values())}"
-        )
+        raise ToolRejected(f"SQLite: {found['error'].rstrip('.')}.", next_step="mend the query")
     return found
 
 
@@ -309,7 +296,7 @@ def _source(query: str, found: dict[str, Any], read: Sequence[tuple[RunTable, Se
     more = f"\n\nOnly the first {sql.MOST_ROWS} rows." if found["more"] else ""
     result = _markdown(found["columns"], map(_cells, found["rows"])) if found["rows"] else "No row fits the query."
     parts = [
-        f"# Result of a query\n\n`{query}`\n\n{result}{more}",
+        f"# Result of a query\n\n{result}{more}",
         *(_origin(table, names, found["rows"]) for table, names in read),
     ]
     url = f"{COMPUTED}:{clean_line(query)}"
@@ -345,8 +332,13 @@ def _origin(table: RunTable, names: Sequence[str], rows: Sequence[Sequence[Any]]
 
 
 def _cells(row: Sequence[Any]) -> list[str]:
-    said = (f"{v:.10g}" if isinstance(v, float) else "no value" if v is None else clean_line(str(v)) for v in row)
-    return [BAR.sub(r"\|", cell) for cell in said]
+    return [BAR.sub(r"\|", _said(value)) for value in row]
+
+
+def _said(value: Cell) -> str:
+    if isinstance(value, float):
+        return str(int(value)) if value.is_integer() and abs(value) < _INTEGERS else f"{value:.12g}"
+    return "no value" if value is None else clean_line(str(value))
 
 
 def _markdown(header: Sequence[str], rows: Any) -> str:
