@@ -18,7 +18,7 @@ from decimal import Decimal
 from typing import Any, NamedTuple, Self
 
 from fathom.errors import ToolRejected
-from fathom.evidence.computed import TOTAL, Value, comparable, values_in
+from fathom.evidence.computed import TOTAL, Value, bare_number, comparable, is_number, may_be_number, values_of
 from fathom.facts.numbers import CURRENCIES, UNITS, MeasureUnit
 from fathom.models import SourceText, ToolOutput
 from fathom.roles.researcher import QUERY_CHARS
@@ -152,7 +152,8 @@ def tables_in(texts: Sequence[SourceText]) -> Iterator[RunTable]:
 
 
 def _joined(table: WholeTable, other: WholeTable) -> WholeTable:
-    new = [(line, row) for line, row in zip(other.lines[1:], other.rows, strict=True) if line not in table.lines]
+    known = {*table.lines}
+    new = [(line, row) for line, row in zip(other.lines[1:], other.rows, strict=True) if line not in known]
     return table._replace(rows=[*table.rows, *(r for _, r in new)], lines=[*table.lines, *(line for line, _ in new)])
 
 
@@ -173,7 +174,7 @@ def _columns(table: WholeTable) -> list[Column]:
         while name in {column.name for column in columns}:
             name += "_"
         cells = [_clean(row[number]) if number < len(row) else "" for row in table.rows]
-        columns.append(Column(name, *_typed(table, number, cells)))
+        columns.append(Column(name, *_typed(header, cells)))
     return columns
 
 
@@ -181,11 +182,13 @@ def _clean(cell: str) -> str:
     return " ".join(_EMPHASIS.sub("", cell).replace("\\|", "|").split())
 
 
-def _typed(table: WholeTable, number: int, cells: Sequence[str]) -> tuple[str, list[Cell]]:
+def _typed(header: str, cells: Sequence[str]) -> tuple[str, list[Cell]]:
     """Return what the values of a column are, and the values: numbers only where each cell is one, in one unit."""
     given = {n: _unit_behind(cell) for n, cell in enumerate(cells) if cell.lower() not in _NOTHING}
     texts: list[Cell] = [cell or None for cell in cells]
-    found = {n: values_in(table, number, [*[""] * number, cell]) for n, cell in given.items()}
+    found = {n: list(values_of(cell)) for n, cell in given.items()}
+    if any(map(is_number, found.values())):
+        found |= {n: [bare_number(cell)] for n, cell in given.items() if may_be_number(cell, header)}
     if not given or not all(len(values) == 1 for values in found.values()):
         return _as_text(cells), texts
     values = {n: one._replace(loose=False) for n, [one] in found.items()}
