@@ -112,9 +112,13 @@ def _claims(report: Report, section: int) -> list[Claim]:
 
 def _computed(report: Report) -> dict[str, list[str]]:
     """Return, by source, the passages of queries' results that claims rest on."""
-    queries = {source.source_id for source in report.sources if source.url.startswith(f"{COMPUTED}:")}
+    queries = [source.source_id for source in report.sources if source.url.startswith(f"{COMPUTED}:")]
     quotes = [quote for claim in report.claims for quote in claim.quotes]
-    return {one: list(dict.fromkeys(quote.text for quote in quotes if quote.source_id == one)) for one in queries}
+    found = {one: dict.fromkeys(quote.text for quote in quotes if quote.source_id == one) for one in queries}
+    return {
+        one: [text for text in texts if not any(text != other and text in other for other in texts)]
+        for one, texts in found.items()
+    }
 
 
 def _sections(report: Report, answer: AnswerBox | None, numbers: Mapping[str, int]) -> Iterator[dict[str, Any]]:
