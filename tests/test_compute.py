@@ -98,7 +98,7 @@ async def test_a_query_is_computed_with_the_cells_that_it_read_as_its_source_has
 ) -> None:
     result = await computed(query)
     assert rows(result.text) == found
-    read = [text.source_id for text in READ if f"{text.title.lower()}_" in query]
+    read = [text.url for text in READ if f"{text.title.lower()}_" in query]
     assert result.fields[COMPUTED_FROM] == ", ".join(read)
     assert ("| Team | 4 h |" in result.text) is ("support_time" in query)
     assert ("Churn" in result.text) is ("churn" in query)
@@ -236,6 +236,7 @@ async def test_a_run_computes_its_answer_mends_a_query_and_can_be_checked_and_re
     assert folded
     assert "SELECT p.plan, p.churn" in folded[1]
     assert "| Team | 1.2 | 240 |" in folded[1]
+    assert re.search(r"from docs:[^,]*plans\.md, docs:[^,]*support\.md<", folded[1])
 
     checked = fathom_cli(["verify", str(artifacts)])
     assert checked.returncode == 0, checked.stdout

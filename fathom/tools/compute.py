@@ -35,7 +35,7 @@ MOST_TABLES = 12  # in the description
 MOST_COLUMNS = 24  # of a table, there
 SHOWN_ROWS = 30  # of a table below a result, of each of its two groups
 COMPUTED_FROM = "Computed from"
-"""The field of a computed source that holds the ids of the sources whose tables it was computed from."""
+"""The field of a computed source that holds the addresses of the sources whose tables it was computed from."""
 _OWN_OUTPUT = re.compile(r"__(?:artifact_grep|artifact_read|compute)(__\d+)?\.\w+\Z")
 _SELECT = re.compile(r"(?:select|with)\b", re.IGNORECASE)
 _WAIT = 6 * SECONDS  # the machine may be busy
@@ -294,7 +294,7 @@ def _answered(query: str, tables: dict[str, RunTable]) -> dict[str, Any]:
 
 def _source(query: str, found: dict[str, Any], read: Sequence[tuple[RunTable, Sequence[str]]]) -> SourceText:
     """Return the result of a query as a source: its rows, then the rows of each table that it read."""
-    ids = list(dict.fromkeys(table.source.source_id for table, _ in read))
+    addresses = dict.fromkeys(table.source.url for table, _ in read)
     titles = dict.fromkeys(clean_line(table.source.title) for table, _ in read)
     more = f"\n\nOnly the first {sql.MOST_ROWS} rows." if found["more"] else ""
     result = _markdown(found["columns"], map(_cells, found["rows"])) if found["rows"] else "No row fits the query."
@@ -308,7 +308,7 @@ def _source(query: str, found: dict[str, Any], read: Sequence[tuple[RunTable, Se
         url=url,
         title=f"Computed from {' and '.join(titles)}",
         kind="document",
-        fields={COMPUTED_FROM: ", ".join(ids)},
+        fields={COMPUTED_FROM: ", ".join(addresses)},
         text="\n\n".join(parts),
     )
 
