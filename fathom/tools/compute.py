@@ -215,7 +215,7 @@ def _typed(header: str, cells: Sequence[str]) -> tuple[str, list[Cell]]:
 
 
 def _as_text(cells: Sequence[str]) -> str:
-    return "text, not numbers" if any(map(_FIGURE.match, cells)) else "text"
+    return "text (not numbers)" if any(map(_FIGURE.match, cells)) else "text"
 
 
 def _unit_behind(cell: str) -> str:
@@ -258,12 +258,12 @@ def _size(unit: MeasureUnit) -> Decimal:
 def _dated(values: dict[int, Value], texts: list[Cell]) -> tuple[str, list[Cell]]:
     slashed = [found.groups() for value in values.values() if (found := _SLASHED.match(value.text))]
     if slashed and (any(int(a) > 12 for a, _ in slashed) or all(int(b) <= 12 for _, b in slashed)):
-        return "text, not dates", texts  # the day may stand before the month
+        return "text (not dates)", texts  # the day may stand before the month
     days = {n: f"{int(value.amount):08d}" for n, value in values.items()}
     if all(day.endswith("0000") for day in days.values()):
         return "year", [int(days[n][:4]) if n in days else None for n in range(len(texts))]
     if any(day.endswith("00") for day in days.values()):
-        return "text, not dates", texts
+        return "text (not dates)", texts
     iso: list[Cell] = [f"{days[n][:4]}-{days[n][4:6]}-{days[n][6:]}" if n in days else None for n in range(len(texts))]
     return "date as YYYY-MM-DD", iso
 
