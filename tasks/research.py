@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from fathom.budget.ledger import WARN_FROM, Allowance
 from fathom.config.groups import EXTRACTIVE, Execution
 from fathom.extractive.researcher import decide
+from fathom.extractive.tables import asks_to_compute
 from fathom.models import Brief, Call, Note, PlanStep, Priority, StepOutcome, StepStatus, ToolCall, ToolResult, Usage
 from fathom.retrieval.narrowing import Memory
 from fathom.roles import COMPRESSOR, RESEARCHER, ResearchAnswer, ResearchRequest
@@ -25,9 +26,12 @@ from fathom.telemetry.audit_events import AuditType
 from fathom.telemetry.progress import Event, publish
 from fathom.telemetry.tracing import step_span
 from fathom.text.tokens import count_tokens
+from fathom.tools.compute import ComputeTool
 from fathom.tools.earlier_run import EarlierRunTool
 from fathom.tools.mcp.configuration import PREFIX
 from fathom.tools.toolbox import resting
+
+QUERIES = 2  # decisions about a query of tables after a step's turns: one, and one to mend it
 
 
 @computed_task(name="step", run_name="step {step.step_id}: {step.title}")
@@ -112,7 +116,10 @@ class _StepResearch:
         if engine.earlier and not self._reads_for_nothing:
             self._before = await noted_before(_engine=engine)
         before = 1 if engine.start.parent else 0  # turns of a follow-up that only search the earlier run's texts
-        for turn in range(turns := before + engine.settings.turns):
+        turns = before + engine.settings.turns
+        for turn in range(turns + QUERIES):
+            if turn >= turns and not await self._may_compute():
+                break
             checked = await check_budget(step, turn, bool(self._memory.notes or self._notes), _engine=engine)
             allowance, stopped = checked.allowance, checked.stopped
             if stopped:
@@ -128,12 +135,19 @@ class _StepResearch:
             else:
                 notes = [*self._memory.notes, *self._shared.values(), *self._notes]
                 known = Memory(notes=notes, briefs=self._memory.briefs)
-                last = turn + 1 == turns
                 decided = await decide_calls(
-                    step, known, self._calls, breadth, down=down, last=last, saving=checked.narrow, _engine=engine
+                    step,
+                    known,
+                    self._calls,
+                    breadth,
+                    down=down,
+                    last=turn + 1 == turns,
+                    beyond=turn >= turns,
+                    saving=checked.narrow,
+                    _engine=engine,
                 )
             self._deciding += decided.usage
-            brief = decided.brief
+            brief = decided.brief or brief
             if not decided.calls:
                 break
             alone = bool(turn) or self._reads_for_nothing
@@ -141,7 +155,7 @@ class _StepResearch:
         return StepOutcome(
             step_id=step.step_id,
             notes=self._notes,
-            calls=self._calls,
+            calls=_mended(self._calls),
             usage={RESEARCHER.name: self._deciding, COMPRESSOR.name: self._compressing},
             brief=brief,
             reused=list(dict.fromkeys(self._reused)),
@@ -149,6 +163,20 @@ class _StepResearch:
             saving=saving,
             stopped=stopped,
         )
+
+    async def _may_compute(self) -> bool:
+        """Whether one more decision is due, about a query of tables.
+
+        It is if the last call was such a query and failed, or if the question asks for what can be computed from the
+        tables that were read and no query was made.
+        """
+        last = self._calls[-1].result if self._calls else None
+        queries = _queries(self._calls)
+        asked = not queries and asks_to_compute(self._engine.start.question)
+        if not (asked or (last in queries and last.failed)):
+            return False
+        notes = [*self._memory.notes, *self._shared.values(), *self._notes]
+        return bool(await _over_tables(notes, self._engine))
 
     async def _call(self, chosen: Sequence[ToolCall], reading: Reading, *, down: set[str], narrow: bool) -> None:
         """Make the calls of one decision, then the calls that their results require, and compress what they return.
@@ -343,6 +371,7 @@ async def decide_calls(
     *,
     down: set[str],
     last: bool,
+    beyond: bool,
     saving: bool,
     _engine: Engine,
 ) -> Decided:
@@ -350,11 +379,14 @@ async def decide_calls(
 
     The first calls are the planner's queries, for which no model is asked. Then the researcher decides, if one of them
     found nothing useful or the notes are long enough for a brief. `down` holds resting tools; after the `last` decision
-    the researcher is not asked again; when `saving`, the cheaper model is.
+    the researcher is not asked again, but about a query of tables, `beyond` its turns; when `saving`, the cheaper model
+    is.
     """
     offered = _engine.tools.for_step(step, _engine.start.question, down)
     known = memory.within(_engine.settings.max_context_tokens, f"{step.title} {step.description}")
     own = [note for note in known.shown if str(note.step_id) == str(step.step_id)]
+    computing = await _over_tables([*own, *memory.notes], _engine)
+    offered = computing if beyond else offered | computing
     request = ResearchRequest(
         query=_engine.question_for(RESEARCHER),
         today=_engine.start.today,
@@ -366,8 +398,10 @@ async def decide_calls(
         briefs=known.briefs,
         tried=[call.result.call for call in calls],
         found_nothing=[call.result.call for call in calls if not call.useful],
+        computing=[*computing],
+        refused={result.call.input: result.failures[0].message for result in _queries(calls) if result.failed},
         last=last,
-        brief_tokens=BRIEF_TOKENS if sum(note.tokens for note in own) > BRIEF_FROM else 0,
+        brief_tokens=BRIEF_TOKENS if sum(note.tokens for note in own) > BRIEF_FROM and not beyond else 0,
         wanted=_engine.start.wanted,
     )
     if _is_answered(request, _engine):
@@ -380,12 +414,38 @@ async def decide_calls(
     return Decided(calls=chosen, usage=usage, brief=_brief(step, own, answer))
 
 
+async def _over_tables(notes: Sequence[Note], engine: Engine) -> dict[str, str]:
+    """Return the tools that work on the tables of the notes' sources, with their descriptions; only a model has any."""
+    if engine.model_for(RESEARCHER).model == EXTRACTIVE:
+        return {}
+    return await engine.tools.over_tables(list(dict.fromkeys(note.artifact_file for note in notes)))
+
+
+def _queries(calls: Sequence[Call]) -> list[ToolResult]:
+    return [call.result for call in calls if call.result.call.tool == ComputeTool.name]
+
+
+def _mended(calls: Sequence[Call]) -> list[Call]:
+    """Return the calls of a step; a query of tables that failed and was mended is no loss."""
+    answered = max((n for n, call in enumerate(calls) if _queries([call]) and not call.result.failed), default=0)
+    return [
+        call.model_copy(update={"result": call.result.taken_over("A later query")})
+        if n < answered and _queries([call]) and call.result.failed
+        else call
+        for n, call in enumerate(calls)
+    ]
+
+
 def _is_answered(request: ResearchRequest, engine: Engine) -> bool:
     """Whether no model need be asked: each query of the planner brought a useful note, and no brief is due.
 
-    The critic still sees the gaps of the step. In a follow-up, the search of the earlier run's texts came first.
+    The critic still sees the gaps of the step. In a follow-up, the search of the earlier run's texts came first. A
+    question that can be computed from tables is asked about once more.
     """
     if engine.start.parent or engine.model_for(RESEARCHER).model == EXTRACTIVE:
+        return False
+    computed = any(call.tool in request.computing for call in request.tried)
+    if request.computing and not computed and asks_to_compute(engine.start.question):
         return False
     return bool(request.tried) and not request.found_nothing and not request.brief_tokens
 

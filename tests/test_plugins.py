@@ -112,7 +112,12 @@ def test_a_package_that_cannot_be_used_is_named_and_takes_nothing_with_it(packag
     lines = "".join(f"{name} = {value}\n" for name, (value, _) in ENTRIES.items())
     (metadata / "entry_points.txt").write_text(f"[fathom.tools]\n{lines}")
 
-    assert configured_tools(ResearchSettings(), Environment.read({})) == ["documents", "artifact_grep", "artifact_read"]
+    assert configured_tools(ResearchSettings(), Environment.read({})) == [
+        "documents",
+        "artifact_grep",
+        "artifact_read",
+        "compute",
+    ]
     said = {finding.name.removeprefix("plug-in "): finding for finding in found("plug-in")}
     for name, (value, problem) in ENTRIES.items():
         assert said[name].state == "broken"

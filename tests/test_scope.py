@@ -39,7 +39,7 @@ def docs(home: Path, tmp_path: Path) -> list[str]:
 
 
 def tools(settings: ResearchSettings) -> set[str]:
-    return set(configured_tools(settings, Environment.read())) - {"artifact_grep", "artifact_read"}
+    return set(configured_tools(settings, Environment.read())) - {"artifact_grep", "artifact_read", "compute"}
 
 
 def test_a_scope_has_its_own_tools_and_tools_choose_among_them(

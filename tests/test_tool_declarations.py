@@ -29,7 +29,7 @@ from fathom.tools.toolbox import Toolbox, open_toolbox
 
 KEY = "shelf-key-0123456789"
 STEP = PlanStep(step_id=1, title="Tides of lakes", description="Find how lakes rise.", queries=["tides lakes"])
-ARTIFACTS = ["artifact_grep", "artifact_read"]
+ARTIFACTS = ["artifact_grep", "artifact_read", "compute"]
 
 
 class Hit(BaseModel):

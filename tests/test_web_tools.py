@@ -390,7 +390,7 @@ def opened(settings: ResearchSettings, environment: Environment) -> Toolbox:
 async def test_which_tools_a_run_may_use(tmp_path: Path) -> None:
     bare = Environment.read({"HOME": str(tmp_path)})
     keyed = Environment.read({"HOME": str(tmp_path), "TAVILY_API_KEY": "k"})
-    artifacts = ["artifact_grep", "artifact_read"]
+    artifacts = ["artifact_grep", "artifact_read", "compute"]
     web_tools = ["web_search", "web_extract"]
     with_docs = ResearchSettings(docs=["docs"])
     assert configured_tools(ResearchSettings(), bare) == ["documents", *artifacts]
@@ -408,7 +408,7 @@ async def test_which_tools_a_run_may_use(tmp_path: Path) -> None:
         configured_tools(ResearchSettings(), Environment.read({"HOME": str(tmp_path), "SEARXNG_URL": "localhost:8888"}))
 
     toolbox = opened(with_docs, keyed)
-    assert list(toolbox.offered) == ["documents", "web_search", "fetch", *artifacts]
+    assert list(toolbox.offered) == ["documents", "web_search", "fetch", *artifacts[:2]], "no table is known yet"
     assert all(toolbox.offered.values())
     searched = [result("web_search", ("https://a.org", 0.9, False))]
     assert toolbox.follow_ups(searched) == [ToolCall(tool="web_extract", input="https://a.org")]

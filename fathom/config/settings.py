@@ -260,7 +260,8 @@ class ResearchSettings(TemplatedSettings):
         title="Advanced: decisions",
         ge=1,
         le=10,
-        description="Maximum number of decisions per step; each decision may make tool calls.",
+        description="Maximum number of decisions per step; each decision may make tool calls. At most two more may "
+        "query tables.",
         examples=[2],
     )
     execution: Annotated[Execution | None, Setting(empty=_BY_PROFILE)] = Field(

@@ -226,11 +226,26 @@ _BARE_YEAR = re.compile(r"\d{4}")
 def values_in(table: WholeTable, column: int, row: Sequence[str]) -> list[Value]:
     """Return the values of a row's cell; 1180 is no year where the column has other numbers and no name of a time."""
     cell = plain_cell(row[column]) if column < len(row) else ""
-    if _BARE_YEAR.fullmatch(cell) and _OF_TIME.isdisjoint(terms(table.header[column])):
+    if may_be_number(cell, table.header[column]):
         others = (list(values_of(other[column])) for other in table.rows if column < len(other))
-        if any(len(values) == 1 and not values[0].is_date for values in others):
-            return [Value(cell, Decimal(cell), "", "")]
+        if any(map(is_number, others)):
+            return [bare_number(cell)]
     return list(values_of(cell))
+
+
+def may_be_number(cell: str, header: str) -> bool:
+    """Whether a cell that reads as a year, such as 1180, is a number if its column has others."""
+    return bool(_BARE_YEAR.fullmatch(cell)) and _OF_TIME.isdisjoint(terms(header))
+
+
+def is_number(values: Sequence[Value]) -> bool:
+    """Whether the values of a cell are one that is no date."""
+    return len(values) == 1 and not values[0].is_date
+
+
+def bare_number(cell: str) -> Value:
+    """Return the value of a cell that is digits alone."""
+    return Value(cell, Decimal(cell), "", "")
 
 
 def _values(table: WholeTable, column: int, operands: Sequence[Operand], where: str) -> str:
@@ -238,14 +253,14 @@ def _values(table: WholeTable, column: int, operands: Sequence[Operand], where: 
     return f"{len(operands)} values of “{plain_cell(table.header[column])}”{chosen}"
 
 
-_TOTAL = re.compile(
+TOTAL = re.compile(
     r"\W*(?:(?:grand |sub)?totals?|sum|all|average|mean|median|gesamt\w*|summe|alle|durchschnitt)\b", re.I
 )
 
 
 def _counted(table: WholeTable) -> list[Sequence[str]]:
     """Return the rows of a table without totals and averages."""
-    return [row for row in table.rows if not _TOTAL.match(row[0])]
+    return [row for row in table.rows if not TOTAL.match(row[0])]
 
 
 def count(table: WholeTable, wanted: str, *, lacking: bool = False) -> str | None:

@@ -47,6 +47,10 @@ _NO = frozenset(("no", "n", "false", "-", "–", "✗", "nein"))
 _PEOPLE = frozenset(terms("people persons employees staff workers colleagues members anyone mitarbeiter leute"))
 _NAMED = frozenset(terms("name person employee member colleague staff mitarbeiter"))
 _LISTING = re.compile(r"\A\W*(?:which|who|what|list|name|show|welche\w*|wer|nenne)\b", re.IGNORECASE)
+_SHARE = re.compile(
+    r"\b(?:percent\w*|per cent|shares?|proportions?|ratios?|median|together|combined|prozent\w*|anteil\w*|zusammen)\b",
+    re.IGNORECASE,
+)
 _LIMIT = re.compile(
     r"\b(?:(?P<more>more than|over|above|after|longer than|mehr als|über|nach)|"
     r"(?P<least>at least|since|from|mindestens|seit)|"
@@ -92,6 +96,12 @@ def from_tables(question: str, titles: Sequence[str], texts: Sequence[str]) -> t
                 best = (number, found) if found else None
             best_fit = fit
     return best
+
+
+def asks_to_compute(question: str) -> bool:
+    """Whether a question asks for the least or greatest, a number, a sum, an average or a share, or sets a limit."""
+    forms = (_HOW_MANY, _AVERAGE, _SUM, _SHARE, _LIMIT)
+    return bool(_superlative(question)) or any(form.search(question) for form in forms)
 
 
 def words_of_superlative(question: str) -> str:

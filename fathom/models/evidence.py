@@ -141,7 +141,7 @@ class ToolFailure(Model):
 
     code: str
     message: str
-    replaced_by: str = ""  # the vendor that answered instead; the run lacks nothing then
+    replaced_by: str = ""  # what answered instead, such as a vendor; the run lacks nothing then
     source: str = Field("", exclude_if=not_)  # address of the page that could not be read, if it is about one
 
     @property

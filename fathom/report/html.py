@@ -44,6 +44,7 @@ from fathom.report.figures import ClaimTable, figures_of, phase_charts, report_c
 from fathom.report.own_words import Added
 from fathom.report.prose import NO_MARKS, doubt, inline_html, section_html
 from fathom.report.quotations import escaped_quotation
+from fathom.sources.corroboration import COMPUTED
 from fathom.text.plain import clean_line, clean_text
 from fathom.text.urls import at_text, web_address
 from fathom.text.wording import Wording, wording
@@ -95,6 +96,7 @@ def render_html(report: Report, phases: Sequence[Phase] = ()) -> str:
         judge=next((claim.judgement.model for claim in report.claims if claim.judgement), ""),
         doubts=Counter(filter(None, map(doubt, report.claims))),
         evidence=evidence_of(report, numbers),
+        computed=_computed(report),
         facts=list(_facts(report, len(cited), words)),
         method=list(_method(report, phases, words)),
         method_lines=method_lines(report),
@@ -114,6 +116,17 @@ def _answer_html(report: Report, answer: AnswerBox, numbers: Mapping[str, int], 
 
 def _claims(report: Report, section: int) -> list[Claim]:
     return [claim for claim in report.claims if claim.section == section]
+
+
+def _computed(report: Report) -> dict[str, list[str]]:
+    """Return, by source, the passages of queries' results that claims rest on."""
+    queries = [source.source_id for source in report.sources if source.url.startswith(f"{COMPUTED}:")]
+    quotes = [quote for claim in report.claims for quote in claim.quotes]
+    found = {one: dict.fromkeys(quote.text for quote in quotes if quote.source_id == one) for one in queries}
+    return {
+        one: [text for text in texts if not any(text != other and text in other for other in texts)]
+        for one, texts in found.items()
+    }
 
 
 def _sections(report: Report, answer: AnswerBox | None, numbers: Mapping[str, int]) -> Iterator[dict[str, Any]]:
@@ -205,7 +218,9 @@ def _titled(text: str) -> Markup:
     return inline_html(escaped_quotation(text))
 
 
-def _place(url: str) -> str:
+def _place(url: str, words: Wording) -> str:
+    if url.startswith(f"{COMPUTED}:"):
+        return words("computed by a query")
     return urlsplit(web_address(url)).hostname or url
 
 

@@ -19,6 +19,8 @@ BRIEF_TOKENS = 1_000
 BRIEF_FROM = 3 * BRIEF_TOKENS
 """Tokens of a step's notes from which a brief costs less than it saves, if the notes would be read four times."""
 _BRIEF_CHARS = 4 * BRIEF_TOKENS
+QUERY_CHARS = 2_000
+"""Maximum characters of a query of tables."""
 
 
 class ResearchRequest(Remembering):
@@ -32,6 +34,8 @@ class ResearchRequest(Remembering):
     searching: list[str]  # names of the tools that take a search query
     tried: list[ToolCall]  # calls already made for this step
     found_nothing: list[ToolCall] = Field([], exclude_if=not_)  # calls that brought nothing useful
+    computing: list[str] = Field([], exclude_if=not_)  # names of the tools that take a query of tables
+    refused: dict[str, str] = Field({}, exclude_if=not_)  # why queries of tables failed and how to mend them, by input
     last: bool = False  # whether this is the last decision for this step
     brief_tokens: int = Field(0, exclude_if=not_)  # tokens that the step's brief may have; 0: no brief is wanted
     wanted: list[str] = Field([], exclude_if=not_)  # of a follow-up: words that the earlier question did not have
@@ -94,6 +98,8 @@ def _check(request: ResearchRequest, answer: ResearchAnswer) -> list[Complaint]:
 def _schema(request: ResearchRequest) -> dict[str, Any]:
     schema = ResearchAnswer.new_schema()
     schema["$defs"]["ToolCallAnswer"]["properties"]["tool"]["enum"] = list(request.tools)
+    if request.computing:
+        schema["$defs"]["ToolCallAnswer"]["properties"]["input"] |= bounds(QUERY_CHARS)
     schema["properties"]["calls"] |= bounds(items=request.breadth)
     if not request.brief_tokens:
         del schema["properties"]["brief"]

@@ -32,6 +32,8 @@ HELD = 0.75  # share of a fact's words
 LEAST_TERMS = 4  # a fact of fewer words is shared by chance
 LEAST_OF_ROW = 2  # words of a row with a number, which only names the thing that the number belongs to
 COPIED = 0.5  # share of the shorter text's sentences from which two texts are one
+COMPUTED = "sql"
+"""The scheme of a source that is the result of a query (`fathom/tools/compute.py`)."""
 _SILENT = ("heading", "rule", "code")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _CITATION = re.compile(r"\[[^\]]{1,80}\]")
@@ -49,7 +51,8 @@ def site(source: Source) -> str:
         return site_of(host_of(source.url))
     if source.kind == "mcp":
         return "/".join(source.url.split("/")[:3])
-    return "python" if source.url.startswith("python:") else source.url
+    scheme = source.url.split(":", 1)[0]
+    return scheme if scheme in ("python", COMPUTED) else source.url
 
 
 class Party(NamedTuple):
@@ -59,8 +62,10 @@ class Party(NamedTuple):
     authors: frozenset[str]
 
     def related(self, other: Party) -> bool:
-        """Whether the two are of one site or have an author in common."""
-        return self.site == other.site or not self.authors.isdisjoint(other.authors)
+        """Whether the two are of one site or have an author in common, or one is computed from what others say."""
+        return (
+            self.site == other.site or COMPUTED in (self.site, other.site) or not self.authors.isdisjoint(other.authors)
+        )
 
 
 def party(source: Source) -> Party:

@@ -114,6 +114,7 @@ class Tool(Configurable):
     # runs that choose it. One that knows all fields declares none.
     domains: tuple[str, ...] = ()
     group: str = ""  # a name by which `tools` chooses it together with others
+    over_tables: bool = False  # offered to a model by `offer`, once the run has read tables
     follows: str = ""  # the tool or group whose results make the pipeline call this one, which no model is offered
 
     @classmethod
@@ -134,6 +135,10 @@ class Tool(Configurable):
         Raises:
             ToolError: the call failed; the class says whether trying again can help.
         """
+
+    async def offer(self, files: Sequence[str]) -> str:
+        """Return its description for a model that knows some raw outputs of the run; empty: it is of no use there."""
+        return self.description
 
     def follow_up(self, results: Sequence[ToolResult]) -> ToolCall | None:
         """Return a call that the results of one decision require, such as reading pages that a search left out."""

@@ -50,6 +50,7 @@ TOOLS = (
     "fathom.tools.factual.sec_edgar:SecEdgarTool",
     "fathom.tools.artifacts:ArtifactGrepTool",
     "fathom.tools.artifacts:ArtifactReadTool",
+    "fathom.tools.compute:ComputeTool",
 )
 VENDORS = (
     "fathom.tools.search.tavily:Tavily",

@@ -85,7 +85,7 @@ class Toolbox:
 
     def _add(self, tools: Sequence[Tool]) -> None:
         self._tools |= {tool.name: tool for tool in tools}
-        self.offered |= {tool.name: tool.description for tool in tools if not tool.follows}
+        self.offered |= {tool.name: tool.description for tool in tools if not (tool.follows or tool.over_tables)}
         self.searching += [tool.name for tool in tools if tool.searches]
         self._domains |= {tool.name: tool.domains for tool in tools if tool.searches}
         self.specialised += [tool.name for tool in tools if tool.searches and tool.domains]
@@ -115,6 +115,11 @@ class Toolbox:
         }
         awake = (Routing([n for n in names if n not in resting], why) for why, names in ways.items())
         return next((found for found in awake if found.tools), Routing(self.searching, "every tool has failed"))
+
+    async def over_tables(self, files: Sequence[str]) -> dict[str, str]:
+        """Return the tools that work on the tables of some raw outputs, with their descriptions for the model."""
+        found = {tool.name: await tool.offer(files) for tool in self._tools.values() if tool.over_tables}
+        return {name: description for name, description in found.items() if description}
 
     def stand_ins(self, failed: str, resting: Collection[str] = ()) -> list[str]:
         """Return the searching tools to ask instead of one that failed, the best first."""

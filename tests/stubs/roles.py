@@ -24,7 +24,9 @@ def answer(prompt: Prompt, settings: Settings) -> str:
     if settings.attacker and (obeyed := obey(prompt, settings.attacker)) is not None:
         return obeyed
     if prompt.role == "section":
-        return settings.section.replace("ID", prompt.cited_ids[0]) if settings.section else _section(prompt, settings)
+        if not settings.section:
+            return _section(prompt, settings)
+        return settings.section.replace("ID", prompt.cited_ids[0]).replace("LAST", prompt.cited_ids[-1])
     script = _SCRIPTS.get(prompt.role)
     content = script(prompt, settings) if script else _instance(prompt.schema, prompt.schema.get("$defs", {}))
     return json.dumps(content)
@@ -61,6 +63,11 @@ def _plan(prompt: Prompt, settings: Settings) -> dict[str, Any]:
 
 
 def _research(prompt: Prompt, settings: Settings) -> dict[str, Any]:
+    computed = sum(call.startswith("compute: ") for call in prompt.bullets("Calls already made for this step"))
+    if "compute" in prompt.tools and computed < len(settings.computes):
+        tables = {name.rsplit("_", 1)[0]: name for name in re.findall(r"^  - (\w+)\(", prompt.system, re.MULTILINE)}
+        query = re.sub(r"(\w+)_\*", lambda found: tables[found[1]], settings.computes[computed])
+        return {"done": False, "calls": [{"tool": "compute", "input": query}]}
     if prompt.bullets("Calls already made for this step"):
         brief = "\n".join(f"- {fact} [{source}]" for fact, source in prompt.cited_facts)
         return {"done": True, "calls": [], **({"brief": brief} if "brief" in prompt.schema["properties"] else {})}

@@ -34,7 +34,10 @@ class Settings:
         reads_whole: the critic and the outline want the first note whole for which a brief stands.
         planted: HTML by URL: pages that every search finds first; those on the stub's own address can be fetched.
         attacker: address to which planted pages lead a model that obeys them; empty: the model obeys nobody.
-        bullets, section, answer: what the model notes and writes instead, with ID for the id of the first source.
+        bullets, section, answer: what the model notes and writes instead, with ID for the id of the first source, in a
+            section LAST for the last.
+        computes: queries of the tables that the model is offered, one after another; plans_* stands for the table whose
+            name begins so.
         confidence: what the model states of a short answer.
         verdicts: what the judge says of sentences that have a part; of others, whether their sources say them.
         replacement: what the writer puts in place of a sentence to which the judge objects; empty: it takes it out.
@@ -81,6 +84,7 @@ class Settings:
     attacker: str = ""
     bullets: list[str] = field(default_factory=list)
     section: str = ""
+    computes: list[str] = field(default_factory=list)
     answer: str = ""
     confidence: float = 0.9
     verdicts: dict[str, str] = field(default_factory=dict)
