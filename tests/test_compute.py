@@ -237,7 +237,7 @@ async def test_a_run_computes_its_answer_mends_a_query_and_can_be_checked_and_re
     assert folded
     assert "SELECT p.plan, p.churn" in folded[1]
     assert "| Team | 1.2 | 240 |" in folded[1]
-    assert re.search(r"from docs:[^,]*plans\.md, docs:[^,]*support\.md<", folded[1])
+    assert re.search(r">docs:[^,]*plans\.md, docs:[^,]*support\.md<", folded[1])
 
     checked = fathom_cli(["verify", str(artifacts)])
     assert checked.returncode == 0, checked.stdout
