@@ -167,7 +167,17 @@ def test_everybody_can_use_every_view(browser: Browser, served: Served, client: 
     with opened(browser, served) as page:
         page.goto(waits)
         page.get_by_role("button", name="Accept and start").wait_for()
-        views = ["/", "/runs", "/watches", "/watches/page-test", "/corpora", "/corpora/pumps", "/settings", NOWHERE]
+        views = [
+            "/",
+            "/runs",
+            "/watches",
+            "/watches/page-test",
+            "/corpora",
+            "/corpora/pumps",
+            "/settings",
+            "/docs",
+            NOWHERE,
+        ]
         for view in [waits, *views, finished, "/runs?text=nothing-is-like-that"]:
             page.goto(view)
             assert page.locator("h1").count() == 1
@@ -354,6 +364,19 @@ def test_a_run_is_renamed_and_removed_with_all_of_its_files(client: httpx.Client
     client.delete(f"/api/v1{waits}")
     assert client.delete(f"/api/v1{waits}?remove=true").status_code == 204
     assert client.get(waits).status_code == 404
+
+
+def test_the_reference_of_the_api_is_read_by_keyboard_on_a_small_phone(browser: Browser, served: Served) -> None:
+    with opened(browser, served, (320, 740)) as page:
+        page.goto("/")
+        page.get_by_role("link", name="API reference").press("Enter")
+        page.get_by_text(re.compile(r"^Watches \d")).press("Enter")
+        page.get_by_role("link", name="Watch a question", exact=True).press("Enter")
+        route = page.get_by_role("region", name="Watch a question")
+        expect(route).to_be_in_viewport()
+        expect(route.locator("pre")).to_contain_text('"every": "1d"')
+        route.get_by_role("link", name="Watch", exact=True).press("Enter")
+        expect(page.locator("#schema-Watch")).to_contain_text("next_run")  # it was folded
 
 
 def test_text_of_others_stays_text(client: httpx.Client, finished: str) -> None:
