@@ -146,6 +146,14 @@ def read(page: Page) -> None:
     assert "target" in frame.get_by_text("Open the stored file").first.evaluate("link => link.getAttributeNames()")
     page.keyboard.press("Escape")
     page.locator("iframe.report.whole").wait_for()
+    chosen = page.locator(".sources a").first
+    for key, pressed in (("Enter", "true"), (" ", "false")):
+        chosen.press(key)
+        expect(chosen).to_have_attribute("aria-pressed", pressed)
+        if pressed == "true":
+            expect(page.locator("#said")).to_contain_text(re.compile(r"Source 1 is cited in \d+ place"))
+            expect(frame.locator("#answer a.cite.on").first).to_be_in_viewport()
+    expect(frame.locator("a.cite.on")).to_have_count(0)
     page.get_by_text("The plan", exact=True).click()
     expect(page.locator(".steps")).to_contain_text("The order of the lookup")
     expect(page.locator("details", has=page.locator(".steps"))).to_contain_text("reader: beginners")
@@ -418,6 +426,7 @@ def test_a_form_says_at_its_field_what_is_wrong(
 
 def test_everything_works_without_script(client: httpx.Client, finished: str) -> None:
     run = client.get(f"{finished}?check=1").text
+    assert f'<a href="{finished}/report#source-1" data-source="1"' in run
     assert re.search(r"Checked just now: (\d+) of \1 claim", run)
     framed, alone = client.get(f"{finished}/report?framed=1"), client.get(f"{finished}/report")
     assert "script-src 'sha256-" in alone.headers["Content-Security-Policy"]

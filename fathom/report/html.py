@@ -233,6 +233,7 @@ _FORMER = (
     "uHvRTgp8d3OUgfOcVWijTr7MslPWQeYhoBLFX86cxiI=",
     "eS26X1SpZWuwXBgDw0iJEq5PhNeYsu0gkPp+ea9j5y4=",
     "uww7fmi1boRwHnTUx0+tm6kBecM21LM55GWwf12RhkI=",
+    "eWqBSfHMeYAc7i5N25PL7uPLeRlEz/nUKl6/+AdMiHg=",
 )
 """Hashes of the scripts of earlier versions. Add the hash of `report.js` when a change of it is released."""
 _HASH = r"sha256-[A-Za-z0-9+/]{43}="

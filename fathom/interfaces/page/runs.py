@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -29,8 +30,9 @@ from fathom.errors import UserError
 from fathom.interfaces.dependencies import TheCaller, TheRun, TheService
 from fathom.interfaces.page.forms import PREFERENCES, FormValues, Wrong, answer_request, text, texts
 from fathom.interfaces.page.rendering import page
-from fathom.models import Draft, Plan, Report, RunState
+from fathom.models import Draft, Plan, Report, RunState, Source
 from fathom.models.plan import StepStatus
+from fathom.report.chapters import cited_sources, title_of
 from fathom.run.checklist import MOST_STEPS
 from fathom.service import watches
 from fathom.service.caller import Caller
@@ -236,6 +238,7 @@ async def _show(
         over=run.state.ended,
         timeline=timeline,
         report=report,
+        cited=_cited(report) if report else [],
         wrong=wrong or Wrong(),
         given=given or FormValues(),
         checked=checked,
@@ -257,6 +260,12 @@ async def _show(
 
 async def _report(handle: RunHandle, run: Run) -> Report | None:
     return await handle.report_data() if run.result and run.result.report else None
+
+
+def _cited(report: Report) -> list[tuple[str, Source, int]]:
+    """Return each source that a report cites, in the order of their numbers: its title, and how many claims cite it."""
+    uses = Counter(source_id for claim in report.claims for source_id in claim.source_ids)
+    return [(title_of(source), source, uses[source.source_id]) for source in cited_sources(report)]
 
 
 async def _around(service: RunService, run: Run, caller: Caller) -> dict[str, Any]:
