@@ -335,7 +335,8 @@ def test_a_report_is_watched_with_what_it_used_and_times_are_the_reader_s(
     browser: Browser, served: Served, client: httpx.Client
 ) -> None:
     client.post("/corpora", data={"name": "prices"}, files={"files": ("a.md", PRICES)})
-    asked = {"question": "What does the Hygro Pro cost now?", "settings": {"profile": "quick"}, "corpora": ["prices"]}
+    asked = {"question": "What does the Hygro Pro cost now?", "corpora": ["prices"]}
+    asked["settings"] = {"profile": "quick", "library": True}
     path = ran(client, "/api/v1/runs", asked).removeprefix("/api/v1")
     with browser.new_context(base_url=served.url, timezone_id="Asia/Kolkata") as context:
         page = context.new_page()
@@ -343,10 +344,13 @@ def test_a_report_is_watched_with_what_it_used_and_times_are_the_reader_s(
         time = page.locator("header.head time")
         at = datetime.fromisoformat(str(time.get_attribute("datetime"))).astimezone(ZoneInfo("Asia/Kolkata"))
         expect(time).to_contain_text(f"{at:%H:%M}")
+        offer = page.get_by_role("region", name="Watch this question")
+        expect(offer).to_contain_text("not search what earlier runs have read")
         page.get_by_role("button", name="Watch").press("Enter")
         page.wait_for_url("**/watches#*")
     [watch] = [one for one in client.get("/api/v1/watches").json()["watches"] if "cost now" in one["question"]]
     assert watch["settings"]["corpora"] == ["prices"] and watch["settings"]["profile"] == "quick"
+    assert not {"library", "tools"} & {name for name, value in watch["settings"].items() if value}
     assert 'id="wrong-watch"' in client.post(f"{path}/watch", data={"every": "1w"}).text
     client.post(f"/watches/{watch['name']}/remove")
 
