@@ -24,7 +24,7 @@ from fathom.service.caller import Limits, Role
 from fathom.service.options import Options
 from fathom.service.tokens import Tokens
 from fathom.storage.store import ArtifactStore
-from tests.conftest import PrefectServer, quiet_port
+from tests.conftest import FathomCLI, PrefectServer, quiet_port
 from tests.server import Served, served_with
 from tests.stubs import Stubs
 from tests.test_browser import PROGRAMS
@@ -280,7 +280,7 @@ def test_files_of_a_question_are_kept_and_refused_without_script(client: httpx.C
 
 
 def test_anyone_reads_a_report_by_a_public_link_until_it_is_removed(
-    prefect_server: PrefectServer, tmp_path: Path
+    prefect_server: PrefectServer, tmp_path: Path, fathom_cli: FathomCLI
 ) -> None:
     with ThreadPoolExecutor() as thread:
         add = Tokens(ArtifactStore(str(tmp_path))).add
@@ -321,6 +321,15 @@ def test_anyone_reads_a_report_by_a_public_link_until_it_is_removed(
         ann.post(f"{run.removeprefix('/api/v1')}/unlink", data={"link": link["id"]}, headers=html)
         assert anyone.get(link["page"]).status_code == 404
 
+        again, inside = ann.post(f"{run}/links?public=true").json(), ann.post(f"{first}/links").json()
+        listed = fathom_cli(["links", "list", "--artifacts", str(tmp_path)]).stdout
+        assert {line.split()[0] for line in listed.splitlines()} == {again["id"], inside["id"]}
+        assert re.search(rf"{again['id']}  \S+  anyone +ann  {run[-36:][:8]}  And on a class", listed)
+        assert fathom_cli(["links", "revoke", again["id"], "--artifacts", str(tmp_path)]).returncode == 0
+        assert anyone.get(again["page"]).status_code == 404 and len(ann.get(f"{first}/links").json()) == 1
+        assert ann.get(f"{run}/activity").json()[-1]["by"] == "local"
+        assert "There is no link" in fathom_cli(["links", "revoke", again["id"], "--artifacts", str(tmp_path)]).stderr
+
 
 def ran(client: httpx.Client, address: str, asked: Mapping[str, object]) -> str:
     """Start a run, wait for its end, and return its address."""
@@ -335,8 +344,11 @@ def test_a_report_is_watched_with_what_it_used_and_times_are_the_reader_s(
     browser: Browser, served: Served, client: httpx.Client
 ) -> None:
     client.post("/corpora", data={"name": "prices"}, files={"files": ("a.md", PRICES)})
-    asked = {"question": "What does the Hygro Pro cost now?", "corpora": ["prices"]}
-    asked["settings"] = {"profile": "quick", "library": True}
+    asked = {
+        "question": "What does the Hygro Pro cost now?",
+        "settings": {"profile": "quick", "library": True},
+        "corpora": ["prices"],
+    }
     path = ran(client, "/api/v1/runs", asked).removeprefix("/api/v1")
     with browser.new_context(base_url=served.url, timezone_id="Asia/Kolkata") as context:
         page = context.new_page()
