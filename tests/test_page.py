@@ -303,7 +303,8 @@ def test_anyone_reads_a_report_by_a_public_link_until_it_is_removed(
         assert QUESTION not in report.text, "the question of another run"
         assert "noindex" in report.headers["X-Robots-Tag"] and report.headers["Referrer-Policy"] == "no-referrer"
         [evidence, *_] = re.findall(r'href="\./([^"/]+)"', report.text)
-        assert anyone.get(link["page"] + evidence).status_code == 200
+        assert '<mark id="passage">' in anyone.get(link["page"] + evidence).text
+        assert anyone.get(link["page"] + evidence.partition("?")[0]).headers["Content-Type"].startswith("text/plain")
         for name in ("run.json", "result.json", "audit.jsonl", "plan.json"):
             assert anyone.get(link["page"] + name).status_code == 404
         for address in (run, f"{run}/report", first.replace("/api/v1", "") + "/report"):
@@ -448,7 +449,12 @@ def test_everything_works_without_script(client: httpx.Client, finished: str) ->
     assert "script-src 'sha256-" in alone.headers["Content-Security-Policy"]
     assert alone.content == client.get(f"{finished}/export/html").content
     assert b"_blank" not in alone.content
-    [file] = set(re.findall(r'target="_blank" href="./(.*?)"', framed.text))
+    places = re.findall(r'<mark>([^<]*)</mark>(?:(?!<mark>).)*?target="_blank" href="./(.*?)"', framed.text, re.DOTALL)
+    for quoted, place in places:  # each quotation leads to its bytes in the stored file
+        shown = client.get(f"{finished}/{unescape(place)}").text
+        assert unescape(re.findall(r'<mark id="passage">(.*?)</mark>', shown, re.DOTALL)[0]) == unescape(quoted)
+    assert "passage" not in client.get(f"{finished}/{re.sub('=[0-9]+-', '=1-', places[0][1])}").text
+    [file] = {place.partition("?")[0] for _, place in places}
     stored = client.get(f"{finished}/{file}")
     assert stored.headers["Content-Type"].startswith("text/plain") and stored.headers["X-Content-Type-Options"]
     for form in ("md", "json", "docx", "pdf", "xlsx", "csv", "bib", "ris"):

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from fathom.interfaces.cli.options import Json, Root
 from fathom.interfaces.cli.printing import line, one_line, output
 
+if TYPE_CHECKING:
+    from fathom.storage.store import ArtifactStore
+
 links = typer.Typer(
     help="List and remove the links to runs that people made on a server.\n\nStart with: fathom links list",
     rich_markup_mode=None,
     no_args_is_help=True,
 )
+
+
+def _store(artifacts: str | None) -> ArtifactStore:
+    from fathom.config.environment import artifact_root
+    from fathom.storage.store import ArtifactStore
+
+    return ArtifactStore(artifact_root(artifacts))
 
 
 @links.command("list")
@@ -25,13 +35,11 @@ def list_(artifacts: Root = None, as_json: Json = False) -> None:
     import asyncio
 
     from fathom.client.shapes import ShareLink
-    from fathom.config.environment import artifact_root
     from fathom.flows.runs.index import RunIndex
     from fathom.service.links import ShareLinks
-    from fathom.storage.store import ArtifactStore
 
     async def read() -> list[tuple[str, str, ShareLink]]:
-        store = ArtifactStore(artifact_root(artifacts))
+        store = _store(artifacts)
         asked = {run.run_id: run.query for run in await RunIndex(store).read()}
         found = await ShareLinks(store).everywhere()
         return [(run_id, asked.get(run_id, ""), link) for run_id, links in found.items() for link in links]
@@ -61,16 +69,14 @@ def revoke(
     """
     import asyncio
 
-    from fathom.config.environment import artifact_root
     from fathom.errors import NotThere
     from fathom.service.activity import Action, ActivityLog
     from fathom.service.caller import Caller, Role
     from fathom.service.links import ShareLinks
     from fathom.service.tokens import LOCAL_NAME
-    from fathom.storage.store import ArtifactStore
 
     async def remove() -> str:
-        store = ArtifactStore(artifact_root(artifacts))
+        store = _store(artifacts)
         found = await ShareLinks(store).everywhere()
         run_id = next((run_id for run_id, made in found.items() if link in {one.id for one in made}), "")
         if not run_id:
