@@ -35,7 +35,7 @@ async def reference(request: Request, service: TheService, caller: TheCaller) ->
             groups[item[method]["tags"][0]].append(
                 {**item[method], "method": method.upper(), "path": path, "curl": example}
             )
-    return page(request, "reference", document=document, groups=groups, schemas=schemas, bounds=bounds)
+    return page(request, "docs", document=document, groups=groups, schemas=schemas, bounds=bounds)
 
 
 def bounds(schema: Schema) -> str:
