@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import shutil
+import subprocess
 from collections.abc import Iterator
+from html import unescape
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -103,3 +107,26 @@ def test_the_document_says_all_of_every_route(idle: Served) -> None:
     assert "HTTPValidationError" not in document["components"]["schemas"]
     options = httpx.options(f"{idle.url}/api/v1/watches/some")
     assert options.status_code == 405 and options.headers["Allow"] == "DELETE, GET, PATCH"
+
+
+def test_the_reference_has_every_route_and_examples_that_work(idle: Served, tmp_path: Path) -> None:
+    if not shutil.which("curl"):
+        pytest.skip("curl is not installed")
+    document = httpx.get(f"{idle.url}/api/v1/openapi.json").json()
+    page = httpx.get(f"{idle.url}/docs", headers={"Accept": "text/html"}).text
+    assert not set(re.findall(r'href="#([^"]+)"', page)) - set(re.findall(r'id="([^"]+)"', page))
+    shown = dict(re.findall(r'<section id="(\w+)" class="box".*?<pre [^>]*><code>(.*?)</code>', page, re.DOTALL))
+    routes = [(path, method, one) for path, item in document["paths"].items() for method, one in item.items()]
+    assert sorted(shown) == sorted(one["operationId"] for _, _, one in routes)
+    (tmp_path / "FILE").write_text("# Pumps\n\nThe limit is 40 bar.\n")
+    for path, method, one in routes:
+        if path.endswith("/stream"):
+            continue
+        example = unescape(shown[one["operationId"]]).replace("RUN_ID", STORED["run_id"])
+        example = example.replace("/NUMBER/", "/1/").replace("artifacts/NAME", "artifacts/report.md")
+        command = f"{example} -o answer -w '%{{http_code}}' -m 60"
+        ran = subprocess.run(["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True, check=False)
+        told = (command, ran, (tmp_path / "answer").read_text()[:2_000] if (tmp_path / "answer").exists() else "")
+        assert ran.stdout in one["responses"], told
+        there = "{" not in path or (method == "get" and "{run_id}" in path and not path.endswith("/changes"))
+        assert not there or ran.stdout < "300" or path.endswith("/ready"), told  # no worker is there

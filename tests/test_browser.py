@@ -72,6 +72,21 @@ def test_a_citation_opens_its_evidence_by_keyboard(browser: Browser, file: Path)
         assert page.evaluate("document.activeElement.className") == "cite"
 
 
+def test_the_sentences_that_cite_a_source_are_marked(browser: Browser, file: Path) -> None:
+    page = opened(browser, file)
+    third = page.evaluate("mark('3'); [...CSS.highlights.get('cited')].map((range) => `${range}`.replace('\\n', ' '))")
+    assert third == [
+        "The two best sources disagree on what the 2022 repair cost, and none says what the gates will cost to replace",
+        "The repair of 2022 cost 4.2 million (2022-01-01)",
+        "Insurance has doubled since the repair of 2022",
+        "The repair of 2022 cost 4.2 million",
+        "One gate jammed in March 2022, and the lagoon stood idle for eleven weeks",
+    ]
+    assert set(page.locator("a.cite.on").all_inner_texts()) == {"3"}
+    page.evaluate("mark('')")
+    assert page.evaluate("CSS.highlights.get('cited').size") == page.locator("a.cite.on").count() == 0
+
+
 def test_a_source_s_number_leads_out_of_the_card(browser: Browser, file: Path) -> None:
     page = opened(browser, file)
     page.locator("#answer a.cite").first.click()

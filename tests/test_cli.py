@@ -65,6 +65,7 @@ GROUPS = {
     "corpora": ["add", "list", "show", "remove"],
     "notify": ["add", "list", "remove"],
     "limits": ["set", "list", "remove"],
+    "links": ["list", "revoke"],
     "tokens": ["add", "list", "revoke"],
 }
 ENSURE = "from fathom.flows.server import ensure_api; server = ensure_api(); print(server.api_url, server.started)"

@@ -24,7 +24,7 @@ from fathom.service.caller import Limits, Role
 from fathom.service.options import Options
 from fathom.service.tokens import Tokens
 from fathom.storage.store import ArtifactStore
-from tests.conftest import PrefectServer, quiet_port
+from tests.conftest import FathomCLI, PrefectServer, quiet_port
 from tests.server import Served, served_with
 from tests.stubs import Stubs
 from tests.test_browser import PROGRAMS
@@ -146,6 +146,14 @@ def read(page: Page) -> None:
     assert "target" in frame.get_by_text("Open the stored file").first.evaluate("link => link.getAttributeNames()")
     page.keyboard.press("Escape")
     page.locator("iframe.report.whole").wait_for()
+    chosen = page.locator(".sources a").first
+    for key, pressed in (("Enter", "true"), (" ", "false")):
+        chosen.press(key)
+        expect(chosen).to_have_attribute("aria-pressed", pressed)
+        if pressed == "true":
+            expect(page.locator("#said")).to_contain_text(re.compile(r"Source 1 is cited in \d+ place"))
+            expect(frame.locator("#answer a.cite.on").first).to_be_in_viewport()
+    expect(frame.locator("a.cite.on")).to_have_count(0)
     page.get_by_text("The plan", exact=True).click()
     expect(page.locator(".steps")).to_contain_text("The order of the lookup")
     expect(page.locator("details", has=page.locator(".steps"))).to_contain_text("reader: beginners")
@@ -167,7 +175,17 @@ def test_everybody_can_use_every_view(browser: Browser, served: Served, client: 
     with opened(browser, served) as page:
         page.goto(waits)
         page.get_by_role("button", name="Accept and start").wait_for()
-        views = ["/", "/runs", "/watches", "/watches/page-test", "/corpora", "/corpora/pumps", "/settings", NOWHERE]
+        views = [
+            "/",
+            "/runs",
+            "/watches",
+            "/watches/page-test",
+            "/corpora",
+            "/corpora/pumps",
+            "/settings",
+            "/docs",
+            NOWHERE,
+        ]
         for view in [waits, *views, finished, "/runs?text=nothing-is-like-that"]:
             page.goto(view)
             assert page.locator("h1").count() == 1
@@ -262,7 +280,7 @@ def test_files_of_a_question_are_kept_and_refused_without_script(client: httpx.C
 
 
 def test_anyone_reads_a_report_by_a_public_link_until_it_is_removed(
-    prefect_server: PrefectServer, tmp_path: Path
+    prefect_server: PrefectServer, tmp_path: Path, fathom_cli: FathomCLI
 ) -> None:
     with ThreadPoolExecutor() as thread:
         add = Tokens(ArtifactStore(str(tmp_path))).add
@@ -285,7 +303,8 @@ def test_anyone_reads_a_report_by_a_public_link_until_it_is_removed(
         assert QUESTION not in report.text, "the question of another run"
         assert "noindex" in report.headers["X-Robots-Tag"] and report.headers["Referrer-Policy"] == "no-referrer"
         [evidence, *_] = re.findall(r'href="\./([^"/]+)"', report.text)
-        assert anyone.get(link["page"] + evidence).status_code == 200
+        assert '<mark id="passage">' in anyone.get(link["page"] + evidence).text
+        assert anyone.get(link["page"] + evidence.partition("?")[0]).headers["Content-Type"].startswith("text/plain")
         for name in ("run.json", "result.json", "audit.jsonl", "plan.json"):
             assert anyone.get(link["page"] + name).status_code == 404
         for address in (run, f"{run}/report", first.replace("/api/v1", "") + "/report"):
@@ -303,6 +322,15 @@ def test_anyone_reads_a_report_by_a_public_link_until_it_is_removed(
         ann.post(f"{run.removeprefix('/api/v1')}/unlink", data={"link": link["id"]}, headers=html)
         assert anyone.get(link["page"]).status_code == 404
 
+        again, inside = ann.post(f"{run}/links?public=true").json(), ann.post(f"{first}/links").json()
+        listed = fathom_cli(["links", "list", "--artifacts", str(tmp_path)]).stdout
+        assert {line.split()[0] for line in listed.splitlines()} == {again["id"], inside["id"]}
+        assert re.search(rf"{again['id']}  \S+  anyone +ann  {run[-36:][:8]}  And on a class", listed)
+        assert fathom_cli(["links", "revoke", again["id"], "--artifacts", str(tmp_path)]).returncode == 0
+        assert anyone.get(again["page"]).status_code == 404 and len(ann.get(f"{first}/links").json()) == 1
+        assert ann.get(f"{run}/activity").json()[-1]["by"] == "local"
+        assert "There is no link" in fathom_cli(["links", "revoke", again["id"], "--artifacts", str(tmp_path)]).stderr
+
 
 def ran(client: httpx.Client, address: str, asked: Mapping[str, object]) -> str:
     """Start a run, wait for its end, and return its address."""
@@ -317,7 +345,11 @@ def test_a_report_is_watched_with_what_it_used_and_times_are_the_reader_s(
     browser: Browser, served: Served, client: httpx.Client
 ) -> None:
     client.post("/corpora", data={"name": "prices"}, files={"files": ("a.md", PRICES)})
-    asked = {"question": "What does the Hygro Pro cost now?", "settings": {"profile": "quick"}, "corpora": ["prices"]}
+    asked = {
+        "question": "What does the Hygro Pro cost now?",
+        "settings": {"profile": "quick", "library": True},
+        "corpora": ["prices"],
+    }
     path = ran(client, "/api/v1/runs", asked).removeprefix("/api/v1")
     with browser.new_context(base_url=served.url, timezone_id="Asia/Kolkata") as context:
         page = context.new_page()
@@ -325,10 +357,13 @@ def test_a_report_is_watched_with_what_it_used_and_times_are_the_reader_s(
         time = page.locator("header.head time")
         at = datetime.fromisoformat(str(time.get_attribute("datetime"))).astimezone(ZoneInfo("Asia/Kolkata"))
         expect(time).to_contain_text(f"{at:%H:%M}")
+        offer = page.get_by_role("region", name="Watch this question")
+        expect(offer).to_contain_text("not search what earlier runs have read")
         page.get_by_role("button", name="Watch").press("Enter")
         page.wait_for_url("**/watches#*")
     [watch] = [one for one in client.get("/api/v1/watches").json()["watches"] if "cost now" in one["question"]]
     assert watch["settings"]["corpora"] == ["prices"] and watch["settings"]["profile"] == "quick"
+    assert not {"library", "tools"} & {name for name, value in watch["settings"].items() if value}
     assert 'id="wrong-watch"' in client.post(f"{path}/watch", data={"every": "1w"}).text
     client.post(f"/watches/{watch['name']}/remove")
 
@@ -354,6 +389,19 @@ def test_a_run_is_renamed_and_removed_with_all_of_its_files(client: httpx.Client
     client.delete(f"/api/v1{waits}")
     assert client.delete(f"/api/v1{waits}?remove=true").status_code == 204
     assert client.get(waits).status_code == 404
+
+
+def test_the_reference_of_the_api_is_read_by_keyboard_on_a_small_phone(browser: Browser, served: Served) -> None:
+    with opened(browser, served, (320, 740)) as page:
+        page.goto("/")
+        page.get_by_role("link", name="API reference").press("Enter")
+        page.get_by_text(re.compile(r"^Watches \d")).press("Enter")
+        page.get_by_role("link", name="Watch a question", exact=True).press("Enter")
+        route = page.get_by_role("region", name="Watch a question")
+        expect(route).to_be_in_viewport()
+        expect(route.locator("pre")).to_contain_text('"every": "1d"')
+        route.get_by_role("link", name="Watch", exact=True).press("Enter")
+        expect(page.locator("#schema-Watch")).to_contain_text("next_run")  # it was folded
 
 
 def test_text_of_others_stays_text(client: httpx.Client, finished: str) -> None:
@@ -395,12 +443,18 @@ def test_a_form_says_at_its_field_what_is_wrong(
 
 def test_everything_works_without_script(client: httpx.Client, finished: str) -> None:
     run = client.get(f"{finished}?check=1").text
+    assert f'<a href="{finished}/report#source-1" data-source="1"' in run
     assert re.search(r"Checked just now: (\d+) of \1 claim", run)
     framed, alone = client.get(f"{finished}/report?framed=1"), client.get(f"{finished}/report")
     assert "script-src 'sha256-" in alone.headers["Content-Security-Policy"]
     assert alone.content == client.get(f"{finished}/export/html").content
     assert b"_blank" not in alone.content
-    [file] = set(re.findall(r'target="_blank" href="./(.*?)"', framed.text))
+    places = re.findall(r'<mark>([^<]*)</mark>(?:(?!<mark>).)*?target="_blank" href="./(.*?)"', framed.text, re.DOTALL)
+    for quoted, place in places:  # each quotation leads to its bytes in the stored file
+        shown = client.get(f"{finished}/{unescape(place)}").text
+        assert unescape(re.findall(r'<mark id="passage">(.*?)</mark>', shown, re.DOTALL)[0]) == unescape(quoted)
+    assert "passage" not in client.get(f"{finished}/{re.sub('=[0-9]+-', '=1-', places[0][1])}").text
+    [file] = {place.partition("?")[0] for _, place in places}
     stored = client.get(f"{finished}/{file}")
     assert stored.headers["Content-Type"].startswith("text/plain") and stored.headers["X-Content-Type-Options"]
     for form in ("md", "json", "docx", "pdf", "xlsx", "csv", "bib", "ris"):

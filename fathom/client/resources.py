@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, JsonValue
+from pydantic import ConfigDict, Field, JsonValue
 
 from fathom.client.shapes import RunSummary, Text
 from fathom.models import Model
@@ -15,6 +15,10 @@ Name = Annotated[str, Field(min_length=1, max_length=100)]
 
 class WatchRequest(Model):
     """A question to ask again on a schedule: give either `every` or `cron`."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"question": "What does the Pro plan cost?", "every": "1d"}]}
+    )
 
     question: Text = Field(examples=["What does the Pro plan cost?"])
     every: str | None = Field(None, max_length=20, description="How often to ask: 30m, 6h, 1d, 2w.", examples=["1d"])

@@ -51,6 +51,11 @@ class ShareLinks:
         stored = {key: await self._read(_link(run_id, key)) for key in await self._keys(run_id)}
         return [ShareLink.model_validate({"id": key[:_ID_DIGITS], **link}) for key, link in stored.items()]
 
+    async def everywhere(self) -> dict[str, list[ShareLink]]:
+        """Return all links by the id of their run, without their addresses."""
+        found = {run_id: await self.of(run_id) for run_id in await self._store.list(LINKS)}
+        return {run_id: links for run_id, links in found.items() if links}
+
     async def clear(self, run_id: str) -> None:
         """Remove all links to a run."""
         await self._store.remove_all([_link(run_id, key) for key in await self._keys(run_id)])

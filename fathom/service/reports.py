@@ -19,7 +19,6 @@ from fathom.client.shapes import (
     ClaimList,
     Form,
     NoteList,
-    RunSummary,
     SourceList,
     SourceUse,
     what_is,
@@ -40,6 +39,7 @@ from fathom.report.chapters import cited_sources
 from fathom.report.exporting import export, files_for
 from fathom.report.markdown import cited_answer
 from fathom.service.caller import Caller
+from fathom.service.run_list import ListedRun
 from fathom.service.run_view import API
 from fathom.service.runs import RunHandle, RunService
 
@@ -63,16 +63,20 @@ async def exported(run: RunHandle, form: Form) -> bytes:
     return written[form]
 
 
-async def answers(service: RunService, caller: Caller, runs: Sequence[RunSummary]) -> list[CitedAnswer | None]:
+async def answers(service: RunService, caller: Caller, runs: Sequence[ListedRun]) -> list[CitedAnswer | None]:
     """Return the answers of the last `MOST_ANSWERS` of some runs; None for all others, and without a report."""
 
-    async def answer(run_id: str) -> CitedAnswer | None:
-        try:
-            return cited_answer(await (await service.open(caller, run_id)).report_data())
+    async def answer(run: ListedRun) -> CitedAnswer | None:
+        if run.result is None:
+            return None
+        if run.result.cited_answer or not run.result.report:
+            return run.result.cited_answer
+        try:  # of an earlier version, whose results have no answer
+            return cited_answer(await (await service.open(caller, run.summary.id)).report_data())
         except (RunNotFound, NoReport, StoreError):  # one damaged run must not hide the others
             return None
 
-    found = await asyncio.gather(*(answer(run.id) for run in runs[-MOST_ANSWERS:]))
+    found = await asyncio.gather(*map(answer, runs[-MOST_ANSWERS:]))
     return [*[None] * (len(runs) - len(found)), *found]
 
 

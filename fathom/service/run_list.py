@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from time import monotonic
+from typing import NamedTuple
 
 import httpx
 from prefect.client.orchestration import get_client
@@ -83,6 +84,13 @@ class RunFilter:
 EVERYTHING = RunFilter()
 
 
+class ListedRun(NamedTuple):
+    """A line of the list, and how the run ended: None if it has not, or its result cannot be read."""
+
+    summary: RunSummary
+    result: RunResult | None
+
+
 class Listing:
     """Lists the runs of one store."""
 
@@ -118,14 +126,14 @@ class Listing:
             visible = await self._visible(caller, wanted, piece)
             if not wanted.states:
                 visible = visible[: limit + 1 - len(found)]
-            summaries = await asyncio.gather(*(self._summary(line, caller) for line in visible))
-            for line, summary in zip(visible, summaries, strict=True):
-                if summary is None or (wanted.states and summary.state not in wanted.states):
+            listed = await asyncio.gather(*(self._listed(line, caller) for line in visible))
+            for line, one in zip(visible, listed, strict=True):
+                if one is None or (wanted.states and one.summary.state not in wanted.states):
                     continue
                 if len(found) == limit:
                     more = True
                     break
-                found.append((line, summary))
+                found.append((line, one.summary))
         return RunList(runs=[summary for _, summary in found], next=to_cursor(found[-1][0]) if more else None)
 
     async def threads(self, caller: Caller, wanted: RunFilter, limit: int, cursor: str = "") -> ThreadList:
@@ -150,7 +158,8 @@ class Listing:
         while at < len(groups) and len(found) <= limit:
             piece, at = groups[at : at + limit + 1], at + limit + 1
             threads = await asyncio.gather(*(self._readable(caller, group) for group in piece))
-            for group, runs in zip(piece, threads, strict=True):
+            for group, listed in zip(piece, threads, strict=True):
+                runs = [one.summary for one in listed]
                 if (
                     runs
                     and (not wanted.states or runs[0].state in wanted.states)
@@ -161,16 +170,15 @@ class Listing:
         found = found[:limit]
         return ThreadList([thread for _, thread in found], to_cursor(found[-1][0]) if more else None)
 
-    async def thread_of(self, caller: Caller, run_id: str) -> list[RunSummary]:
+    async def thread_of(self, caller: Caller, run_id: str) -> list[ListedRun]:
         """Return the questions of the conversation of a run that the caller may see, the newest first."""
         groups = grouped(_merged(*await self._refresh()))
         group = next((group for group in groups if any(line.run_id == run_id for line in group)), [])
         return await self._readable(caller, group)
 
-    async def _readable(self, caller: Caller, lines: Sequence[KnownRun]) -> list[RunSummary]:
+    async def _readable(self, caller: Caller, lines: Sequence[KnownRun]) -> list[ListedRun]:
         visible = await self._visible(caller, EVERYTHING, lines)
-        summaries = await asyncio.gather(*(self._summary(line, caller) for line in visible))
-        return [summary for summary in summaries if summary]
+        return [*filter(None, await asyncio.gather(*(self._listed(line, caller) for line in visible)))]
 
     async def _refresh(self) -> tuple[dict[str, KnownRun], dict[str, StoredRun]]:
         """Return what Prefect and the store know. Requests at the same time share what is read, and an outage."""
@@ -203,7 +211,7 @@ class Listing:
             self._ownership[line.run_id] = own, monotonic()
         return own
 
-    async def _summary(self, line: KnownRun, caller: Caller) -> RunSummary | None:
+    async def _listed(self, line: KnownRun, caller: Caller) -> ListedRun | None:
         """Return a line as it is now; None if it is not there any more, or not to be seen any more."""
         async with self._readers:
             own = await self._owners.of(line.run_id, list(line.tags))
@@ -213,7 +221,7 @@ class Listing:
             only_stored = line.flow_run is None and line.state is None
             if not result and only_stored and await self._index.now(line.stored) is None:
                 return None
-        return RunSummary(
+        summary = RunSummary(
             id=line.run_id,
             question=line.stored.query,
             state=state,
@@ -226,6 +234,7 @@ class Listing:
             watch=line.stored.watch_name or None,
             cost_usd=result.metrics.cost_usd if result else None,
         )
+        return ListedRun(summary, result)
 
     async def _state(self, line: KnownRun) -> tuple[RunState, RunResult | None]:
         try:

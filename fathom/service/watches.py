@@ -21,6 +21,7 @@ from fathom.service.run_list import RunFilter
 from fathom.service.run_view import notices_of
 from fathom.service.runs import RunHandle, RunService
 from fathom.storage.ownership import Ownership
+from fathom.tools.library import LibraryTool
 
 
 async def add(service: RunService, caller: Caller, request: WatchRequest) -> Watch:
@@ -60,16 +61,22 @@ async def add(service: RunService, caller: Caller, request: WatchRequest) -> Wat
 async def add_of(service: RunService, run: RunHandle, every: str) -> Watch:
     """Watch the question of a finished run, with the settings, documents and tools that it had; as `add` does.
 
+    What earlier runs have read is left out: a watch is there to notice what is new.
+
     Raises:
         NoReport: it has not finished.
     """
     manifest = await run.finished().manifest()
     if manifest is None:
         raise NotThere("The run has no manifest.", next_step="watch the question by itself")
+    settings = taken_over(manifest)
+    settings.pop("library", None)
+    if "tools" in settings:
+        settings["tools"] = [name for name in settings["tools"] if name != LibraryTool.name]
     request = WatchRequest(
         question=manifest.understood or manifest.query,
         every=every,
-        settings=taken_over(manifest),
+        settings=settings,
         template=manifest.settings.get("template"),
     )
     return await add(service, run.caller, request)

@@ -25,6 +25,9 @@ _TAGS = {
     "watches": "Questions that are asked again on a schedule.",
     "batches": "Many questions at once, with one budget.",
     "server": "What the server can do and what it costs.",
+    "corpora": "Documents that people upload for runs to read.",
+    "sharing": "Who may read a run, and who did what with it.",
+    "access": "Who you are to this server.",
     "sessions": "Runs by the names of the Research engine.",
     "health": "Whether the server lives and can work.",
 }

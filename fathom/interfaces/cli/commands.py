@@ -20,6 +20,7 @@ from fathom.interfaces.cli.doctor import deploy, doctor, templates
 from fathom.interfaces.cli.exits import show_where
 from fathom.interfaces.cli.export import export, import_, prune
 from fathom.interfaces.cli.limits import limits
+from fathom.interfaces.cli.links import links
 from fathom.interfaces.cli.notify import notify
 from fathom.interfaces.cli.options import SettingsCommand
 from fathom.interfaces.cli.rate import rate
@@ -46,7 +47,8 @@ COMMANDS = (
 WITH_SETTINGS = (research, ask, batch, doctor)
 for command in COMMANDS:
     app.command(command.__name__.rstrip("_"), cls=SettingsCommand if command in WITH_SETTINGS else None)(command)
-for name, group in (("watch", watch), ("corpora", corpora), ("notify", notify), ("limits", limits), ("tokens", tokens)):
+GROUPS = {"watch": watch, "corpora": corpora, "notify": notify, "limits": limits, "links": links, "tokens": tokens}
+for name, group in GROUPS.items():
     app.add_typer(group, name=name)
 
 

@@ -20,9 +20,9 @@ from fathom.errors import NotThere
 from fathom.interfaces.gate import SIGN_IN
 from fathom.interfaces.page.forms import csrf_field, csrf_query
 from fathom.models import RunState
-from fathom.report.prose import draft_html
+from fathom.report.prose import draft_html, inline_html
 from fathom.text.plain import clean_line, counted, size
-from fathom.text.urls import web_address
+from fathom.text.urls import host_of, web_address
 
 POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -69,7 +69,7 @@ def templates() -> Environment:
         lstrip_blocks=True,
     )
     made.globals.update(static=address_of, csrf=csrf_field, csrf_query=csrf_query, counted=counted, states=STATES)
-    made.filters.update(line=clean_line, web=web_address, draft=draft_html)
+    made.filters.update(line=clean_line, web=web_address, host=host_of, draft=draft_html, inline=inline_html)
     made.filters.update(when=when, stamp=stamp, took=took, money=money, count=count, size=size)
     return made
 

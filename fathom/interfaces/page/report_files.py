@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
 import mimetypes
 from http import HTTPStatus
 from typing import Annotated
 
-from fastapi import APIRouter, Path
+from fastapi import APIRouter, Path, Query, Request
 from starlette.responses import RedirectResponse, Response
 
 from fathom.changes.model import CHANGES_FILES
 from fathom.client.shapes import MEDIA_TYPES, Form
 from fathom.errors import NotThere, RunNotFound
 from fathom.evidence.followed import alone
+from fathom.evidence.stored import StoredText, locate
 from fathom.interfaces.dependencies import TheCaller, TheRun, TheService
+from fathom.interfaces.page.rendering import page
 from fathom.report.html import render_html, unsafe
 from fathom.service import reports
 from fathom.service.runs import RunHandle
@@ -25,6 +28,8 @@ _PAGES = (REPORT_PAGE, CHANGES_FILES[-1])
 _SANDBOX = "sandbox allow-scripts allow-popups allow-popups-to-escape-sandbox allow-downloads; frame-ancestors 'self'"
 """Added to the policy that a report has in itself: by itself, too, it cannot act for whoever reads it."""
 FileName = Annotated[str, Path(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,250}$")]
+Place = Annotated[str, Query(alias="bytes", pattern=r"^(\d{1,12}-\d{1,12})?$")]
+"""From which byte of a file to which one, as the links of a report name them."""
 _PLAIN = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'"}
 _FRAMED = (b'rel="noopener noreferrer nofollow"', b'rel="noopener noreferrer nofollow" target="_blank"')
 _BESIDE = ((b'<a href="./', b'<a target="_blank" href="./'), (b'<a href="../', b'<a target="_blank" href="../'))
@@ -48,7 +53,15 @@ async def export(run: TheRun, form: Form) -> Response:
 
 
 @router.get("/{name}")
-async def file(run_id: str, name: FileName, service: TheService, caller: TheCaller) -> Response:
+async def file(
+    run_id: str,
+    name: FileName,
+    *,
+    request: Request,
+    service: TheService,
+    caller: TheCaller,
+    place: Place = "",
+) -> Response:
     """Return a file of a run, which its report leads to: as text, and never as a page of its own."""
     try:
         run = await service.open(caller, run_id)
@@ -58,11 +71,18 @@ async def file(run_id: str, name: FileName, service: TheService, caller: TheCall
         raise
     if name in _PAGES:
         return await report_page(run, name)
-    return await stored_file(run, name)
+    return await stored_file(run, name, request, place)
 
 
-async def stored_file(run: RunHandle, name: str) -> Response:
-    """Return a file of a run as text or, if it is none, to be saved."""
+async def stored_file(run: RunHandle, name: str, request: Request, place: str) -> Response:
+    """Return a file of a run as text or, if it is none, to be saved; with a `place`, the text that has these bytes."""
+    if place and name.endswith(".json"):
+        start, end = map(int, place.split("-"))
+        stored = (await run.files([name]))[name]
+        for text, first in locate(name, stored):
+            if found := StoredText(text.source(), text.text, name, first_byte=first).characters(start, end):
+                digest = hashlib.sha256(stored).hexdigest()
+                return page(request, "passage", file=name, text=text, found=found, place=place, digest=digest)
     data = await reports.artifact(run, name)
     kind = mimetypes.guess_type(name)[0] or "text/plain"
     readable = kind.startswith("text/") or kind == "application/json"

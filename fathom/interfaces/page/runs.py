@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -15,7 +16,6 @@ from pydantic import ValidationError
 from starlette.responses import RedirectResponse, Response
 
 from fathom.client.shapes import (
-    Checkup,
     EventType,
     FollowUpRequest,
     RatingRequest,
@@ -29,8 +29,9 @@ from fathom.errors import UserError
 from fathom.interfaces.dependencies import TheCaller, TheRun, TheService
 from fathom.interfaces.page.forms import PREFERENCES, FormValues, Wrong, answer_request, text, texts
 from fathom.interfaces.page.rendering import page
-from fathom.models import Draft, Plan, Report, RunState
+from fathom.models import Draft, Plan, Report, RunState, Source
 from fathom.models.plan import StepStatus
+from fathom.report.chapters import cited_sources, title_of
 from fathom.run.checklist import MOST_STEPS
 from fathom.service import watches
 from fathom.service.caller import Caller
@@ -71,9 +72,7 @@ async def list_runs(
 @router.get("/{run_id}")
 async def watch(run: TheRun, request: Request, service: TheService, check: str = "") -> Response:
     """Show a run, as it goes on or as it ended; with `check`, check its report again."""
-    shown = await run.read()
-    checked = await check_report(run) if check and shown.result and shown.result.report else None
-    return await _show(request, service, run, checked=checked)
+    return await _show(request, service, run, check=bool(check))
 
 
 @router.post("/{run_id}/answer")
@@ -183,7 +182,7 @@ async def rename(run: TheRun, request: Request) -> Response:
 async def ask_to_remove(run: TheRun, request: Request, service: TheService) -> Response:
     """Say what goes with the run or with its conversation, and ask whether it shall."""
     shown = await run.read()
-    thread = await service.listing.thread_of(run.caller, run.run_id)
+    thread = [one.summary for one in await service.listing.thread_of(run.caller, run.run_id)]
     going = [one for one in thread if one.state.ended and run.caller.may_change(one.owner)]
     return page(request, "remove", run=shown, going=going, staying=[one for one in thread if one not in going])
 
@@ -218,7 +217,7 @@ async def _show(
     *,
     wrong: Wrong | None = None,
     given: FormValues | None = None,
-    checked: Checkup | None = None,
+    check: bool = False,
     link: ShareLink | None = None,
 ) -> Response:
     caller, run = handle.caller, await handle.read()
@@ -236,9 +235,10 @@ async def _show(
         over=run.state.ended,
         timeline=timeline,
         report=report,
+        cited=_cited(report) if report else [],
         wrong=wrong or Wrong(),
         given=given or FormValues(),
-        checked=checked,
+        checked=await check_report(handle) if check and report else None,
         ratings=ratings,
         told="told" in request.query_params,
         stopped=None if run.state.ended else await handle.stopped(),
@@ -259,19 +259,27 @@ async def _report(handle: RunHandle, run: Run) -> Report | None:
     return await handle.report_data() if run.result and run.result.report else None
 
 
+def _cited(report: Report) -> list[tuple[str, Source, int]]:
+    """Return each source that a report cites, in the order of their numbers: its title, and how many claims cite it."""
+    uses = Counter(source_id for claim in report.claims for source_id in claim.source_ids)
+    return [(title_of(source), source, uses[source.source_id]) for source in cited_sources(report)]
+
+
 async def _around(service: RunService, run: Run, caller: Caller) -> dict[str, Any]:
     """Return what is shown around a run: what it reads, the rest of its conversation, and the others of its watch."""
     ended = run.state.ended
     corpora = await service.corpora.named(caller, run.settings.get("corpora") or [])
     thread = await service.listing.thread_of(caller, run.id) if ended or run.parent else []
-    earlier = [one for one in reversed(thread) if one.created < run.created]
+    earlier = [one for one in reversed(thread) if one.summary.created < run.created]
     watched = RunFilter(watch=run.watch or "")
     same = await service.latest(caller, watched, limit=_MOST) if ended and run.watch else RunList(runs=[])
     return {
         "corpora": corpora,
         "thread": thread,
-        "earlier": list(zip(earlier, await answers(service, caller, earlier), strict=True)),
-        "later": [one for one in reversed(thread) if one.id != run.id and one not in earlier],
+        "earlier": [
+            (one.summary, said) for one, said in zip(earlier, await answers(service, caller, earlier), strict=True)
+        ],
+        "later": [one.summary for one in reversed(thread) if one.summary.id != run.id and one not in earlier],
         "history": [one for one in same.runs if one.id != run.id],
     }
 

@@ -10,14 +10,14 @@ from starlette.responses import Response
 
 from fathom.errors import NotThere
 from fathom.interfaces.dependencies import RunId, TheGate, TheService
-from fathom.interfaces.page.report_files import FileName, report_page, stored_file
+from fathom.interfaces.page.report_files import FileName, Place, report_page, stored_file
 from fathom.service.links import PUBLIC
 from fathom.service.runs import RunHandle
 from fathom.storage.store import REPORT_PAGE
 
 PER_MINUTE = 120
 """Requests from one address."""
-_BESIDE = re.compile(rb'href="\./([^"/]+)"')
+_BESIDE = re.compile(rb'href="\./([^"/?]+)[?"]')
 _UNLISTED = {"X-Robots-Tag": "noindex, nofollow, noarchive", "Referrer-Policy": "no-referrer"}
 
 router = APIRouter(prefix=f"{PUBLIC}{{run_id}}/{{secret}}", include_in_schema=False)
@@ -38,12 +38,12 @@ async def read(run: SharedRun) -> Response:
 
 
 @router.get("/{name}")
-async def file(run: SharedRun, name: FileName) -> Response:
+async def file(run: SharedRun, request: Request, name: FileName, place: Place = "") -> Response:
     """Return a file that the report leads to."""
     page = await report_page(run, REPORT_PAGE, by_itself=True)
     if name.encode() not in _BESIDE.findall(bytes(page.body)):
         raise NotThere("The report leads to no such file.")
-    return _unlisted(await stored_file(run, name))
+    return _unlisted(await stored_file(run, name, request, place))
 
 
 def _unlisted(answer: Response) -> Response:

@@ -104,12 +104,38 @@ document.querySelectorAll("table.sortable").forEach((table) => {
 
 if (matchMedia("(max-width: 70rem)").matches) document.querySelector(".contents details").open = false;
 
-// In the frame of a server's page, which cannot look inside: how high the report is, and where a link within it leads to.
+// The text that a citation stands for: its row, or the sentence that ends before it.
+function cited(cite) {
+  const row = cite.closest(".prose tr"), block = row || cite.closest("td, li, p, blockquote");
+  const range = document.createRange(), nodes = [];
+  range.selectNodeContents(block);
+  range.setEndBefore(cite);
+  const texts = document.createTreeWalker(block, NodeFilter.SHOW_TEXT);
+  while (texts.nextNode() && range.intersectsNode(texts.currentNode)) {
+    if (!texts.currentNode.parentElement.closest(".cite, .mark")) nodes.push(texts.currentNode);
+  }
+  const text = nodes.map((node) => node.data).join("").replace(/\s/g, " ").trimEnd(); // a line break would end a sentence
+  let at = [...new Intl.Segmenter(undefined, { granularity: "sentence" }).segment(text)].at(-1)?.index;
+  const first = nodes.find((node) => at < node.length || ((at -= node.length), false));
+  if (first && !row) range.setStart(first, at);
+  return range;
+}
+
+function mark(number) {
+  const cites = [...document.querySelectorAll("main a.cite")].filter((cite) => cite.textContent === number);
+  const texts = cites.map(cited);
+  document.querySelectorAll(".cite.on").forEach((cite) => cite.classList.remove("on"));
+  cites.forEach((cite) => cite.classList.add("on"));
+  if (CSS.highlights) CSS.highlights.set("cited", new Highlight(...texts));
+  return { marked: number, places: cites.length, top: texts[0]?.getBoundingClientRect().top };
+}
+
+// In the frame of a server's page, which cannot look inside: which source is chosen there, how high the report is, and where a link within it leads to.
 if (parent !== window) {
   const tell = (what) => parent.postMessage(what, "*");
-  const height = () => tell({ height: Math.ceil(document.documentElement.getBoundingClientRect().height) });
+  const height = () => tell({ height: Math.ceil(document.documentElement.getBoundingClientRect().height), marks: true });
   new ResizeObserver(height).observe(document.body);
-  addEventListener("message", height);
+  addEventListener("message", ({ data }) => (data.source === undefined ? height() : tell(mark(data.source))));
   document.addEventListener("click", (event) => {
     const link = event.target.closest("a[href^='#']");
     const there = link && !event.defaultPrevented && document.getElementById(link.hash.slice(1));

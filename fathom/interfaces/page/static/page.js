@@ -209,7 +209,22 @@ document.querySelectorAll("form[data-drop]").forEach((form) => {
 });
 
 document.querySelectorAll("iframe[data-report]").forEach((frame) => {
-  addEventListener("message", (event) => event.source === frame.contentWindow && event.data && fit(frame, event.data));
+  const links = [...document.querySelectorAll("a[data-source]")];
+  // A chosen source has the sentences marked that cite it; where the script of an older report cannot, its link leads to it.
+  function choose(event) {
+    const on = event.currentTarget.getAttribute("aria-pressed");
+    if (!on || event.ctrlKey || event.metaKey || event.shiftKey || (event.key && event.key !== " ")) return;
+    event.preventDefault();
+    links.forEach((link) => link.setAttribute("aria-pressed", link === event.currentTarget && on === "false"));
+    frame.contentWindow.postMessage({ source: on === "false" ? event.currentTarget.dataset.source : "" }, "*");
+  }
+  links.forEach((link) => ["click", "keydown"].forEach((kind) => link.addEventListener(kind, choose)));
+  addEventListener("message", ({ source, data }) => {
+    if (source !== frame.contentWindow || !data) return;
+    fit(frame, data);
+    if (data.marks) links.filter((link) => !link.role).forEach((link) => Object.assign(link, { role: "button", ariaPressed: "false" }));
+    if (data.marked) said.textContent = `Source ${data.marked} is cited in ${data.places} place${data.places === 1 ? "" : "s"}.`;
+  });
   frame.contentWindow.postMessage("height", "*"); // it may have been there before this script
 });
 
