@@ -27,7 +27,6 @@ from fathom.client.shapes import (
 from fathom.errors import InvalidInput, NoReport, NotInstalled, NotThere, RunNotFound, StoreError
 from fathom.evidence import words
 from fathom.evidence.claims import Statement, comparable
-from fathom.evidence.followed import as_left
 from fathom.evidence.passages import Search
 from fathom.evidence.provenance import PROVENANCE, Provenance, SourceRecord, read, results_of
 from fathom.evidence.stored import stored_texts
@@ -157,7 +156,7 @@ async def artifact(run: RunHandle, name: str) -> bytes:
     if not run.found.folder or name not in await _sizes(run.found):
         how = f"GET {API}/runs/{run.run_id}/artifacts lists them"
         raise NotThere(f"The run has no file {name[:60]!r}.", next_step=how)
-    data = as_left(name, await run.found.folder.load(name))
+    data = (await run.files([name]))[name]
     return data if run.caller.is_admin or not name.endswith(_TEXT) else await _without_paths(run, data)
 
 

@@ -236,9 +236,8 @@ class RunHandle:
         self.caller.check(Role.asker)
         self.finished()
         service, caller = self._service, self.caller
-        parent = await following.parent_of(self.found.stored)
         given = service.settings_for(caller, request.settings).model_dump(mode="json", exclude_unset=True)
-        earlier = parent.settings_with(given)
+        earlier = (await following.parent_of(self.found.stored)).settings_with(given)
         if "corpora" in given:
             await service.corpora.check_readable(caller, given["corpora"])
         elif "corpora" in earlier:  # of somebody else, or gone: what the earlier run has found stays
