@@ -27,6 +27,7 @@ from importlib.metadata import version
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 from fathom.errors import InvalidInput, ToolRateLimited
 
@@ -75,16 +76,33 @@ def check_sending(sender: Sender, address: str) -> None:
     """
     if not may_send(sender, address):
         host = urlsplit(address).hostname or "an address beyond this machine"
-        message = f"The scope of the run keeps its {sender} from {host}, so nothing was sent."
+        message = f"The scope of the run keeps its {sender} from {host}{through(address)}, so nothing was sent."
         raise InvalidInput(message, next_step="choose another --scope, or an address on this machine")
 
 
-@cache
 def is_local(address: str) -> bool:
-    """Return whether an address is on this machine or its private network; a name is, if all its addresses are."""
-    host = urlsplit(address).hostname
-    if not host:
-        return False
+    """Return whether requests to an address stay on this machine and its private network, those by a proxy included."""
+    host, proxy = urlsplit(address).hostname, proxy_of(address)
+    return bool(host) and _is_near(host) and (not proxy or _is_near(proxy))
+
+
+def proxy_of(address: str) -> str:
+    """Return the host of the proxy that the environment names for requests to an address; empty if it names none."""
+    parts, proxies = urlsplit(address), getproxies()
+    proxy = proxies.get(parts.scheme) or proxies.get("all", "")
+    if not proxy or not parts.hostname or proxy_bypass(parts.hostname):
+        return ""
+    return urlsplit(f"//{proxy.rpartition('//')[2]}").hostname or proxy
+
+
+def through(address: str) -> str:
+    """Return what a message says behind an address: the proxy that requests to it go through, if there is one."""
+    return f" through the proxy {proxy}" if (proxy := proxy_of(address)) else ""
+
+
+@cache
+def _is_near(host: str) -> bool:
+    """Return whether a host is this machine or in its private network; a name is, if all its addresses are."""
     try:
         found = {ip_address(str(info[4][0]).partition("%")[0]) for info in socket.getaddrinfo(host, None)}
     except OSError:  # it has no address, so it cannot be asked either

@@ -26,6 +26,7 @@ from fathom.llm.model_checks import check_models, settled_budget
 from fathom.models.run import BatchQuestion
 from fathom.run.estimate import PhaseEstimate, Scope, added_up, estimate, price_of_search, scope_of
 from fathom.storage.corpora import CorpusStore
+from fathom.storage.ownership import Asker
 from fathom.storage.store import ArtifactStore
 from fathom.tools.documents.corpus import check_documents
 from fathom.tools.documents.tool import DocumentsTool
@@ -100,7 +101,7 @@ def check_settings(settings: ResearchSettings, *, follow_up: bool = False) -> tu
     check_scope(resolved)
     check_documents(settings.docs, settings.embed_model)
     if settings.corpora:
-        asyncio.run(CorpusStore(ArtifactStore(settings.artifacts or "")).fixed(settings.corpora))
+        asyncio.run(CorpusStore(ArtifactStore(settings.artifacts or "")).fixed(settings.corpora, Asker()))
     check_models(resolved, environment)
     unlimited = without_limits(settings, environment, REGISTRY.vendors) if "web_search" in tools else []
     return settings, [*_notices(settings, tools), *unlimited, *_unused_servers(environment)]

@@ -108,7 +108,8 @@ async def _start(
     warnings = [_WARNING.format(name=name) for name in Scrubber(environment.secrets).names_in(current_parameters())]
     for warning in warnings:
         run_logger().warning(warning)
-    corpora = await CorpusStore(run_store(artifacts)).fixed(settings.corpora or [])
+    ownership = Ownership.of_tags(flow_run.tags)
+    corpora = await CorpusStore(run_store(artifacts)).fixed(settings.corpora or [], ownership.asker)
     return RunStart(
         run_id=current_run_id(),
         run_key=current_run_key(),
@@ -119,7 +120,7 @@ async def _start(
         corpora=corpora,
         warnings=warnings,
         watch=watch,
-        asker=Ownership.of_tags(flow_run.tags).owner if resolved.library else "",
+        asker=ownership.owner if resolved.library else "",
         parent=parent,
         understood=understood(query, parent.question) if parent else "",
         language=language_for(query, parent.question if parent else ""),

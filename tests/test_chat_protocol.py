@@ -14,6 +14,7 @@ import pytest
 from openai import AsyncOpenAI, OpenAI
 from openai.types.chat import ChatCompletionChunk
 
+from fathom.extractive.questions import questions_of
 from fathom.service import progress
 from tests.server import Served, without_worker
 from tests.stubs import Stubs
@@ -216,6 +217,21 @@ def test_titles_and_the_like_need_no_research(client: OpenAI, served: Served) ->
     assert asked(f"{libre_chat}\n\nConversation:\nUser: {QUESTION}\nAI: It is") == title
     assert client.responses.create(model="fathom", input=OPEN_WEBUI_TITLE).output_text == json.dumps({"title": title})
     assert set(served.root.glob(".serve/runs/*")) == before
+
+
+def test_long_prompts_are_read_in_a_time_that_grows_with_their_length(served: Served) -> None:
+    """With the square of it they would take hours, in which the server answers nobody."""
+    history = f"{OPEN_WEBUI_TITLE.partition('USER:')[0]}user: slots"
+    with_documents = "### Task:\nRespond to the user query using the provided context"
+    for prompt, status in (
+        (history.removesuffix("user: slots") + "\n" * 1_000_000, 200),
+        (history + "\n " * 500_000, 200),
+        (with_documents + "<user_query>" * 80_000, 400),  # a question of more than 10,000 characters
+    ):
+        asked = {"model": "fathom", "messages": [{"role": "user", "content": prompt}]}
+        assert httpx.post(f"{served.url}/v1/chat/completions", json=asked, timeout=60).status_code == status
+    numbered = "How are slots stored?" + "\n" * 200_000 + "1. Are they fast?"
+    assert questions_of(numbered) == ["How are slots stored", "Are they fast (slots)"]
 
 
 def test_what_cannot_be_asked_is_refused_in_the_form_that_clients_know(client: OpenAI, served: Served) -> None:

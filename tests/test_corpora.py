@@ -6,6 +6,7 @@ import asyncio
 import io
 import json
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -27,12 +28,14 @@ from fathom.flows.replay import replay
 from fathom.flows.runs.stored import files_of
 from fathom.interfaces.uploads import Uploaded, upload_form
 from fathom.models import RunResult
-from fathom.service.caller import Caller, Role
+from fathom.service.caller import Caller, Limits, Role
 from fathom.service.corpora import CorpusService
 from fathom.service.options import Options
 from fathom.service.runs import RunService
+from fathom.service.tokens import Tokens
 from fathom.storage.corpora import CorpusStore, prune_uploads
 from fathom.storage.editions import CORPORA, StorageLimits
+from fathom.storage.ownership import Asker
 from fathom.storage.runs import runs
 from fathom.storage.store import ArtifactStore, RunFolder
 from fathom.tools.documents.corpus import UploadedCorpora
@@ -280,6 +283,30 @@ def test_a_corpus_over_http_and_a_run_that_reads_it(served: Served) -> None:
     assert "Leave rules.md" in report.text
 
 
+def test_a_watch_reads_no_corpus_that_is_no_longer_shared(prefect_server: object, tmp_path: Path) -> None:
+    add = Tokens(ArtifactStore(str(tmp_path))).add
+    with ThreadPoolExecutor() as thread:  # beside the loop of other tests
+        tokens = [thread.submit(asyncio.run, add(name, Role.asker, Limits())).result()[1] for name in ("ann", "bob")]
+    with served_with(Options(str(tmp_path), port=quiet_port(), sign_in=True), limit=1) as served:
+        ann, bob = (
+            httpx.Client(base_url=f"{served.url}/api/v1", headers={"Authorization": f"Bearer {token}"}, timeout=60)
+            for token in tokens
+        )
+        with ann, bob:
+            shared = {"name": "handbook", "shared": "true"}
+            assert ann.post("/corpora", data=shared, files=[("files", ("leave.md", LEAVE))]).status_code == 201
+            settings = {"profile": "quick", "corpora": ["handbook"]}
+            watch = {"name": "leave", "question": QUESTION, "cron": "0 6 1 1 *", "settings": settings}
+            assert bob.post("/watches", json=watch).status_code == 201
+            ends = []
+            for is_shared in (True, False):
+                ann.patch("/corpora/handbook", json={"shared": is_shared})
+                run = bob.post("/watches/leave/run").json()["links"]["run"].removeprefix("/api/v1")
+                bob.get(f"{run}/events")  # until it ends
+                ends.append((bob.get(run).json()["state"], bob.get(f"{run}/report?form=md").is_success))
+        assert ends == [("complete", True), ("failed", False)]
+
+
 def test_a_large_upload_is_refused_over_http(prefect_server: object, tmp_path: Path) -> None:
     small = Options(str(tmp_path), port=quiet_port(), uploads=StorageLimits(corpus_bytes=10_000, corpus_files=2))
     with served_with(small, limit=0) as running, httpx.Client(base_url=f"{running.url}/api/v1") as client:
@@ -298,7 +325,7 @@ def test_a_large_upload_is_refused_over_http(prefect_server: object, tmp_path: P
 async def test_runs_keep_the_edition_that_they_began_with(tmp_path: Path) -> None:
     store, corpora = ArtifactStore(str(tmp_path / "store")), service_of(tmp_path / "store")
     await corpora.create(ANN, "handbook", [upload("Leave.md"), upload("travel.md", TRAVEL)])
-    used = await corpora.corpora.fixed(["handbook"])
+    used = await corpora.corpora.fixed(["handbook"], Asker())
     chosen: dict[str, Any] = {"model": "extractive", "profile": "quick", "corpora": ["handbook"], "run_key": "one"}
 
     async def asked(sufficiency: int) -> tuple[RunResult, set[str], str, str]:

@@ -559,6 +559,10 @@ async def test_a_run_is_paid_for_once_for_each_time_it_runs(prefect_server: Pref
 def test_links_and_who_did_what(house: House, fathom_cli: FathomCLI) -> None:
     run = f"{RUNS}/{house.run_id}"
     with house.client("ann") as ann, house.client("rita") as rita, house.client("bob") as bob:
+        public = ann.post(f"{run}/links?public=true").json()
+        refused(rita.get(f"/runs/{house.run_id}/join/{public['page'].split('/')[-2]}"), 404, "E7005")
+        refused(rita.get(run), 404, "E5001")
+        assert ann.delete(f"{run}/links/{public['id']}").status_code == 204
         made = ann.post(f"{run}/links").json()
         secret = made["page"].rpartition("/")[2]
         assert [link["page"] for link in ann.get(f"{run}/links").json()] == [None]

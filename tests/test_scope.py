@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import aclosing
 from pathlib import Path
 
 import httpx
@@ -102,6 +103,34 @@ async def test_it_is_kept_below_the_choice_of_tools_and_models(docs: list[str]) 
     assert may_send("tools", ELSEWHERE)
     here = {"http://127.0.0.1:1": True, "http://10.0.0.7/v1": True, "http://169.254.169.254": False, ELSEWHERE: False}
     assert {address: is_local(address) for address in here} == here
+
+
+async def test_a_proxy_is_outside_too(docs: list[str], providers: Stubs, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else the documents go to it, with the key, on the way to a model on this machine."""
+    for name in ("no_proxy", "http_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HTTP_PROXY", "http://93.184.215.14:3128")
+    monkeypatch.setenv("NO_PROXY", "localhost")
+    settings = ResearchSettings(docs=docs, scope=AccessScope.private, model="openai/gpt-5-mini")
+    models = ModelBackend(Environment.read(), new_ledger(), scope=AccessScope.private)
+    call = ModelCall(PROBE, ProbeRequest(), RoleModel(model="openai/gpt-5-mini"))
+    with pytest.raises(InvalidInput, match=r"127\.0\.0\.1\S* through the proxy 93\.184\.215\.14") as refused:
+        await models.complete(call)
+    assert "NO_PROXY" in str(refused.value.next_step)
+    with pytest.raises(InvalidInput, match="through the proxy"):
+        check_settings(settings)
+    async with keeping_in(AccessScope.private.kept_in), limited_client() as http:
+        with pytest.raises(InvalidInput, match="through the proxy"):
+            await http.get(providers.url)
+    assert not providers.requests
+    monkeypatch.setenv("NO_PROXY", "localhost,127.0.0.1")
+    check_settings(settings)
+    async with aclosing(models):
+        await models.complete(call)
+    assert {request.kind for request in providers.requests} == {"llm"}
+    for proxy, is_near in (("10.0.0.7:3128", True), ("socks5://user:secret@93.184.215.14", False)):
+        monkeypatch.setenv("HTTP_PROXY", proxy)
+        assert is_local("http://10.0.0.8/v1") is is_near
 
 
 async def test_a_private_run_asks_a_model_on_this_machine_and_says_its_scope(

@@ -95,8 +95,12 @@ async def test_a_conversation_has_only_the_questions_that_the_reader_may_see(
             assert (await his.patch(f"/api/v1/runs/{hidden}", json={"shared": False})).is_success
             for one, newest in ((hers, first), (his, hidden)):
                 assert [found[1] for found in LINE.finditer((await one.get("/runs")).text)] == [newest]
-            seen = (await hers.get(f"/runs/{first}")).text + (await hers.get(f"/runs/{first}/remove")).text
-            assert "And on a class?" not in seen and hidden not in seen
+            assert any("Followed by" in page.read_text() for page in tmp_path.glob("**/report.html"))
+            shown = ("", "/remove", "/report", "/report.html", "/export/html")
+            data = ("/report?form=html", "/artifacts/report.html", "/follow-ups")
+            for address in (*(f"/runs/{first}{one}" for one in shown), *(f"/api/v1/runs/{first}{one}" for one in data)):
+                seen = await hers.get(address)
+                assert seen.is_success and "And on a class?" not in seen.text and hidden not in seen.text, address
             both = (await his.get(f"/runs/{hidden}/remove")).text
             assert 'name="run"' not in both  # of the two, only one is his
             refused = await his.post(f"/runs/{hidden}/remove", data={"run": [first]})

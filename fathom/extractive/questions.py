@@ -22,7 +22,7 @@ comprehensive report paper output document answer response section overview deta
 length page overall complete support language english style tone academic depth clear
 """
 _FORM_TERMS = frozenset(query_terms(_FORM))
-_NUMBERED = re.compile(r"\s*(?<![\w.])\(?\d{1,2}[.)]\s+(?=[A-Z])")
+_NUMBERED = re.compile(r"(?<!\s)\s*(?<![\w.])\(?\d{1,2}[.)]\s+(?=[A-Z])")
 _JOINED = re.compile(
     r",? and (?=(?:how(?: (?:many|much|long|old|far|often|large)(?: \w+){0,4})?|why|when|where|who|"
     r"(?:(?:in|at|for) )?(?:what|which)(?: \w+){0,2})"

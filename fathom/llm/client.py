@@ -50,7 +50,7 @@ from fathom.llm.prompts import REPETITIONS, request_options, sent_messages, vari
 from fathom.llm.services import MAX_WAIT, circuit_of, pulse_of, slots, spacing_of
 from fathom.llm.windows import Learnt, sent_tokens, shrunk, table_answer
 from fathom.models import Usage
-from fathom.network import check_sending, is_local, turn
+from fathom.network import check_sending, is_local, through, turn
 from fathom.telemetry.logs import Warnings
 from fathom.telemetry.tracing import describe_reply, request_span
 
@@ -69,9 +69,10 @@ def check_local(model: str, address: str) -> None:
         InvalidInput: it is not.
     """
     if not is_local(address):
-        where = address or "an address of its provider"
+        where = f"{address}{through(address)}" if address else "an address of its provider"
         message = f"The scope private keeps everything on this machine, and the model {model} is asked at {where}."
-        how = "choose a local one (ollama/..., openai/... with OPENAI_BASE_URL) or none, or another --scope"
+        local = "a local one (ollama/..., openai/... with OPENAI_BASE_URL; its host in NO_PROXY if there is a proxy)"
+        how = f"choose {local} or none, or another --scope"
         raise InvalidInput(message, next_step=how)
 
 

@@ -14,7 +14,6 @@ from fathom.service.caller import Caller, Role
 from fathom.service.ownership import check_owner, check_read
 from fathom.storage.corpora import CorpusStore
 from fathom.storage.editions import Edition, Upload, check_name, no_corpus, unknown_corpus
-from fathom.storage.ownership import Ownership
 from fathom.tools.documents.corpus import CorpusReading
 from fathom.tools.documents.readers import ENDINGS
 
@@ -33,7 +32,7 @@ class CorpusService:
     async def list(self, caller: Caller) -> CorpusList:
         """Return the corpora that the caller may read."""
         caller.check(Role.reader)
-        found = [edition for edition in await self.corpora.all() if _ownership(edition).readable_by(caller)]
+        found = [edition for edition in await self.corpora.all() if edition.ownership.readable_by(caller)]
         readings = await asyncio.gather(*(examined(self.corpora.store, edition) for edition in found))
         limits, used = self.corpora.limits, await self.corpora.used()
         return CorpusList(
@@ -150,7 +149,7 @@ class CorpusService:
 
     async def _readable_of(self, caller: Caller, names: Sequence[str]) -> dict[str, Edition]:
         found = {name: await self.corpora.find(name) for name in names}
-        return {name: one for name, one in found.items() if one and _ownership(one).readable_by(caller)}
+        return {name: one for name, one in found.items() if one and one.ownership.readable_by(caller)}
 
     async def check_readable(self, caller: Caller, names: Sequence[str]) -> None:
         """Check that the caller may read some corpora.
@@ -167,7 +166,7 @@ class CorpusService:
         Raises:
             NotAllowed: it is somebody else's.
         """
-        check_owner(_ownership(await self._readable(caller, name)), caller, "corpus")
+        check_owner((await self._readable(caller, name)).ownership, caller, "corpus")
 
     def _read(self, key: str, done: asyncio.Task[CorpusReading]) -> None:
         self._reading.pop(key, None)
@@ -184,12 +183,8 @@ class CorpusService:
         missing = no_corpus(name)
         if edition is None:
             raise missing
-        check_read(_ownership(edition), caller, missing)
+        check_read(edition.ownership, caller, missing)
         return edition
-
-
-def _ownership(edition: Edition) -> Ownership:
-    return Ownership(owner=edition.owner, shared=edition.shared)
 
 
 def _summary(edition: Edition, reading: CorpusReading | None) -> CorpusSummary:

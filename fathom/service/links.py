@@ -62,8 +62,7 @@ class ShareLinks:
 
     async def is_public(self, run_id: str, secret: str) -> bool:
         """Whether it is the secret of a public link to a run."""
-        path = self._path(run_id, secret)
-        return bool(path) and await self._store.exists(path) and "public" in await self._read(path)
+        return "public" in await self._named_by(run_id, secret)
 
     async def remove(self, run_id: str, link_id: str) -> None:
         """Remove a link; who came by it may no longer read the run.
@@ -80,10 +79,10 @@ class ShareLinks:
         """Take a caller in who has a link; return its id, or nothing if it has let them in before.
 
         Raises:
-            NotThere: it is no link to this run, or was removed.
+            NotThere: it is no link to this run, shows its report only, or was removed.
         """
-        key, path = _hashed(secret), self._path(run_id, secret)
-        if not path or not await self._store.exists(path):
+        key, link = _hashed(secret), await self._named_by(run_id, secret)
+        if not link or "public" in link:
             raise NotThere("There is no such link.", next_step="ask for another one")
         known = await self.let_in(run_id, caller)
         if not known:
@@ -97,10 +96,12 @@ class ShareLinks:
             return False
         return await self._store.exists(_link(run_id, (await self._read(path))["link"]))
 
-    def _path(self, run_id: str, secret: str) -> str:
-        """Return where a link is stored; nothing if there is no such link."""
-        well = _RUN.fullmatch(run_id) and _SECRET.fullmatch(secret)
-        return _link(run_id, _hashed(secret)) if well else ""
+    async def _named_by(self, run_id: str, secret: str) -> dict[str, str]:
+        """Return what is stored of the link with a secret; nothing if there is no such link."""
+        if not (_RUN.fullmatch(run_id) and _SECRET.fullmatch(secret)):
+            return {}
+        path = _link(run_id, _hashed(secret))
+        return await self._read(path) if await self._store.exists(path) else {}
 
     async def _keys(self, run_id: str) -> list[str]:
         names = map(_NAME.fullmatch, await self._store.list(f"{LINKS}/{run_id}"))

@@ -39,6 +39,7 @@ from fathom.errors import (
     RunNotFound,
     UserError,
 )
+from fathom.evidence.followed import as_left
 from fathom.flows.housekeeping import remove_run
 from fathom.flows.preflight import check_request
 from fathom.flows.resuming import reschedule
@@ -235,9 +236,8 @@ class RunHandle:
         self.caller.check(Role.asker)
         self.finished()
         service, caller = self._service, self.caller
-        parent = await following.parent_of(self.found.stored)
         given = service.settings_for(caller, request.settings).model_dump(mode="json", exclude_unset=True)
-        earlier = parent.settings_with(given)
+        earlier = (await following.parent_of(self.found.stored)).settings_with(given)
         if "corpora" in given:
             await service.corpora.check_readable(caller, given["corpora"])
         elif "corpora" in earlier:  # of somebody else, or gone: what the earlier run has found stays
@@ -417,14 +417,14 @@ class RunHandle:
         return report
 
     async def files(self, names: list[str]) -> Mapping[str, bytes]:
-        """Return files of the run by name.
+        """Return files of the run by name, without the questions that follow it: not all of them are for the caller.
 
         Raises:
             NoReport: one does not exist.
         """
         folder = self.finished()
         try:
-            return {name: await folder.load(name) for name in names}
+            return {name: as_left(name, await folder.load(name)) for name in names}
         except FileNotFoundError:
             raise await no_report(folder) from None
 

@@ -41,6 +41,7 @@ from fathom.storage.editions import (
     unknown_corpus,
 )
 from fathom.storage.lease import RESULTS, read_lease
+from fathom.storage.ownership import Asker
 from fathom.storage.runs import runs
 from fathom.storage.store import REMOVED_AT_ONCE, RESULT, ArtifactStore, json_bytes
 
@@ -76,16 +77,16 @@ class CorpusStore:
             return edition
         raise no_corpus(name)
 
-    async def fixed(self, names: Sequence[str]) -> list[UsedCorpus]:
-        """Return the present editions of some corpora, for a run to read.
+    async def fixed(self, names: Sequence[str], asker: Asker) -> list[UsedCorpus]:
+        """Return the present editions of some corpora, for a run of somebody to read.
 
         Raises:
-            InvalidInput: one does not exist or has no files.
+            InvalidInput: one does not exist, is not for whoever asks, or has no files.
         """
         found: list[UsedCorpus] = []
         for name in {folder_of(name): name for name in names}.values():
             edition = await self.find(name)
-            if edition is None:
+            if edition is None or not edition.ownership.readable_by(asker):
                 raise unknown_corpus(name)
             if not edition.files:
                 raise InvalidInput(f"The corpus {name!r} has no files.", next_step="add some, or choose another corpus")

@@ -13,6 +13,7 @@ from typing import Protocol
 from fathom.errors import Conflict, InvalidInput, NotThere, TooLarge
 from fathom.models import Model, UnreadFile
 from fathom.storage.names import cut_slug
+from fathom.storage.ownership import Ownership
 from fathom.text.plain import size
 
 CORPORA = "corpora"
@@ -49,6 +50,11 @@ class Edition(Model):
         """The SHA-256 of the names and contents of its files."""
         files = [[file.name, file.sha256] for file in self.files]
         return hashlib.sha256(json.dumps(files, ensure_ascii=False).encode()).hexdigest()
+
+    @property
+    def ownership(self) -> Ownership:
+        """Whose it is, and whether everybody may read it."""
+        return Ownership(owner=self.owner, shared=self.shared)
 
     def used(self) -> UsedCorpus:
         """Return its reference in a run."""

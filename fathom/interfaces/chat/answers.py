@@ -113,7 +113,6 @@ ASKS = "#answer"
 _LINK = re.compile(rf"/runs/([0-9a-f]{{8}}(?:-[0-9a-f]{{4}}){{3}}-[0-9a-f]{{12}})({ASKS})?(?![\w-])")
 # Open WebUI puts documents of the user before the question, and older versions the question in a tag.
 _WITH_DOCUMENTS = re.compile(r"\A### Task:\s+Respond to the user query using the provided context")
-_QUERY = re.compile(r"<user_query>(.*?)</user_query>", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -160,6 +159,7 @@ def _earlier(before: Sequence[tuple[str, str]]) -> Earlier | None:
 def _question_in(text: str) -> str:
     if not _WITH_DOCUMENTS.match(text):
         return text.strip()
-    named = _QUERY.findall(text)
-    asked = named[-1] if named else text.rpartition("</context>")[2]
+    before, closed, _ = text.rpartition("</user_query>")
+    _, opened, named = before.rpartition("<user_query>")
+    asked = named if opened and closed else text.rpartition("</context>")[2]
     return asked.strip() or text.strip()

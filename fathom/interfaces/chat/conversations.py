@@ -125,7 +125,9 @@ async def collected(parts: AsyncIterator[str | ChatAnswer]) -> tuple[ChatAnswer,
 
 TITLE_CHARS, MOST_TAGS, MOST_QUESTIONS = 60, 3, 4
 _HISTORY = re.compile(r"<chat_history>(.*?)(?:</chat_history>|\Z)", re.DOTALL)
-_FIRST = re.compile(r"^\s*user:\s*(.*?)(?=^\s*(?:assistant|ai):|\Z)", re.IGNORECASE | re.DOTALL | re.MULTILINE)
+_FIRST = re.compile(
+    r"^[^\S\n]*user:\s*(.*?)(?=^[^\S\n]*(?:assistant|ai):|\Z)", re.IGNORECASE | re.DOTALL | re.MULTILINE
+)
 _TITLE_ALONE = re.compile(
     r"5-word-or-less title for the conversation|^\s*Write a concise title for this conversation"
     r"|generate a concise title \(max 40 characters\) for a conversation",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
 from time import time
 from typing import Any
@@ -40,7 +41,7 @@ async def respond(
         if asked.stream:
             return _stream(response, said(done))
         return JSONResponse(response.data("completed", ChatAnswer(done, []), []))
-    talk = answers.read(messages)
+    talk = await asyncio.to_thread(answers.read, messages)  # of two megabytes, it takes seconds
     if asked.previous_response_id:
         talk = await _after(service, caller, talk, asked.previous_response_id)
     begun = await begin(service, caller, asked, talk, idempotency_key)
