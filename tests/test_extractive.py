@@ -457,3 +457,43 @@ def test_no_quotation_ends_with_what_only_stands_above_something(words: int) -> 
     quoted = [text.markdown(excerpt, heading=False) for excerpt in text.excerpts]
     assert any("Caps are" in each for each in quoted)
     assert [each for each in quoted if each.rstrip().endswith((":", "|---|---|"))] == []
+
+
+SETTINGS = """
+service: {name: ticketdesk, port: 8443, owner: platform}
+database: {host: db.internal, port: 5432, pool_size: 20}
+cache: {backend: redis, ttl_seconds: 900}
+"""
+RULES = """# Rules
+
+## Equipment
+
+Every new colleague receives:
+
+- a laptop
+- a door badge
+
+The *owner* of a folder, and nobody else, opens it to others; *.py and *.md files are open to all.
+"""
+
+
+@pytest.mark.parametrize(
+    ("query", "shown"),
+    [
+        ("any idea what the port of the database is?", "- database.port: 5432 [1]"),
+        ("What are the latest database settings?", "- database.host: db.internal [1]\n- database.port: 5432 [1]\n"),
+        ("List the equipment that a new colleague gets", "- a laptop [1]\n- a door badge [1]"),
+        ("who's the one who opens a folder to others?", "The owner of a folder, and nobody else, opens it to others"),
+    ],
+)
+async def test_only_what_is_asked_for_is_shown_and_missed(query: str, shown: str, tmp_path: Path) -> None:
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    (docs / "settings.yaml").write_text(SETTINGS, encoding="utf-8")
+    (docs / "rules.md").write_text(RULES, encoding="utf-8")
+    result = await investigated(tmp_path / "runs", query=query, model=None, tools=["documents"], docs=[str(docs)])
+    report = Path(result.artifacts, "report.md").read_text(encoding="utf-8")
+    answer = report[: report.index("**How sure:**")]
+    assert shown in answer
+    assert "cache" not in answer
+    assert "mention" not in report

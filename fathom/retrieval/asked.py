@@ -48,7 +48,7 @@ _LIGHT = """
 become choose get give happen have make take come came go went got sort kind type good well inside outside within behind
 across around actual actually already anyway especially exactly generally likely mainly mostly normally perhaps
 possible possibly quite rather really regarding simply still typically usually able aware expect idea know need suppose
-sure tell tend think towards understand want wonder somebody someone
+sure tell tend think towards understand upcoming want wonder somebody someone
 """
 LIGHT_TERMS = frozenset(terms(_LIGHT))
 """Terms that hardly say what is asked."""

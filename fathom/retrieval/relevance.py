@@ -33,6 +33,7 @@ BOILERPLATE = 0.15  # factor for what only calls on the reader or repeats key wo
 BRIDGE = 0.8  # of the best text's score, that a text gains whose title the question or another of the best texts has
 TRIED = 10  # units of a text that are scored to find its best one
 LEADING = 5  # best texts, from which a bridge may lead
+OF_BEST_FIELD = 0.8  # of what the best field holds of a question, from which another one is quoted with it
 ELSEWHERE = 0.4  # factor for texts that name nothing of what is asked about, where others have it in their titles
 NAMED = 1.5  # factor for a row whose first cell the question names
 OF_KIND = 1.25  # factor for an excerpt with the kind of thing that is asked for
@@ -262,9 +263,22 @@ class RankedExcerpts:
         return self._read[found.text].text.units[found.excerpt.units.start].kind == "heading"
 
     def markdown(self, found: Found, asked: QuestionTerms) -> str:
-        """Return an excerpt as Markdown, below its heading where that says what it does not."""
+        """Return an excerpt as Markdown, below its heading if that adds something; of fields only those asked for."""
         read = self._read[found.text]
-        return read.text.markdown(found.excerpt, heading=read.needs_heading(found.excerpt, asked))
+        heading = read.needs_heading(found.excerpt, asked)
+        only = self._asked_fields(found, asked) if read.text.is_of_fields(found.excerpt) else ()
+        return read.text.markdown(found.excerpt, heading=heading, only=only)
+
+    def _asked_fields(self, found: Found, asked: QuestionTerms) -> list[int]:
+        """Return the fields of an excerpt that hold nearly as much of a question as the best one, by number."""
+        read = self._read[found.text]
+        asked = self._with_families(asked)
+        worth, sought = self._worth(asked), read.sought(asked)
+        held = {
+            number: sum(worth[term] * min(1.0, n) for term, n in read.counts(read.text.alone(number), sought).items())
+            for number in found.excerpt.units
+        }
+        return [number for number, own in held.items() if own >= OF_BEST_FIELD * max(held.values())]
 
     def start(self, found: Found) -> int:
         """Return where an excerpt begins in its text."""
