@@ -222,7 +222,8 @@ class RankedExcerpts:
 
         One that is part of a chosen one is passed over, and so is one whose sentences on the question others have said;
         one that contains chosen ones takes the place of the first. With `around`, a share of their scores, it does so
-        only if it is nearly as good, and below a heading only if it holds more of the question.
+        only if it is nearly as good, and below a heading only if it holds more of the question; and of fields only
+        those that are asked for are taken.
         """
         chosen: list[tuple[Found, str, int]] = []
         said: set[str] = set()
@@ -232,7 +233,7 @@ class RankedExcerpts:
             inside = [other for other in over if _contains(each, other[0])]
             if len(inside) < len(over) or (around and any(not self._around(each, one[0], around) for one in inside)):
                 continue
-            markdown = self.markdown(each, asked)
+            markdown = self.markdown(each, asked, of_fields=bool(around))
             shared = each.excerpt.lead and any(_is_beside(each, other[0]) for other in chosen)
             cost = count_tokens(self.says(each) if shared else markdown) + overhead
             refund = sum(other[2] for other in inside)
@@ -262,11 +263,11 @@ class RankedExcerpts:
     def _begins_with_heading(self, found: Found) -> bool:
         return self._read[found.text].text.units[found.excerpt.units.start].kind == "heading"
 
-    def markdown(self, found: Found, asked: QuestionTerms) -> str:
-        """Return an excerpt as Markdown, below its heading if that adds something; of fields only those asked for."""
+    def markdown(self, found: Found, asked: QuestionTerms, *, of_fields: bool = True) -> str:
+        """Return an excerpt as Markdown, below its heading if that adds something; of fields those asked for."""
         read = self._read[found.text]
         heading = read.needs_heading(found.excerpt, asked)
-        only = self._asked_fields(found, asked) if read.text.is_of_fields(found.excerpt) else ()
+        only = self._asked_fields(found, asked) if of_fields and read.text.is_of_fields(found.excerpt) else ()
         return read.text.markdown(found.excerpt, heading=heading, only=only)
 
     def _asked_fields(self, found: Found, asked: QuestionTerms) -> list[int]:
