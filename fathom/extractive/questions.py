@@ -243,7 +243,7 @@ _OTHER_ASKING = frozenset(_OTHER_ASKING_WORDS.split())
 def naming_words(question: str) -> list[str]:
     """Return the words that a text on a question would have: no words of asking, no verbs, no small words."""
     weights = read_asked(question, topic=(topic := topic_terms(question))).weights
-    is_german = language_of([question]) == "german"
+    verbs = verbs_of(question)
     is_english = language_of_question(question) == "en"
     first = next(iter(_WORD.findall(question)), "")
     return [
@@ -251,10 +251,19 @@ def naming_words(question: str) -> list[str]:
         for word in keywords(question)
         if any(weights.get(term, 0.0) == 1.0 for term in terms(word) if term in topic)
         and not _ASKED_FOR.issuperset(terms(word))
-        and not is_verb(word)
+        and word not in verbs
         and not (word == first and word.lower() in _REQUESTS)
-        and not (is_german and word.islower() and _GERMAN_VERB.fullmatch(word))
-        and not (not is_english and word.lower() in _OTHER_ASKING)
+        and (is_english or word.lower() not in _OTHER_ASKING)
+    ]
+
+
+def verbs_of(question: str) -> list[str]:
+    """Return the key words of a question that may be verbs, of which texts have other forms, or other verbs."""
+    is_german = language_of([question]) == "german"
+    return [
+        word
+        for word in keywords(question)
+        if is_verb(word) or (is_german and word.islower() and _GERMAN_VERB.fullmatch(word))
     ]
 
 

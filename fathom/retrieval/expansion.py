@@ -176,6 +176,7 @@ _HELD: Mapping[str, str] = {
     "<sound>": _measured(r"dB(?:\(A\)|A)?|decibels?"),
     "<frequency>": (
         r"\b(?:once|twice|daily|hourly|weekly|monthly|yearly|annually|(?:times|once|twice) (?:an?|per|every)|"
+        rf"(?:{_SMALL_NUMBERS}|\d+) (?:days|nights|hours|minutes) (?:an?|per|every|each) (?:day|night|week|month|year)|"
         rf"every (?:other |{_SMALL_NUMBERS}|\d+|second|third|few)?\s?(?:day|week|month|year|hour|minute|second)s?)\b"
     ),
     "<weekday>": r"\b(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?\b",

@@ -8,6 +8,7 @@ excerpt that holds the kind of thing that is asked for, and one that covers more
 from __future__ import annotations
 
 import math
+import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -35,11 +36,15 @@ TRIED = 10  # units of a text that are scored to find its best one
 LEADING = 5  # best texts, from which a bridge may lead
 OF_BEST_FIELD = 0.8  # of what the best field holds of a question, from which another one is quoted with it
 ELSEWHERE = 0.4  # factor for texts that name nothing of what is asked about, where others have it in their titles
+OTHER_VERSION = 0.25  # factor for excerpts without the version that is asked about, where others have it
 NAMED = 1.5  # factor for a row whose first cell the question names
 OF_KIND = 1.25  # factor for an excerpt with the kind of thing that is asked for
 FEWEST = 100  # units: in a shorter text, what each of its lines says would be worth nothing
 MOST_RANKED = 400
 LEAST_ROOM = 10  # tokens: hardly any excerpt is shorter
+
+
+_VERSION = re.compile(r"\d+(?:\.\d+)+")
 
 
 class Found(NamedTuple):
@@ -141,6 +146,7 @@ class RankedExcerpts:
         wording = frozenset(terms(asked.wording))
         about_orders = asks_of_orders(list(asked.weights))
         sought = read.sought(asked)
+        versions = [term for term in asked.weights if _VERSION.fullmatch(term) and self.has(term, asked)]
         for excerpt in excerpts:
             if read.is_order(excerpt) and not about_orders:
                 continue
@@ -156,6 +162,8 @@ class RankedExcerpts:
                 score *= NAMED
             if asked.definition > 1 and defines(read.says(excerpt), asked):
                 score *= asked.definition
+            if any(not counts.get(version) for version in versions):
+                score, share = score * OTHER_VERSION, share * OTHER_VERSION
             score = math.prod(read.wanting(excerpt), start=score)
             if read.is_boilerplate(excerpt):
                 score, share = score * BOILERPLATE, share * BOILERPLATE
@@ -304,6 +312,8 @@ class RankedExcerpts:
         wanted: dict[str, Mapping[str, float]] = {}
         for term, said in asked.terms.items():
             like = {word: FAMILY for word in self._vocabulary.get(term[:FAMILY_LETTERS], ()) if is_family(term, word)}
+            if _VERSION.fullmatch(term):
+                like = {word: FAMILY for word in self._vocabulary.get(term[:2], ()) if word.startswith(f"{term}.")}
             if not like and not any(read.text.parsed.occurrences.get(term) for read in self._read):
                 like = {word: MISSPELT for word in self._vocabulary.get(term[:2], ()) if is_misspelt(term, word)}
             wanted[term] = {**like, **said}
