@@ -15,6 +15,7 @@ from fathom.extractive.critic import reflect
 from fathom.extractive.hops import hop_of
 from fathom.models import Answered, Note, Plan, PlanStep, RunResult, SourceText, Verdict
 from fathom.roles import ReflectRequest
+from fathom.text.records import records_of
 from fathom.text.tables import tables_of
 from tests.inprocess import investigated
 
@@ -126,7 +127,66 @@ LENDING = """# Club house
 
 Mira Holt keeps the keys.
 """
+RECHNUNGEN = """# Rechnungen
+
+| Rechnung | Kunde | Betrag | Status |
+|---|---|---|---|
+| R-1 | Huber | 1.250,00 € | bezahlt |
+| R-2 | Lenz | 480,50 € | offen |
+| R-3 | Weil | 2.100,00 € | offen |
+"""
+VELOS = """# Tarifs
+
+| Vélo | Prix par jour | Caution |
+|---|---|---|
+| Lumière | 15 € | 100 € |
+| Rapide | 24 € | 200 € |
+| Montagne | 28 € | 250 € |
+"""
+OFFICES = """# Offices
+
+The Oslo office opened in 2009 and has 120 employees. Rent is 48,000 crowns a month.
+
+The Bergen office opened in 2016 and has 45 employees. Rent is 21,000 crowns a month.
+
+The Hamar office opened in 2021 and has 18 employees. Rent is 9,500 crowns a month.
+"""
+CHANGES = """# Changes of Pelican
+
+## 2.0.1
+
+Released 2025-02-11. Mends the import.
+
+## 2.0.0
+
+Released 2025-01-20. Has a new editor.
+
+## 1.10.0
+
+Released 2024-12-01. Searches faster.
+"""
+_PAGE = "# {}\n\nThe {} is a ferry.\n\n- Built: {}\n- Length: {} m\n- Builder: {}\n"
+FERRIES = {
+    name: _PAGE.format(name.title(), name.title(), *facts)
+    for name, facts in {
+        "aurora": (1998, 64, "Holt Yard"),
+        "borealis": (2006, 82, "Holt Yard"),
+        "cormorant": (1987, 51, "Sund Boatworks"),
+    }.items()
+}
+BUILDERS = """# Builders
+
+Holt Yard was founded in 1921 and is run by Ingrid Moe.
+
+Sund Boatworks was founded in 1958. Its head is Karl Brandt.
+"""
 FILES = {
+    **FERRIES,
+    "builders": BUILDERS,
+    "rechnungen": RECHNUNGEN,
+    "velos": VELOS,
+    "offices": OFFICES,
+    "changes": CHANGES,
     "lending": LENDING,
     "tariffs": TARIFFS,
     "prices": PRICES,
@@ -192,6 +252,14 @@ staff | What is the average number of hours a week? | the average of the 3 value
 prices | What do the tents cost in total? | the sum of the 3 values of “Price” is €988.
 staff | Which role do most people have? | \
 “coach” is the most frequent value of “Role”, in 2 of the 3 rows: Jon Feld; Ola Brandt.
+rechnungen | Summe der offenen Rechnungen | \
+the sum of the 2 values of “Betrag” where rows have “Status: offen” is 2.580,50 €.
+velos | Quel est le vélo le moins cher ? | the lowest of the 3 values of “Prix par jour” is 15 € (Lumière).
+velos | Qui est plus cher, le Rapide ou le Montagne ? | 28 € (Montagne) is 4 € more than 24 € (Rapide).
+offices | Which office is the newest? | the latest of the 3 values of “office opened” is 2021 (Hamar).
+offices | What is the total rent of all offices? | the sum of the 3 values of “Rent crowns” is 78,500 crowns.
+changes | What is the latest release of Pelican? | the latest of the 3 values of “Released” is 2025-02-11 (2.0.1).
+changes | How many releases of Pelican were there in 2025? | 2 of the 3 rows have “2025”: 2.0.1; 2.0.0.
 firmen | Ist Nordblech älter als Steiner? | 1920 (Steiner) is 34 years earlier than 1954 (Nordblech).
 """
 
@@ -242,6 +310,37 @@ async def test_a_question_in_two_hops_is_answered_of_the_name_that_describes(tmp
     report = json.loads(Path(result.artifacts, "report.json").read_text(encoding="utf-8"))
     first = report["sections"][0]["markdown"]
     assert first.index("built by Norrland Yard") < first.index("Greta Wolff")
+
+
+OF_PAGES = """
+Which ferry is the longest? | the highest of the 3 values of “Length” is 82 m (Borealis). | - Length: 51 m
+How many ferries were built by Holt Yard? | 2 of the 3 rows have “Holt Yard”: Aurora; Borealis. | - Builder: Holt Yard
+Who runs the yard that built the oldest ferry? | the earliest of the 3 values of “Built” is 1987 (Cormorant). | \
+Its head is Karl Brandt.
+"""
+
+
+@pytest.mark.parametrize("case", OF_PAGES.strip().split("\n"))
+async def test_pages_with_the_same_fields_are_computed_with_like_rows(case: str, tmp_path: Path) -> None:
+    question, computed, shown = case.split(" | ")
+    result = await _asked(tmp_path, question, *FERRIES, "builders")
+    report = json.loads(Path(result.artifacts, "report.json").read_text(encoding="utf-8"))
+    [claim] = [claim for claim in report["claims"] if claim["sentence"].startswith("Computed: ")]
+    assert claim["sentence"] == f"Computed: {computed}"
+    assert claim["verdict"] == Verdict.supported
+    assert len(claim["source_ids"]) == len(FERRIES)
+    assert shown in report["sections"][0]["markdown"]
+
+
+async def test_what_is_computed_of_pages_may_lack_some_that_were_not_found(tmp_path: Path) -> None:
+    assert (await _asked(tmp_path, "Which ferry is the longest?", *FERRIES)).answered is Answered.maybe
+
+
+def test_no_rows_are_read_from_texts_that_were_cut_or_say_nothing_in_one_form() -> None:
+    pages = list(FERRIES.values())
+    assert len(list(records_of(pages))) == 1
+    for others in ([*pages[:2], f"{pages[2]}\n…"], [*pages[:2], BUILDERS], [pages[0]] * 3):
+        assert not list(records_of(others))
 
 
 def test_the_name_that_the_first_search_found_is_searched_for_next() -> None:

@@ -457,3 +457,91 @@ def test_no_quotation_ends_with_what_only_stands_above_something(words: int) -> 
     quoted = [text.markdown(excerpt, heading=False) for excerpt in text.excerpts]
     assert any("Caps are" in each for each in quoted)
     assert [each for each in quoted if each.rstrip().endswith((":", "|---|---|"))] == []
+
+
+SETTINGS = """
+service: {name: ticketdesk, port: 8443, owner: platform}
+database: {host: db.internal, port: 5432, pool_size: 20}
+cache: {backend: redis, ttl_seconds: 900}
+"""
+RULES = """# Rules
+
+## Equipment
+
+Every new colleague receives:
+
+- a laptop
+- a door badge
+
+The *owner* of a folder, and nobody else, opens it to others; *.py and *.md files are open to all.
+"""
+
+
+@pytest.mark.parametrize(
+    ("query", "shown"),
+    [
+        ("any idea what the port of the database is?", "- database.port: 5432 [1]"),
+        ("What are the latest database settings?", "- database.host: db.internal [1]\n- database.port: 5432 [1]\n"),
+        ("List the equipment that a new colleague gets", "- a laptop [1]\n- a door badge [1]"),
+        ("who's the one who opens a folder to others?", "The owner of a folder, and nobody else, opens it to others"),
+    ],
+)
+async def test_only_what_is_asked_for_is_shown_and_missed(query: str, shown: str, tmp_path: Path) -> None:
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    (docs / "settings.yaml").write_text(SETTINGS, encoding="utf-8")
+    (docs / "rules.md").write_text(RULES, encoding="utf-8")
+    result = await investigated(tmp_path / "runs", query=query, model=None, tools=["documents"], docs=[str(docs)])
+    report = Path(result.artifacts, "report.md").read_text(encoding="utf-8")
+    answer = report[: report.index("**How sure:**")]
+    assert shown in answer
+    assert "cache" not in answer
+    assert "mention" not in report
+
+
+SERVICE = """# Service
+
+The *owner* of a repository grants write access. Access ends on the last working day.
+
+You may work from home up to three days a week.
+
+## Pages
+
+A page has 50 tickets. Use the `after` parameter with the last id of the page before.
+
+## Docking stations
+
+The version of the firmware was updated.
+
+## 3.4.0
+
+- Tickets can be exported.
+
+## 3.3.0
+
+- There is a dark mode.
+"""
+
+
+@pytest.mark.parametrize(
+    ("query", "answered", "shown", "noise"),
+    [
+        ("Who grants write access to a repository?", Answered.yes, "The owner of a repository grants", "three days"),
+        ("How often can I work from home?", Answered.yes, "up to three days a week", "tickets"),
+        ("What changed in version 3.4.0?", Answered.maybe, "Tickets can be exported", "firmware"),
+        ("How is the pool size of the database chosen?", Answered.maybe, "database.pool_size: 20", "cache"),
+    ],
+)
+async def test_what_answers_is_told_from_what_only_shares_a_word(
+    query: str, answered: Answered, shown: str, noise: str, tmp_path: Path
+) -> None:
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    (docs / "settings.yaml").write_text(SETTINGS, encoding="utf-8")
+    (docs / "service.md").write_text(SERVICE, encoding="utf-8")
+    result = await investigated(tmp_path / "runs", query=query, model=None, tools=["documents"], docs=[str(docs)])
+    report = Path(result.artifacts, "report.md").read_text(encoding="utf-8")
+    answer = report[: report.index("**How sure:**")]
+    assert result.answered is answered
+    assert shown in answer
+    assert noise not in answer

@@ -22,6 +22,7 @@ from fathom.facts.extraction import facts_of
 from fathom.facts.numbers import UNITS, Number, numbers_of
 from fathom.retrieval.ranking import path_words
 from fathom.text.parsed import parse
+from fathom.text.records import records_of
 from fathom.text.sentences import Sentence
 from fathom.text.tables import WholeTable, plain_cell, tables_of
 from fathom.text.terms import terms
@@ -137,6 +138,7 @@ def _is_fraction(value: Value) -> bool:
 
 
 _COMMA = re.compile(r",\d{1,2}(?!\d)")  # of a fraction
+_CENTS = re.compile(r"[.,]\d\d\Z")
 _FIGURE = re.compile(r"\d(?:[\d.,’' \u00a0\u202f]*\d)?|\w+")
 
 
@@ -146,7 +148,9 @@ def _written(amount: Decimal, like: Value) -> str:
     [number] = numbers_of(figure[0]) if figure else [None]
     if not figure or not number:
         return ""
-    said = f"{(amount / (like.amount / max(number.values))).normalize():,f}"
+    scaled = amount / (like.amount / max(number.values))
+    cents = _CENTS.search(figure[0]) and scaled % 1 and scaled == scaled.quantize(CENT)
+    said = f"{scaled.quantize(CENT) if cents else scaled.normalize():,f}"
     if like.loose or _COMMA.search(figure[0]):
         said = said.translate(str.maketrans(",.", ".,"))
     return f"{like.text[: figure.start()]}{said}{like.text[figure.end() :]}".strip()
@@ -391,6 +395,13 @@ def _in_table(
                 lines = list(zip(table.lines[1:], table.rows, strict=True))
                 named = [line for line, row in lines if plain_cell(row[0]) in sentence]
                 return [_row(stored, line) for line in named or [line for line, _ in lines]]
+    texts = _texts(search, ids)
+    for records in records_of([stored.text for stored in texts]):
+        computed = again(records.table)
+        if computed and sentence in (computed, without_names(computed)):
+            rows = list(zip(records.table.rows, records.places, strict=True))
+            told = [places for row, places in rows if plain_cell(row[0]) in sentence] or [places for _, places in rows]
+            return [_row(texts[place.text], place.words) for places in told for place in places]
     return []
 
 

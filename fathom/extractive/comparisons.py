@@ -1,7 +1,8 @@
 """Questions that compare: the things that one names, what of them is compared, and what would decide it.
 
-By form, in English and German. A thing ends where its words are as many as the other's, at a verb or at a comma: names
-of people who type in lower case have no capitals. "The one in Sorrow" and "that of Sorrow" stand for the other's words.
+By form, in English, German and French. A thing ends where its words are as many as the other's, at a verb or at a
+comma: names of people who type in lower case have no capitals. "The one in Sorrow" and "that of Sorrow" stand for the
+other's words.
 """
 
 from __future__ import annotations
@@ -17,15 +18,15 @@ from fathom.text.terms import STOP_WORDS, terms
 
 MOST_CHARS = 400  # of a question that is read by its form: the time for that grows with the square of its length
 SIDE_WORDS = 6
-_ARTICLE = r"(?:(?:an?|the|der|die|das|den|dem|ein|eine[mnr]?)\s+)?"
-_OR = r"\s*,?\s+(?:or|oder)\s+"
-_AND = r"\s+(?:and|und)\s+"
+_ARTICLE = r"(?:(?:an?|the|der|die|das|den|dem|ein|eine[mnr]?|le|la|les|une?|des)\s+|l['’])?"
+_OR = r"\s*,?\s+(?:or|oder|ou)\s+"
+_AND = r"\s+(?:and|und|et)\s+"
 _AUXILIARY = (
     r"(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should|may|ist|sind|war|waren|hat|haben|kann|"
-    r"wird|würde|kostet|dauert|wiegt)"
+    r"wird|würde|kostet|dauert|wiegt|est|sont)"
 )
 _SIDE = r"(?P<{0}>[^,;:?]+?)"
-_WHICH = r"(?:which|who(?:'s)?|what(?:'s)?|how|where|welche\w*|wer|was|wie|wo)"
+_WHICH = r"(?:which|who(?:'s)?|what(?:'s)?|how|where|welche\w*|wer|was|wie|wo|qui|quel\w*|lequel|laquelle|combien)"
 _FORMS = [
     # "A or B: which is cheaper?"
     rf"^{_SIDE.format('a')}(?:{_OR}|{_AND}|\s+vs\.?\s+|\s+versus\s+){_SIDE.format('b')}\s*[:,;–—]+\s+(?P<rest>{_WHICH}\b.*)$",
@@ -40,7 +41,7 @@ _FORMS = [
     # "How much more does A cost than B?", "Is A older than B?", "Ist A älter als B?"
     rf"^(?:.*[,;:]\s*)?(?P<before>(?:how much|how many|um wie ?viel|wie viel)\s+{{grades}}(?:\s+\w+)?)\s+"
     rf"{_AUXILIARY}\s+(?P<a>[^,;:?]+?)\s+(?:than|als)\s+{_SIDE.format('b')}$",
-    rf"^(?:.*[,;:]\s*)?{_AUXILIARY}\s+(?P<a>[^,;:?]+)\s+(?P<rest>{{grades}}\b[^,;:]*?)\s+(?:than|als)\s+"
+    rf"^(?:.*[,;:]\s*)?{_AUXILIARY}\s+(?P<a>[^,;:?]+)\s+(?P<rest>{{grades}}\b[^,;:]*?)\s+(?:than|als|que)\s+"
     rf"{_SIDE.format('b')}$",
     rf"^(?:.*[,;:]\s*)?{_AUXILIARY}\s+(?P<a>[^,;:?]+?)\s+(?P<rest>before|after)\s+(?P<named>[^,;:?]+)$",
     # "Which of the pumps A and B is lighter"
@@ -79,16 +80,23 @@ teuer: preis | schnell: geschwindigkeit | langsam: -geschwindigkeit | stark: lei
 close: -distance | near: -distance | new: -date | recent: -date
 alt: gegründet | jung: -gegründet | früh: datum | spät: -datum | viel: anzahl | wenig: -anzahl
 """
+_FRENCH = """
+cher chère chers chères: prix | long longue longs longues: longueur | court courte courts courtes: -longueur
+lourd lourde lourds lourdes: poids | léger légère légers légères: -poids | haut haute hauts hautes: hauteur
+grand grande grands grandes: taille | petit petite petits petites: -taille | rapide rapides: vitesse
+ancien ancienne anciens anciennes vieux vieille vieilles: fondé | récent récente récents récentes: -date
+jeune jeunes: -fondé | puissant puissante puissants puissantes: puissance
+"""
 _IRREGULAR = """
 more: - | most: - | less: -- | least: -- | fewer: -- | fewest: -- | first: date | last: -date | mehr: - | meisten: -
 before: date | after: -date | further: distance | furthest: distance | farther: distance | farthest: distance
 weniger: -- | wenigsten: -- | better: - | best: - | zuerst: datum | zuletzt: -datum | höher: höhe | höchste: höhe
 höchsten: höhe | teurer: preis | teurere: preis | teuerste: preis | teuersten: preis | größte: größe | größten: größe
 """
-_TIME = frozenset(("founded", "date", "gegründet", "datum"))
+_TIME = frozenset(("founded", "date", "gegründet", "datum", "fondé"))
 FOUNDING = (
     "founded established opened built started, started in, since joined charter rights inaugurated gegründet eröffnet "
-    "gebaut erbaut seit stadtrechte"
+    "gebaut erbaut seit stadtrechte fondé fondée construit construite depuis"
 )
 """Words of sentences that say how old something is."""
 
@@ -112,7 +120,8 @@ def _entries(text: str) -> Iterator[tuple[str, str]]:
 
 @cache
 def _adjectives() -> dict[str, str]:
-    return dict(_entries(_ADJECTIVES))
+    french = {form: said for forms, said in _entries(_FRENCH) for form in forms.split()}
+    return {**french, **dict(_entries(_ADJECTIVES))}
 
 
 def _noun(word: str) -> str:
@@ -141,15 +150,17 @@ def _umlaut(stem: str) -> str:
     return stem[:place] + stem[place].translate(str.maketrans("aou", "äöü")) + stem[place + 1 :] if place >= 0 else stem
 
 
-_LONG = r"(?P<word>expensive|powerful|silent|recent)(?:ly)?"  # too long for endings
-_MORE_OF = re.compile(rf"\b(?P<way>more|most|less|least)\s+{_LONG}\b", re.IGNORECASE)
+_LONG = r"(?:expensive|powerful|silent|recent)"  # too long for endings
+_GRADED_FRENCH = "|".join(form for forms, _ in _entries(_FRENCH) for form in forms.split())
+_OF_LONG = rf"(?:(?:more|most|less|least)\s+{_LONG}(?:ly)?|(?:plus|moins)\s+(?:{_GRADED_FRENCH}))"
+_MORE_OF = re.compile(rf"\b{_OF_LONG}\b", re.IGNORECASE)
 _LASTING = re.compile(
     r"\b(?:been|existed|exists?)\b.*\blong(?:er|est)\b|\bfor longer\b|\bgibt es\b.*\blänger\b", re.IGNORECASE
 )
 
 
 SUPERLATIVE = re.compile(
-    r"\b(?:(?:most|least)\s+(?:expensive|powerful|silent|recent(?:ly)?)|most|least|fewest|first|last|zuerst|zuletzt|meisten|wenigsten"
+    rf"\b(?:{_OF_LONG}|most|least|fewest|first|last|zuerst|zuletzt|meisten|wenigsten"
     r"|\w+(?:est|ste|sten|ster|stes))\b",
     re.IGNORECASE,
 )
@@ -159,8 +170,9 @@ SUPERLATIVE = re.compile(
 def grade_of(question: str) -> Grade | None:
     """Return what the words of comparison of a question ask for, the first one that tells what; None without any."""
     if found := _MORE_OF.search(question):
-        grade = _grade(_adjectives()[found["word"].lower()])
-        more = found["way"].lower() in ("more", "most")
+        way, word = found[0].lower().split()
+        grade = _grade(_adjectives()[word.removesuffix("ly")])
+        more = way in ("more", "most", "plus")
         return grade._replace(greater=grade.greater == more, earlier=grade.earlier == more)
     if _LASTING.search(question):
         return _grades()["older"]
@@ -319,7 +331,7 @@ _ASKING_WORDS = """
 which who who's what what's how where welcher welche welches wer was wie wo is are was were do does did has have had can
 two both of the they been much more most less least fewer come comes came with for and or by ist sind hat haben beiden
 von den decide can't i'd get gets it out around so them would der die das mehr weniger als than difference unterschied
-differ unterscheiden compared im beim
+differ unterscheiden compared im beim qui est sont quel quelle lequel laquelle que entre
 """
 _ASKING = frozenset(_ASKING_WORDS.split())
 

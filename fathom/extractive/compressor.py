@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fathom.extractive.questions import ANY_OF, clip, is_question, topic_terms
+from fathom.extractive.questions import ANY_OF, clip, is_question, topic_terms, verbs_of
 from fathom.extractive.tables import from_tables
 from fathom.models import SourceText
 from fathom.retrieval.asked import QuestionTerms, preferences, read_asked
@@ -12,7 +12,7 @@ from fathom.retrieval.ranking import titled
 from fathom.retrieval.relevance import Chosen, RankedExcerpts
 from fathom.roles import CompressAnswer, CompressRequest
 from fathom.text.sentences import split_sentences
-from fathom.text.terms import count_words
+from fathom.text.terms import count_words, terms
 from fathom.text.tokens import count_tokens
 
 NOT_USEFUL = CompressAnswer(summary_title="", summary="", extraction=[], is_useful=False)
@@ -73,7 +73,13 @@ def _is_on_step(share: float, asked: QuestionTerms, request: CompressRequest, ev
 def _is_off_topic(request: CompressRequest, evidence: RankedExcerpts) -> bool:
     """Whether the texts lack most of what is asked; titles that are no questions have words that no text repeats."""
     questions = [title for title in (request.step_title, request.plan_title) if is_question(title)]
-    return bool(questions) and evidence.unmet(read_asked(questions[0], topic_terms(questions[0]))) >= UNMET
+    if not questions:
+        return False
+    topic = topic_terms(questions[0])
+    verbs = dict.fromkeys(terms(" ".join(verbs_of(questions[0]))), BESIDE)
+    return (
+        evidence.unmet(read_asked(questions[0], [term for term in topic if term not in verbs] or topic, verbs)) >= UNMET
+    )
 
 
 def _asked(request: CompressRequest) -> QuestionTerms:

@@ -15,7 +15,7 @@ from fathom.evidence.computed import Operand, Value, difference, is_named, value
 from fathom.extractive.comparisons import FOUNDING, Comparison, comparison_of
 from fathom.extractive.questions import families, topic_terms
 from fathom.extractive.statements import Quotations, Quoted
-from fathom.extractive.tables import from_tables
+from fathom.extractive.tables import from_records, from_tables
 from fathom.facts.dates import find_dates
 from fathom.facts.numbers import UNITS
 from fathom.retrieval.asked import kind_of
@@ -41,6 +41,7 @@ class ComputedAnswer(NamedTuple):
     sources: tuple[str, ...]
     quoted: Sequence[Quoted]
     is_all: bool = True  # that is asked, not only a part of it
+    is_sure: bool = True  # there are no other values that it should be computed from
 
 
 class _StatedValue(NamedTuple):
@@ -56,10 +57,25 @@ def computed_answer(quotations: Quotations, question: str) -> ComputedAnswer | N
         return _compared(quotations, compared)
     found = from_tables(question, *quotations.texts())
     if not found:
-        return None
+        return _from_records(quotations, question)
     number, made = found
     quoted = [Quoted(number, made.markdown)]
     return ComputedAnswer(made.sentence, quotations.sources[number], quoted, is_all=made.share >= NEARLY_ALL)
+
+
+def _from_records(quotations: Quotations, question: str) -> ComputedAnswer | None:
+    """Return what is computed from like sentences, sections or pages; it may not be all of several pages."""
+    made = from_records(question, *quotations.texts())
+    if not made:
+        return None
+    words = ((place, " ".join(place.words.split())) for place in made.places)
+    quoted = [
+        Quoted(place.text, f"{place.name}:\n\n{said}" if place.name else said if said.endswith(".") else f"- {said}")
+        for place, said in words
+    ]
+    sources = tuple(dict.fromkeys(source for number in made.texts for source in quotations.sources[number]))
+    whole = made.share >= NEARLY_ALL
+    return ComputedAnswer(made.sentence, sources, quoted, is_all=whole, is_sure=len(sources) == 1)
 
 
 def _compared(quotations: Quotations, compared: Comparison) -> ComputedAnswer | None:
@@ -134,7 +150,7 @@ def _stated(
             if (each.text, says) in known or _names(other, says, side):
                 continue
             known.add((each.text, says))
-            tried = (side, short, _without(side, quotations.markdown(each, side))) if in_row else (side,)
+            tried = (side, short, *_row_names(side, quotations.markdown(each, side))) if in_row else (side,)
             name = next((name for name in tried if any(_names(name, text, other) for text in (says, *above))), "")
             if not name:
                 continue
@@ -143,10 +159,12 @@ def _stated(
                 yield _StatedValue(Operand(value, name), each)
 
 
-def _without(side: str, row: str) -> str:
-    """Return the name of a thing without the names of a row's columns: of the "Heron plan", "Heron" in "Plan"."""
-    header = {term for column, _ in cells_by_column(row) for term in terms(column)}
-    return " ".join(word for word in side.split() if header.isdisjoint(terms(word)))
+def _row_names(side: str, row: str) -> Iterator[str]:
+    """Yield how a row may name a thing: the "Heron plan" as "Heron" below "Plan", or all its words in another order."""
+    cells = list(cells_by_column(row))
+    header = {term for column, _ in cells for term in terms(column)}
+    yield " ".join(word for word in side.split() if header.isdisjoint(terms(word)))
+    yield from [cell for _, cell in cells[:1] if sorted(terms(cell)) == sorted(terms(side))]
 
 
 def _names(name: str, text: str, other: str) -> bool:

@@ -8,11 +8,10 @@ from fathom.extractive.questions import (
     broader,
     capitalized,
     clip,
-    is_verb,
     keywords,
+    missing_words,
     questions_of,
     strip_lead,
-    topic_terms,
 )
 from fathom.extractive.statements import ANSWERED, Quotations, QuotedStatement, statements_of
 from fathom.models import Gap, Note, PlanStep, Priority, StepStatus
@@ -102,15 +101,11 @@ def _on_question(query: str, statements: list[QuotedStatement]) -> list[QuotedSt
 
 
 def _missing_words(request: ReflectRequest) -> list[str]:
-    """Return the question's key words that no note holds and that a search could be for: no verbs, no small words."""
+    """Return the question's key words that neither notes nor the titles of their sources hold."""
     held = {term for note in request.notes for quoted, _ in note.quotations() for term in terms(quoted)}
+    held |= {term for note in request.notes for title in note.titles.values() for term in terms(title)}
     held |= {part for note in request.notes for date in note.dates.values() for part in date.split("-")}
-    topic = set(topic_terms(request.query))
-    return [
-        word
-        for word in keywords(request.query)
-        if topic & set(topic_terms(word)) and not set(terms(word)) & held and not is_verb(word) and word != "vs"
-    ]
+    return missing_words(request.query, held)
 
 
 def _gaps(request: ReflectRequest, missing: list[str], empty: list[PlanStep]) -> list[Gap]:

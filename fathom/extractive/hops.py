@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from fathom.evidence.computed import is_named
@@ -16,7 +16,7 @@ from fathom.extractive.comparisons import MOST_CHARS
 from fathom.extractive.computing import cells_by_column, stated_of
 from fathom.extractive.questions import families, key_terms, strip_lead
 from fathom.extractive.statements import ANSWERED, Quotations
-from fathom.extractive.tables import from_tables
+from fathom.extractive.tables import FromRecords, from_records, from_tables, words_of_superlative
 from fathom.facts.dates import MONTHS, WEEKDAYS
 from fathom.models import Answered
 from fathom.retrieval.relevance import Found
@@ -67,6 +67,8 @@ _NAME = re.compile(r"[A-ZÄÖÜ][\w'’&-]*(?:[ \t]+(?:of\s+(?=[A-Z]))?(?:[A-ZÄ
 _PUBLISHER = re.compile(r"\s[-–—|]\s")  # what stands behind it in a title is whose page it is
 _SEGMENT = re.compile(r"[:?!]\s")
 _NO_NAMES = STOP_WORDS | MONTHS.keys() | WEEKDAYS
+_FIELD = re.compile(r"(?:[-*+]\s+)?(?P<label>[^\W\d][\w -]{1,30}):\s+(?P<value>[^:.;]{2,60})\s*\Z")
+_CLAUSE_OF = re.compile(r"\A.*?\b(?=(?:that|which|who)\b)")
 _POSSESSIVE = re.compile(r"['’]s?\Z")
 
 
@@ -118,16 +120,36 @@ def name_of(hop: Hop, quotations: Quotations) -> str:
     """
     if computed := from_tables(hop.inner, *quotations.joined()):
         return computed[1].name
+    for described_by in (_CLAUSE_OF.sub("", hop.inner), hop.inner):
+        made = from_records(described_by, *quotations.texts())
+        if name := made and (
+            _described_field(made, quotations, hop) or (made.name if described_by == hop.inner else "")
+        ):
+            return name
+    if words_of_superlative(hop.inner):
+        return ""
     found = quotations.rank(hop.inner)
     best = [each for each in found[:CONSIDERED] if each.score >= NEAR_BEST * found[0].score]
     if not best or best[0].share < LEAST_SHARE:
         return ""
-    known = set(terms(f"{hop.inner} {hop.outer}"))
+    known, described = set(terms(f"{hop.inner} {hop.outer}")), set(key_terms(hop.inner))
+    telling = (each for each in found[:CONSIDERED] if each.share >= LEAST_SHARE)
+    if named := next(
+        (name for each in telling for name in _in_fields(quotations.sentences(each), known, described)), ""
+    ):
+        return named
     voices: defaultdict[str, float] = defaultdict(float)
     for each in best:
-        for name in _names(each, quotations, known, set(key_terms(hop.inner))):
+        for name in _names(each, quotations, known, described):
             voices[name] += each.score
     return max(voices, key=lambda name: voices[name], default="")
+
+
+def _described_field(made: FromRecords, quotations: Quotations, hop: Hop) -> str:
+    """Return the name in the field that a hop describes, the builder of the oldest ship, on the page of that ship."""
+    known, described = set(terms(f"{hop.inner} {hop.outer}")), set(key_terms(hop.inner))
+    place = next((each for each in made.places if each.name == made.name), None)
+    return next(_in_fields(quotations.whole(place.text).split("\n"), known, described), "") if place else ""
 
 
 def answers_both(hop: Hop, quotations: Quotations, question: str) -> bool:
@@ -171,8 +193,11 @@ def second_hop(quotations: Quotations, question: str) -> SecondHop | None:
 
 
 def _is_on(name: str, found: Found, quotations: Quotations) -> bool:
-    """Whether an excerpt is about a thing: it names it, or its heading or its source's title does."""
-    return any(is_named(name, text) for text in (*quotations.above(found), quotations.says(found)))
+    """Whether an excerpt is about a thing: its heading or its source's title names it, or its only paragraph does."""
+    if any(is_named(name, text) for text in quotations.above(found)):
+        return True
+    first, *others = quotations.says(found).split("\n\n")
+    return is_named(name, first) if not others or first.startswith("#") else False
 
 
 def _names(found: Found, quotations: Quotations, known: set[str], described: set[str]) -> Iterator[str]:
@@ -191,6 +216,15 @@ def _names(found: Found, quotations: Quotations, known: set[str], described: set
         yield min(near)[1]
     elif subject := subject_of_title(quotations.titles[found.text], known):
         yield subject
+
+
+def _in_fields(lines: Iterable[str], known: set[str], described: set[str]) -> Iterator[str]:
+    """Yield names that the question does not have from the fields that it describes, as "Builder: Holt Yard"."""
+    for line in lines:
+        field = _FIELD.match(line.strip())
+        label = {term for family in families(terms(field["label"])) for term in family} if field else set[str]()
+        if field and label & described and _NAME.match(field["value"]) and not set(terms(field["value"])) <= known:
+            yield field["value"]
 
 
 def _distances(text: str, known: set[str], described: set[str]) -> Iterator[tuple[str, int]]:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from itertools import groupby
 from typing import NamedTuple
 
-from fathom.retrieval.expansion import related_terms
-from fathom.text.languages import words_of_asking
+from fathom.retrieval.asked import read_asked
+from fathom.retrieval.expansion import FAMILY_LETTERS, is_family, related_terms
+from fathom.text.languages import language_of_question, words_of_asking
 from fathom.text.sentences import split_sentences
-from fathom.text.terms import STOP_WORDS, query_terms, terms
+from fathom.text.terms import STOP_WORDS, language_of, query_terms, terms
 
 SUBJECT_WORDS = 6
 ITEM_WORDS = 8
@@ -162,6 +163,7 @@ _WORD = re.compile(r"[^\W_][\w'’+#-]*(?:\.\w+)*|__\w+__")
 _WORK = r"(?:report|overview|summary|analysis|review|article|essay|introduction|paper|study|guide|survey|research)"
 _LEAD = re.compile(
     r"(?:please|(?:could|can|would) you|also|i(?: would|'d) like(?: (?:you )?to)?|"
+    r"(?:any idea|do you know)(?=,? (?:how|wh))|"
     r"i (?:want|need)(?: to (?:know|understand)(?: about)?)?|help me (?:to )?understand|tell me(?: about)?|"
     r"acting as [^,.]{3,80},|explain(?: to me)?|describe|discuss|summari[sz]e|investigate|analy[sz]e|examine|explore|"
     r"evaluate|assess|find out|(?:write|give|prepare|create|provide|produce|conduct|draft|make)(?: me)?"
@@ -222,6 +224,60 @@ def with_related(weights: Mapping[str, float]) -> dict[str, float]:
 def families(found: Iterable[str]) -> list[set[str]]:
     """Return each term with those that texts use in its place."""
     return [{term, *related_terms(term)} for term in found]
+
+
+_REQUESTING = "list name show compare give find count sum quote nenne nenn zeige zeig liste vergleiche"
+_REQUESTS = frozenset(_REQUESTING.split())
+_MEASURES = "number amount average mean total sum summe difference comparison two both vs"
+_ASKED_FOR = frozenset(terms(f"{_MEASURES} day week weekday month year date time"))
+_GERMAN_VERB = re.compile(r"(?!\w+(?:isch|lich|ig|bar|sam|los|haft)(?:e[nmrs]?)?\Z)[^\W\d_]*(?:t|st|te|ten|en)")
+_OTHER_ASKING_WORDS = """
+le la el il combien quel quelle quels quelles qui que quoi quand comment pourquoi où lequel laquelle est sont les des
+une dans pour par sur avec sans coûte coûtent cuánto cuántos cuánta cuántas cuál cuáles qué quién cuándo cómo dónde los
+las una para con sin por quanto quanti quanta quante quale quali chi cosa quando dove perché gli nel della senza hoeveel
+welke wie wat waar wanneer waarom een het van voor met
+"""
+_OTHER_ASKING = frozenset(_OTHER_ASKING_WORDS.split())
+
+
+def naming_words(question: str) -> list[str]:
+    """Return the words that a text on a question would have: no words of asking, no verbs, no small words."""
+    weights = read_asked(question, topic=(topic := topic_terms(question))).weights
+    verbs = verbs_of(question)
+    is_english = language_of_question(question) == "en"
+    first = next(iter(_WORD.findall(question)), "")
+    return [
+        word
+        for word in keywords(question)
+        if any(weights.get(term, 0.0) == 1.0 for term in terms(word) if term in topic)
+        and not _ASKED_FOR.issuperset(terms(word))
+        and word not in verbs
+        and not (word == first and word.lower() in _REQUESTS)
+        and (is_english or word.lower() not in _OTHER_ASKING)
+    ]
+
+
+def verbs_of(question: str) -> list[str]:
+    """Return the key words of a question that may be verbs, of which texts have other forms, or other verbs."""
+    is_german = language_of([question]) == "german"
+    return [
+        word
+        for word in keywords(question)
+        if is_verb(word) or (is_german and word.islower() and _GERMAN_VERB.fullmatch(word))
+    ]
+
+
+def missing_words(question: str, said: Collection[str]) -> list[str]:
+    """Return the words that name something in a question and of which no form is among some terms."""
+    return [word for word in naming_words(question) if not any(_is_said(term, said) for term in terms(word))]
+
+
+def _is_said(term: str, said: Collection[str]) -> bool:
+    """Whether a term, another in its place, or one of its family is among some terms."""
+    start = term[:FAMILY_LETTERS]
+    return any(word in said for word in (term, *related_terms(term))) or any(
+        is_family(term, other) for other in said if other.startswith(start)
+    )
 
 
 def broader(title: str, query: str) -> str:

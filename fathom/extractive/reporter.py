@@ -98,7 +98,9 @@ def _answered(request: OutlineRequest) -> Answered:
 
 def _answered_by(quotations: Quotations, question: str) -> Answered:
     computed = computed_answer(quotations, question)
-    return Answered.yes if computed and computed.is_all else quotations.answer(question)
+    if not computed or not computed.is_all:
+        return quotations.answer(question)
+    return Answered.yes if computed.is_sure else Answered.maybe
 
 
 def _section(steps: list[PlanStep], request: OutlineRequest) -> OutlinedSection:
@@ -244,12 +246,16 @@ def _dated(quotations: Quotations, shown: Iterable[Quoted]) -> Iterator[Quoted]:
 
 
 def _once(shown: Iterable[Quoted]) -> Iterator[Quoted]:
-    """Yield the quotations without the paragraphs that those before them have; texts of one source may overlap."""
+    """Yield the quotations without the paragraphs that those before them have; texts of one source may overlap.
+
+    Not without items: "Builder: Holt Yard" may stand below several names.
+    """
     said: set[tuple[str, ...]] = set()
     for each in shown:
         blocks = [each.markdown] if "```" in each.markdown else each.markdown.split("\n\n")
-        new = [block for block in blocks if not (own := _said([block])) or own - said]
-        said |= _said(new)
+        keys = [{(str(each.number), *key) if _ITEM.match(block) else key for key in _said([block])} for block in blocks]
+        new = [block for block, own in zip(blocks, keys, strict=True) if not own or own - said]
+        said = said.union(*keys)
         if any(not block.endswith(":") for block in new):
             yield each._replace(markdown="\n\n".join(new))
 

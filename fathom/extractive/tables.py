@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from fathom.evidence.computed import (
@@ -29,15 +29,17 @@ from fathom.extractive.questions import families, is_verb, keywords, topic_terms
 from fathom.facts.dates import find_dates
 from fathom.retrieval.asked import LIGHT_TERMS
 from fathom.retrieval.expansion import stand_ins_of, states
+from fathom.text.records import RowPlace, records_of
 from fathom.text.tables import WholeTable, plain_cell, tables_of
-from fathom.text.terms import terms
+from fathom.text.terms import language_of, terms
 
 MOST_ROWS = 24
 LEAST_ON = 0.6  # share of the question's words that the table, its title and the lines before it must have
-_HOW_MANY = re.compile(r"\b(?:how many|wie ?viele)\s+(?P<what>[\w-]+)", re.IGNORECASE)
-_AVERAGE = re.compile(r"\b(?:average|mean|durchschnitt\w*|im schnitt)\b", re.IGNORECASE)
-_SUM = re.compile(r"\b(?:total|sum|altogether|in all|insgesamt|summe|gesamt\w*)\b", re.IGNORECASE)
-_WHO = re.compile(r"\b(?:who|whom|wer)\b", re.IGNORECASE)
+_HOW_MANY = re.compile(r"\b(?:how many|wie ?viele|combien (?:de |d['’]))\s*(?P<what>[\w-]+)", re.IGNORECASE)
+_HOW_HIGH = re.compile(r"\b(?:how (?:high|large|big|much)|wie (?:hoch|groß)|quel\w* est)\b", re.IGNORECASE)
+_AVERAGE = re.compile(r"\b(?:average|mean|durchschnitt\w*|im schnitt|moyenn?e?s?)\b", re.IGNORECASE)
+_SUM = re.compile(r"\b(?:total|sum|altogether|in all|insgesamt|summe|gesamt\w*|somme|au total)\b", re.IGNORECASE)
+_WHO = re.compile(r"\b(?:who|whom|wer|qui)\b", re.IGNORECASE)
 _NONE = re.compile(
     r"\b(?:no|not|other than|except|besides|apart from|außer|cannot|\w+n['’]t|without|lacks?|kein\w*|ohne)\b",
     re.IGNORECASE,
@@ -46,7 +48,7 @@ _YES = frozenset(("yes", "y", "true", "x", "✓", "✔", "ja"))
 _NO = frozenset(("no", "n", "false", "-", "–", "✗", "nein"))
 _PEOPLE = frozenset(terms("people persons employees staff workers colleagues members anyone mitarbeiter leute"))
 _NAMED = frozenset(terms("name person employee member colleague staff mitarbeiter"))
-_LISTING = re.compile(r"\A\W*(?:which|who|what|list|name|show|welche\w*|wer|nenne)\b", re.IGNORECASE)
+_LISTING = re.compile(r"\A\W*(?:which|who|what|list|name|show|welche\w*|wer|nenne|quel\w*|qui)\b", re.IGNORECASE)
 _SHARE = re.compile(
     r"\b(?:percent\w*|per cent|shares?|proportions?|ratios?|median|together|combined|prozent\w*|anteil\w*|zusammen)\b",
     re.IGNORECASE,
@@ -63,15 +65,24 @@ _LIMIT = re.compile(
 _SIGNS = {"more": ">", "least": "≥", "less": "<", "most": "≤"}
 _FOUNDING = frozenset(terms(FOUNDING))
 _ASKING = frozenset(
-    terms("name list which what give there number many total sum average mean altogether durchschnitt insgesamt summe")
+    terms(
+        "name list which what give there number many total sum average mean altogether durchschnitt insgesamt summe "
+        "somme moyenne quel quelle quels quelles qui est sont le la les l de des du d combien nenne"
+    )
 )
 
 
+_NAME = re.compile(r"[A-ZÄÖÜ][\w'’&-]*(?: [A-ZÄÖÜ][\w'’&-]*)+")
+_IN_QUOTES = re.compile(r"“([^”]+)”")
+_GERMAN_ENDING = re.compile(r"e[mnrs]?\Z")
+
+
 class FromTable(NamedTuple):
-    """What is computed from a table, the rows that it is computed from as Markdown, and the one it comes to."""
+    """What is computed from a table, the rows that it is computed from, also as Markdown, and the one it comes to."""
 
     sentence: str
     markdown: str
+    rows: Sequence[Sequence[str]]
     name: str = ""
     share: float = 1.0  # of the question's words that the table has
     held: int = 0  # how many of them
@@ -79,22 +90,63 @@ class FromTable(NamedTuple):
 
 def from_tables(question: str, titles: Sequence[str], texts: Sequence[str]) -> tuple[int, FromTable] | None:
     """Return what is computed from the table that has most of a question's words, with the number of its text."""
+    asked = _all_asked(question)
+    tables = (
+        (number, table, f"{title} {table.above}")
+        for number, (title, text) in enumerate(zip(titles, texts, strict=True) if asked else ())
+        for table in tables_of(text)
+    )
+    return _of_best(asked, tables)
+
+
+class FromRecords(NamedTuple):
+    """What is computed from texts of one form, the places that it is read from, and all texts that it needs."""
+
+    sentence: str
+    places: Sequence[RowPlace]
+    texts: Sequence[int]
+    name: str
+    share: float
+
+
+def from_records(question: str, titles: Sequence[str], texts: Sequence[str]) -> FromRecords | None:
+    """Return what is computed from the pages, sections or sentences of one form with most of a question's words."""
+    asked = [each for each in _all_asked(question) if not each.only_lists]
+    records = list(records_of(texts)) if asked else []
+    needed = [sorted({place.text for places in each.places for place in places}) for each in records]
+    above = [" ".join(titles[number] for number in each) for each in needed]
+    tables = ((n, each.table, f"{above[n]} {each.table.above}") for n, each in enumerate(records))
+    best = _of_best(asked, tables)
+    if not best:
+        return None
+    number, made = best
+    table, rows = records[number].table, records[number].places
+    chosen = [place for row, places in zip(table.rows, rows, strict=True) if row in made.rows for place in places]
+    said = [place for place in chosen if any(name in place.words for name in _IN_QUOTES.findall(made.sentence))]
+    return FromRecords(made.sentence, said or chosen, needed[number], made.name, made.share)
+
+
+def _all_asked(question: str) -> list[_Asked]:
+    """Return what a question asks of the rows of a table, with its bound, with its unit and without it."""
     limits: list[Limit | None] = [*Limit.each(question)]
-    asked = [each for limit in limits or [None] if (each := _Asked.of(question, limit))]
+    return [each for limit in limits or [None] if (each := _Asked.of(question, limit))]
+
+
+def _of_best(asked: Sequence[_Asked], tables: Iterable[tuple[int, WholeTable, str]]) -> tuple[int, FromTable] | None:
+    """Return what is computed of the table that has most of a question's words, with its number."""
     best: tuple[int, FromTable] | None = None
     best_fit = (0.0, 0)  # of a table from which nothing may be computable: another that fits less is not meant
-    for number, (title, text) in enumerate(zip(titles, texts, strict=True) if asked else ()):
-        for table in tables_of(text):
-            if len(table.rows) > MOST_ROWS:
-                continue
-            tried = [_AskedTable(each, table, f"{title} {table.above}") for each in asked]
-            fit = max(each.fit for each in tried)
-            if fit[0] < LEAST_ON or fit < best_fit:
-                continue
-            found = next(filter(None, (each.computed() for each in tried)), None)
-            if fit > best_fit or not best:
-                best = (number, found) if found else None
-            best_fit = fit
+    for number, table, above in tables:
+        if len(table.rows) > MOST_ROWS:
+            continue
+        tried = [_AskedTable(each, table, above) for each in asked]
+        fit = max(each.fit for each in tried)
+        if fit[0] < LEAST_ON or fit < best_fit:
+            continue
+        found = next(filter(None, (each.computed() for each in tried)), None)
+        if fit > best_fit or not best:
+            best = (number, found) if found else None
+        best_fit = fit
     return best
 
 
@@ -176,8 +228,14 @@ class _Asked(NamedTuple):
             return None
         graded = {word.lower() for word in grade_words(text)}
         topic = set(topic_terms(text)) - _ASKING
-        words = [word for word in keywords(text) if word.lower() not in graded and topic & set(terms(word))]
+        named = keywords(_HOW_HIGH.sub(" ", text)) if summed or average else keywords(text)
+        words = [word for word in named if word.lower() not in graded and topic & set(terms(word))]
         return cls(text, grade, counted["what"] if counted else "", average, summed, listed, limit, words)
+
+    @property
+    def only_lists(self) -> bool:
+        """Whether rows are asked for, and nothing that is counted or computed from them."""
+        return not (self.grade or self.counted or self.is_average or self.is_sum or self.limit)
 
     @property
     def tells_rows(self) -> bool:
@@ -242,13 +300,13 @@ class _AskedTable:
             own = set(terms(word))
             if own & self._said or own & self._subjects:
                 continue
-            if named := self._in_named_column(word):
+            if named := self._in_named_column(word) or self._inflected(word):
                 yield word, named
                 continue
             held = [row for row in self._table.rows if meets(self._table, row, word)]
             if len(held) == 1 and self._is_name(word, held[0]):
                 self._subjects |= own
-            elif 0 < len(held) < len(self._table.rows):
+            elif 0 < len(held) < len(self._table.rows) and not all(self._is_in_name(word, row) for row in held):
                 yield word, word
 
     def _in_named_column(self, word: str) -> str:
@@ -257,6 +315,22 @@ class _AskedTable:
             for cell in self._table.cells(number):
                 if terms(cell) == terms(word):
                     return f"{plain_cell(self._table.header[number])}: {plain_cell(cell)}"
+        return ""
+
+    def _is_in_name(self, word: str, row: Sequence[str]) -> bool:
+        """Whether a word in small letters is only a part of a name in a row: a yard, of the "Holt Yard"."""
+        cells = [plain_cell(cell) for cell in row if set(terms(word)) & set(terms(cell))]
+        asked = set(terms(self._asked.question))
+        return word.islower() and all(_NAME.fullmatch(cell) and not set(terms(cell)) <= asked for cell in cells)
+
+    def _inflected(self, word: str) -> str:
+        """Return the condition on a column of which some cells say nothing but a word without its German ending."""
+        is_german = language_of([self._asked.question]) == "german"
+        stem = _GERMAN_ENDING.sub("", word.lower()) if is_german else word.lower()
+        for number, name in enumerate(self._table.header):
+            cells = {plain_cell(cell) for cell in self._table.cells(number)} if number and stem != word.lower() else ()
+            if cell := next((cell for cell in cells if cell.lower() == stem), ""):
+                return f"{plain_cell(name)}: {cell}"
         return ""
 
     def _is_name(self, word: str, row: Sequence[str]) -> bool:
@@ -335,7 +409,7 @@ class _AskedTable:
             return None
         table = self._table
         rows = [row for row in table.rows if meets(table, row, where) is not lacking] if where else table.rows
-        return FromTable(sentence, table.markdown(rows), name)
+        return FromTable(sentence, table.markdown(rows) if table.lines else "", rows, name)
 
     def _extreme(self, grade: Grade, where: str) -> FromTable | None:
         """Return the row with the least or greatest cell of the column that is asked for."""
@@ -392,10 +466,14 @@ class _AskedTable:
             values = [values_in(self._table, number, row) for row in self._table.rows]
             valued = all(len(each) == 1 and (not limited or comparable(each[0], limited)) for each in values)
             fits = valued and number > 0 and dated is in_time
-            in_unit = bool(limited and limited.unit)
+            in_unit = bool(limited and limited.unit) or (self._asked.is_sum and fits and self._is_money(number))
             held.append(fits * (2.0 * exact + related + measured + 2.0 * dated + founding + 0.5 * in_unit))
         best = max(held, default=0.0)
         return held.index(best) if best > 0 and held.count(best) == 1 else None
+
+    def _is_money(self, column: int) -> bool:
+        """Whether all cells of a column state sums of money: what the total of invoices or orders is of."""
+        return all(states("<money>", cell) for cell in self._table.cells(column))
 
     def _has_numbers(self) -> bool:
         """Whether a column that the question names has numbers: what is counted stands there, as pieces in stock."""

@@ -10,14 +10,14 @@ from fathom.evidence.claims import claims_of, lead_ins
 from fathom.evidence.computed import MARK
 from fathom.extractive.comparisons import grade_words
 from fathom.extractive.critic import MOST_MISSING
-from fathom.extractive.questions import is_verb, keywords
+from fathom.extractive.questions import missing_words
 from fathom.extractive.reporter import CLOSEST, NOT_FOUND
 from fathom.extractive.tables import words_for_people
 from fathom.facts.dates import MONTHS
 from fathom.models import Answered, Claim, Corroboration, Making, Report, ReportSection, Sure, Verdict, insufficiency
 from fathom.report.own_words import AS_OF
 from fathom.report.prose import new_parser
-from fathom.retrieval.asked import compares, read_asked
+from fathom.retrieval.asked import compares
 from fathom.text.sentences import first_sentence, split_markdown
 from fathom.text.terms import terms
 from fathom.text.wording import Wording, wording
@@ -153,12 +153,10 @@ def _lacking_in(report: Report, answer: str, claims: Sequence[Claim], words: Wor
     cited = {source_id for claim in claims for source_id in claim.source_ids}
     titles = " ".join(source.title for source in report.sources if source.source_id in cited)
     held = {term for text in (shown, shown.replace("_", " "), titles) for term in terms(text)}
-    weights = read_asked(report.query).weights
     is_computed = shown.startswith(MARK)
     compared = [*grade_words(report.query), *words_for_people(report.query)] if is_computed else ()
-    named = (word for word in dict.fromkeys(keywords(report.query)) if not is_verb(word) and word not in compared)
-    telling = (word for word in named if any(weights.get(term, 0) == 1 for term in terms(word)))
-    missing = [word for word in telling if not set(terms(word)) & held and word.lower() not in MONTHS]
+    known = {*compared, *MONTHS}
+    missing = [word for word in missing_words(report.query, held) if word not in known and word.lower() not in known]
     lacking: list[str] = []
     if missing and claims:
         named_words = words.joined([words("“{name}”", name=word) for word in missing[:MOST_MISSING]])

@@ -13,7 +13,7 @@ from textwrap import shorten
 from typing import NamedTuple
 
 from fathom.config.settings import ResolvedSettings
-from fathom.extractive.questions import keywords
+from fathom.extractive.questions import naming_words
 from fathom.extractive.statements import Quotations
 from fathom.models import (
     AbsentWord,
@@ -47,7 +47,7 @@ SAMPLE_CHARS = 2_000  # characters of each text from which the language of the s
 
 def words_to_look_for(question: str) -> list[str]:
     """Return the words of a question that a source about it would have."""
-    return keywords(question)
+    return naming_words(question)
 
 
 def explain(

@@ -48,7 +48,7 @@ _LIGHT = """
 become choose get give happen have make take come came go went got sort kind type good well inside outside within behind
 across around actual actually already anyway especially exactly generally likely mainly mostly normally perhaps
 possible possibly quite rather really regarding simply still typically usually able aware expect idea know need suppose
-sure tell tend think towards understand want wonder somebody someone
+sure tell tend think towards understand upcoming want wonder somebody someone
 """
 LIGHT_TERMS = frozenset(terms(_LIGHT))
 """Terms that hardly say what is asked."""
@@ -232,6 +232,13 @@ def times_of(question: str) -> list[Date]:
 
 _MONTH = r"(?:January|February|March|April|May|June|July|August|September|October|November|December)"
 _NAMED = r"(?:(?:[A-ZÀ-ÖØ-Þ][\w'’-]+|[A-Z]\.)(?:\s+(?:(?:de|van|von|der|al|bin|of|the)\s+)?[A-ZÀ-ÖØ-Þ][\w.'’-]*)*)"
+_ROLE = re.compile(
+    r"\b(?:[Tt]he|[Aa]n?|[Ee]ach|[Ee]very|[Oo]ur|[Yy]our|[Tt]heir) (?:[\w-]+ ){0,2}?\*{0,2}"
+    r"(?P<role>owner|manager|lead|leader|head|director|chief|captain|president|chair\w*|treasurer|secretary|supervisor|"
+    r"editor|author|maintainer|administrator|operator|employer|officer|team|board|committee|members|employees)s?\b"
+    r"(?P<behind>(?:\W+\w+){0,6})"
+)
+_WHO = re.compile(r"\bwho (.+)", re.IGNORECASE)
 _DATE = rf"\b(?:1[0-9]|20)\d\ds?\b|\b{_MONTH}\b|\b\d+(?:st|nd|rd|th) century\b|\b\d{{1,2}}:\d\d\b|\b[A-Z][a-z]+day\b"
 _NUMBER = (
     r"(?i)\d|\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fifteen|twenty|thirty|forty|fifty|"
@@ -326,7 +333,18 @@ def kind_of(question: str) -> AnswerKind | None:
 
 
 def has_kind(kind: AnswerKind | None, text: str, question: str) -> bool:
-    """Whether a text holds something of a kind that the question does not hold already."""
+    """Whether a text holds something of a kind that the question does not hold already.
+
+    "Who grants access?" is answered by a name, and by "the owner" where the verb follows.
+    """
+    if kind is None:
+        return True
     known = _SMALL.union(re.findall(r"\w+", question.lower()))
-    found = kind.pattern.finditer(text) if kind else ()
-    return kind is None or any(not known.issuperset(re.findall(r"\w+", match[0].lower())) for match in found)
+    if any(not known.issuperset(re.findall(r"\w+", found[0].lower())) for found in kind.pattern.finditer(text)):
+        return True
+    asked = _WHO.search(question) if kind.pattern.pattern == _NAMED else None
+    if not asked:
+        return False
+    verb = next(iter(query_terms(asked[1])), "")
+    roles = (found for found in _ROLE.finditer(text) if verb in terms(found["behind"]))
+    return any(found["role"] not in known for found in roles)

@@ -162,20 +162,31 @@ class ReadText:
     def _sentence(self, number: int) -> Sentence:
         return self.parsed.sentence(number)
 
-    def markdown(self, excerpt: Excerpt, *, heading: bool) -> str:
-        """Return an excerpt as Markdown in its own words, with its lead-in; with `heading` below its last heading."""
+    def is_of_fields(self, excerpt: Excerpt) -> bool:
+        """Whether an excerpt is several fields or settings, `name: value`, which nothing introduces."""
+        if len(excerpt.units) == 1 or excerpt.kind != "item" or excerpt.lead:
+            return False
+        return all(_FIELD.match(self._sentence(self.units[number].own[0]).text) for number in excerpt.units)
+
+    def markdown(self, excerpt: Excerpt, *, heading: bool, only: Sequence[int] = ()) -> str:
+        """Return an excerpt as Markdown in its own words, with its lead-in; with `heading` below its last heading.
+
+        Of its units those whose numbers are in `only`, if there are any.
+        """
         above = excerpt.headings[-1:] if heading else ()
         lead = [number for number in excerpt.lead if number not in excerpt.own]
-        return as_markdown(self.text, [self._sentence(number) for number in (*above, *lead, *excerpt.own)])
+        own = [number for unit in only for number in self.units[unit].own] or excerpt.own
+        return as_markdown(self.text, [self._sentence(number) for number in (*above, *lead, *own)])
 
 
+_FIELD = re.compile(r"(?:[-*+]\s+)?[^\s:]+:\s+\S")
 _LANGUAGE = re.compile(r"[`~]+\s*([\w+#.-]*)")
 _CELLS = re.compile(r"(?<!\\)\||\t|(?<=\S)[^\S\n]{3,}(?=\S)")
 _ORDERED = re.compile(r"\(?(\d{1,3})[.)]\s")
 
 
-# Strong emphasis, but not in a power such as 2**3.
-_STRONG = re.compile(r"(?<![\w*`])\*\*(?=\S)([^*`\n]+?)(?<=\S)\*\*(?![\w*`])")
+# Emphasis, but not in powers such as 2**3, or in patterns such as *.py and *.md.
+_EMPHASIS = re.compile(r"(?<![\w*`])(\*{1,3})(?=[\w\"“'‘(])([^*`\n]+?)(?<=[\w\"”'’).,:;!?])\1(?![\w*`])")
 
 
 def as_markdown(text: str, sentences: Sequence[Sentence]) -> str:
@@ -259,4 +270,4 @@ def _list(text: str, sentences: Sequence[Sentence]) -> str:
 
 
 def _plain(text: str) -> str:
-    return _STRONG.sub(r"\1", text)
+    return _EMPHASIS.sub(r"\2", text)

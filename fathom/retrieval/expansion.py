@@ -116,7 +116,7 @@ interval timetable recurring; cron: schedule; change: immutable mutable alter mu
 lose missing stolen; laptop: computer equipment device; catch: handle except; handle: catch except; crash: killed died
 fail failure; crashed: killed died failed; complain: error warn fail; assign: bind binding; bind: assign; book:
 reserve reservation; reserve: book; limit: cap budget; see: view read visible; tidy: clean delete remove; spend: cost
-budget cap
+budget cap; built: builder; builder: built; kostet: preis; kosten: preis; coûte: prix; coûtent: prix
 """
 
 
@@ -176,6 +176,7 @@ _HELD: Mapping[str, str] = {
     "<sound>": _measured(r"dB(?:\(A\)|A)?|decibels?"),
     "<frequency>": (
         r"\b(?:once|twice|daily|hourly|weekly|monthly|yearly|annually|(?:times|once|twice) (?:an?|per|every)|"
+        rf"(?:{_SMALL_NUMBERS}|\d+) (?:days|nights|hours|minutes) (?:an?|per|every|each) (?:day|night|week|month|year)|"
         rf"every (?:other |{_SMALL_NUMBERS}|\d+|second|third|few)?\s?(?:day|week|month|year|hour|minute|second)s?)\b"
     ),
     "<weekday>": r"\b(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?\b",
@@ -205,7 +206,7 @@ speed: <speed>
 power powerful strong stronger strongest: <power> <pressure>
 pressure: <pressure>
 hot hotter hottest warm cold colder coldest temperature: <temperature>
-cost price expensive cheap cheaper cheapest charge pay money: <money>
+cost price expensive cheap cheaper cheapest charge pay money kostet kosten preis coûte coûtent prix: <money>
 percent percentage proportion share: <share>
 population inhabitants residents headcount payroll staff workforce employees: <people>
 often frequency: <frequency>

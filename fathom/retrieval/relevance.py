@@ -8,6 +8,7 @@ excerpt that holds the kind of thing that is asked for, and one that covers more
 from __future__ import annotations
 
 import math
+import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -33,12 +34,17 @@ BOILERPLATE = 0.15  # factor for what only calls on the reader or repeats key wo
 BRIDGE = 0.8  # of the best text's score, that a text gains whose title the question or another of the best texts has
 TRIED = 10  # units of a text that are scored to find its best one
 LEADING = 5  # best texts, from which a bridge may lead
+OF_BEST_FIELD = 0.8  # of what the best field holds of a question, from which another one is quoted with it
 ELSEWHERE = 0.4  # factor for texts that name nothing of what is asked about, where others have it in their titles
+OTHER_VERSION = 0.25  # factor for excerpts without the version that is asked about, where others have it
 NAMED = 1.5  # factor for a row whose first cell the question names
 OF_KIND = 1.25  # factor for an excerpt with the kind of thing that is asked for
 FEWEST = 100  # units: in a shorter text, what each of its lines says would be worth nothing
 MOST_RANKED = 400
 LEAST_ROOM = 10  # tokens: hardly any excerpt is shorter
+
+
+_VERSION = re.compile(r"\d+(?:\.\d+)+")
 
 
 class Found(NamedTuple):
@@ -140,6 +146,7 @@ class RankedExcerpts:
         wording = frozenset(terms(asked.wording))
         about_orders = asks_of_orders(list(asked.weights))
         sought = read.sought(asked)
+        versions = [term for term in asked.weights if _VERSION.fullmatch(term) and self.has(term, asked)]
         for excerpt in excerpts:
             if read.is_order(excerpt) and not about_orders:
                 continue
@@ -155,6 +162,8 @@ class RankedExcerpts:
                 score *= NAMED
             if asked.definition > 1 and defines(read.says(excerpt), asked):
                 score *= asked.definition
+            if any(not counts.get(version) for version in versions):
+                score, share = score * OTHER_VERSION, share * OTHER_VERSION
             score = math.prod(read.wanting(excerpt), start=score)
             if read.is_boilerplate(excerpt):
                 score, share = score * BOILERPLATE, share * BOILERPLATE
@@ -221,7 +230,8 @@ class RankedExcerpts:
 
         One that is part of a chosen one is passed over, and so is one whose sentences on the question others have said;
         one that contains chosen ones takes the place of the first. With `around`, a share of their scores, it does so
-        only if it is nearly as good, and below a heading only if it holds more of the question.
+        only if it is nearly as good, and below a heading only if it holds more of the question; and of fields only
+        those that are asked for are taken.
         """
         chosen: list[tuple[Found, str, int]] = []
         said: set[str] = set()
@@ -231,7 +241,7 @@ class RankedExcerpts:
             inside = [other for other in over if _contains(each, other[0])]
             if len(inside) < len(over) or (around and any(not self._around(each, one[0], around) for one in inside)):
                 continue
-            markdown = self.markdown(each, asked)
+            markdown = self.markdown(each, asked, of_fields=bool(around))
             shared = each.excerpt.lead and any(_is_beside(each, other[0]) for other in chosen)
             cost = count_tokens(self.says(each) if shared else markdown) + overhead
             refund = sum(other[2] for other in inside)
@@ -261,10 +271,23 @@ class RankedExcerpts:
     def _begins_with_heading(self, found: Found) -> bool:
         return self._read[found.text].text.units[found.excerpt.units.start].kind == "heading"
 
-    def markdown(self, found: Found, asked: QuestionTerms) -> str:
-        """Return an excerpt as Markdown, below its heading where that says what it does not."""
+    def markdown(self, found: Found, asked: QuestionTerms, *, of_fields: bool = True) -> str:
+        """Return an excerpt as Markdown, below its heading if that adds something; of fields those asked for."""
         read = self._read[found.text]
-        return read.text.markdown(found.excerpt, heading=read.needs_heading(found.excerpt, asked))
+        heading = read.needs_heading(found.excerpt, asked)
+        only = self._asked_fields(found, asked) if of_fields and read.text.is_of_fields(found.excerpt) else ()
+        return read.text.markdown(found.excerpt, heading=heading, only=only)
+
+    def _asked_fields(self, found: Found, asked: QuestionTerms) -> list[int]:
+        """Return the fields of an excerpt that hold nearly as much of a question as the best one, by number."""
+        read = self._read[found.text]
+        asked = self._with_families(asked)
+        worth, sought = self._worth(asked), read.sought(asked)
+        held = {
+            number: sum(worth[term] * min(1.0, n) for term, n in read.counts(read.text.alone(number), sought).items())
+            for number in found.excerpt.units
+        }
+        return [number for number, own in held.items() if own >= OF_BEST_FIELD * max(held.values())]
 
     def start(self, found: Found) -> int:
         """Return where an excerpt begins in its text."""
@@ -289,6 +312,8 @@ class RankedExcerpts:
         wanted: dict[str, Mapping[str, float]] = {}
         for term, said in asked.terms.items():
             like = {word: FAMILY for word in self._vocabulary.get(term[:FAMILY_LETTERS], ()) if is_family(term, word)}
+            if _VERSION.fullmatch(term):
+                like = {word: FAMILY for word in self._vocabulary.get(term[:2], ()) if word.startswith(f"{term}.")}
             if not like and not any(read.text.parsed.occurrences.get(term) for read in self._read):
                 like = {word: MISSPELT for word in self._vocabulary.get(term[:2], ()) if is_misspelt(term, word)}
             wanted[term] = {**like, **said}

@@ -21,7 +21,7 @@ however i if in into is isn't it it's its itself just let like many may me might
 no nor not of off on once one only onto or other our ours ourselves out over own per rather several same shall she
 should shouldn't since so some such than that that's the their theirs them themselves then there these they this those
 though through thus to too under until up upon us very via was wasn't we were weren't what what's when where whether
-which while who whom whose why will with within without won't would wouldn't yet you your yours
+which while who who's whom whose why will with within without won't would wouldn't yet you your yours
 """
 _GERMAN = """
 aber als am an auch auf aus bei bin bis bist da damit dann das dass dem den der des dessen die dies diese diesem
