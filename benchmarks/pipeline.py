@@ -63,11 +63,12 @@ class Run:
 
 
 def environment(home: Path, **extra: str) -> dict[str, str]:
-    kept = {name: os.environ[name] for name in ("PATH", "LANG", "PYTHONDONTWRITEBYTECODE") if name in os.environ}
+    kept = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
     return {
         **kept,
         "HOME": str(home),
         "PYTHONPATH": str(ROOT),
+        "PYTHONPYCACHEPREFIX": str(home / "bytecode"),  # an installation has it, and a checkout may not
         "PREFECT_HOME": str(home / ".prefect"),
         "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
         **extra,

@@ -11,6 +11,7 @@ from typing import Annotated
 from prefect import flow
 from prefect.client.schemas.objects import State
 from prefect.runtime import flow_run
+from prefect.settings import get_current_settings
 from pydantic import WithJsonSchema
 
 from fathom.budget.caps import store_budget_of
@@ -70,7 +71,16 @@ def _run_name() -> str:
 
 
 # The server would retry a refusal, whose state is `Failed`; within a run, calls are retried one by one.
-@flow(name=FLOW, flow_run_name=_run_name, retries=0, on_failure=[tell_failure])
+# Results of a run's calls go to its own store. Prefect's place on this machine is named, because Prefect otherwise asks
+# the server for one, three times a run.
+@flow(
+    name=FLOW,
+    flow_run_name=_run_name,
+    retries=0,
+    on_failure=[tell_failure],
+    persist_result=False,
+    result_storage=get_current_settings().results.local_storage_path,
+)
 async def deep_research(
     query: str, settings: ResearchSettings = DEFAULTS, run_key: RunKey = "", watch: Watch = "", parent: FollowUpOf = ""
 ) -> State[RunResult]:

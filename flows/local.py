@@ -8,13 +8,14 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, TypeVar
 
 import httpx
 from prefect import Flow
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.objects import FlowRun, State, StateType
+from prefect.context import AsyncClientContext
 from prefect.exceptions import Abort
 from prefect.flow_engine import run_flow
 from prefect.states import Pending
@@ -29,6 +30,8 @@ from fathom.models import RunResult
 from fathom.storage.store import RunFolder
 from fathom.tasks.durable import recorded_folders
 
+R = TypeVar("R")
+
 
 async def run(query: str, settings: ResearchSettings, run_key: str | None = None) -> RunResult:
     """Research a question in this process and return the run's result.
@@ -36,7 +39,17 @@ async def run(query: str, settings: ResearchSettings, run_key: str | None = None
     Raises:
         FathomError: the run failed; it can be resumed.
     """
-    return await execute(await create(query, settings, run_key))
+
+    async def begun() -> RunResult:
+        return await execute(await create(query, settings, run_key))
+
+    return await connected(begun)
+
+
+async def connected(work: Callable[[], Awaitable[R]]) -> R:
+    """Do some work over one connection to the Prefect server; a new one costs as much as five task runs."""
+    async with AsyncClientContext.get_or_create():
+        return await work()
 
 
 async def create(

@@ -14,9 +14,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from prefect.client.schemas.objects import FlowRun
+from prefect.context import FlowRunContext
 from prefect.events import emit_event
 from prefect.logging.loggers import flow_run_logger
-from prefect.runtime import deployment, flow_run
 
 from fathom.changes.model import Change, Changes, Statement
 from fathom.config.environment import Environment
@@ -73,9 +73,11 @@ async def tell(event: str, about: About, place: str, payload: Payload) -> None:
         place: where to look, or what happened, in one line: the name of the event's resource.
         payload: data in addition to the run and its deployment.
     """
-    if flow_run.id:
-        told = {**asdict(about), "deployment_id": str(deployment.id or ""), **payload}
-        await asyncio.to_thread(_emit, event, str(flow_run.id), place, told)
+    # Not from `prefect.runtime`, which asks the server for the deployment of a run that has none, while all else waits.
+    context = FlowRunContext.get()
+    if context and (run := context.flow_run):
+        told = {**asdict(about), "deployment_id": str(run.deployment_id or ""), **payload}
+        await asyncio.to_thread(_emit, event, str(run.id), place, told)
 
 
 def _emit(event: str, flow_run_id: str, place: str, payload: Payload) -> None:

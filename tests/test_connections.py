@@ -44,6 +44,7 @@ def serving(server: PrefectServer, folder: Path, limit: str) -> Iterator[str]:
         while not answers(f"http://127.0.0.1:{port}"):
             assert process.poll() is None and time.monotonic() < deadline, log.read_text()
             time.sleep(0.1)
+        httpx.get(f"http://127.0.0.1:{port}/api/v1/status", timeout=120).raise_for_status()  # waits for the application
         yield f"http://127.0.0.1:{port}"
     finally:
         process.terminate()

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import re
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -185,8 +187,36 @@ async def test_the_time_line_of_a_run_without_a_model_shows_its_reflection_outli
     settings = ResearchSettings(artifacts=str(tmp_path / "store"), docs=[str(tmp_path / "docs")], depth=2, max_steps=2)
     result = await local.run("How many cars does the ferry of Norrholm carry, and when does it sail?", settings)
     report = Report.model_validate_json(Path(result.artifacts, "report.json").read_bytes())
+    expected = ["critic", "outline", *["section"] * len(report.sections)]
+    shown: list[str] = []
     with asking(prefect_server.api_url) as client:
         wanted = {"flow_runs": {"id": {"any_": [result.run_id]}}, "sort": "EXPECTED_START_TIME_ASC"}
-        runs = [one["name"] for one in client.post("/task_runs/filter", json=wanted).json()]
-    shown = [name.removesuffix(" · extractive") for name in runs if name.endswith(" · extractive")]
-    assert shown == ["critic", "outline", *["section"] * len(report.sections)], runs
+        async with asyncio.timeout(60):  # the server learns of task runs from their events, soon after
+            while len(shown) < len(expected):
+                runs = [one["name"] for one in client.post("/task_runs/filter", json=wanted).json()]
+                shown = [name.removesuffix(" · extractive") for name in runs if name.endswith(" · extractive")]
+                await asyncio.sleep(0.1)
+    assert shown == expected
+
+
+@pytest.mark.usefixtures("home", "prefect_server")
+async def test_a_run_opens_one_connection_and_asks_the_server_nothing_that_it_knows(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A request takes 10 to 100 ms, and a connection as much processor time as five task runs."""
+    caplog.set_level(logging.INFO, "httpx")
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs/ferry.md").write_text("The ferry of Norrholm carries 40 cars.\n")
+    settings = ResearchSettings(artifacts=str(tmp_path / "store"), docs=[str(tmp_path / "docs")])
+    result = await local.run("How many cars does the ferry of Norrholm carry?", settings)
+    asked = Counter[str]()
+    for record in caplog.records:
+        if record.name == "httpx" and isinstance(record.args, tuple):
+            method, url = map(str, record.args[:2])
+            asked[f"{method} {url.partition('/api')[2].replace(result.run_id, 'ID')}"] += 1
+    timed = ("POST /flow_runs/filter", "POST /logs/")
+    once = {request: number for request, number in asked.items() if not request.startswith(("GET /csrf", *timed))}
+    assert once["POST /flow_runs/"] == once["GET /flow_runs/ID"] == once["POST /v2/concurrency_limits/filter"] == 1
+    assert "GET /admin/storage" not in once
+    # The run's own, the one of the thread that looks for a cancellation, and two of Prefect's, for logs and events.
+    assert sum(number for request, number in asked.items() if request.startswith("GET /csrf")) <= 4

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import socket
+import subprocess
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -25,7 +28,7 @@ from fathom.service.outages import prefect_is_gone
 from fathom.storage.store import MANIFEST, RUNS
 from fathom.telemetry.audit_events import AuditType, ChainedEvent, events_in
 from fathom.telemetry.audit_log import AUDIT_FILE
-from tests.conftest import Forked, PrefectServer, base_env, quiet_port
+from tests.conftest import ROOT, Forked, PrefectServer, base_env, quiet_port
 from tests.forking import Fork
 from tests.proxies import in_front
 from tests.server import Served, served_with
@@ -228,3 +231,47 @@ async def test_a_server_does_not_wait_for_workers_that_can_hand_nothing_over(pre
         nobody = f"http://127.0.0.1:{bound.getsockname()[1]}/api"
         with temporary_settings(updates={PREFECT_API_URL: nobody}):
             assert await prefect_is_gone()
+
+
+def test_a_server_lives_before_prefect_answers_and_keeps_nobody_from_it(
+    prefect_server: PrefectServer, tmp_path: Path
+) -> None:
+    """It says that it lives, shows a page that waits, and answers everything else once it can, whole."""
+    awake = Event()
+
+    async def handle(request: web.Request) -> web.Response:
+        await asyncio.to_thread(awake.wait)
+        async with httpx.AsyncClient(timeout=60) as client:
+            headers = {"Content-Type": "application/json"}
+            url = prefect_server.api_url.removesuffix("/api") + str(request.rel_url)
+            told = await client.request(request.method, url, content=await request.read(), headers=headers)
+        return web.Response(body=told.content, status=told.status_code, content_type="application/json")
+
+    port = quiet_port()
+    url, log = f"http://127.0.0.1:{port}", tmp_path / "serve.log"
+    with in_front(handle, "asleep") as prefect, log.open("wb") as output, ThreadPoolExecutor(2) as beside:
+        env = {**base_env(), "PREFECT_API_URL": f"{prefect}/api", "HOME": str(tmp_path), "FATHOM_ARTIFACTS": "store"}
+        command = [sys.executable, "-m", "fathom", "serve", "--port", str(port), "--pool", "nobody"]
+        with subprocess.Popen(command, env={**env, "PYTHONPATH": str(ROOT)}, cwd=tmp_path, stderr=output) as process:
+            try:
+                until(lambda: answers(url) or process.poll() is not None)
+                assert not awake.is_set(), log.read_text()
+                page = httpx.get(url, headers={"Accept": "text/html"}, timeout=60)
+                assert (page.status_code, page.headers["Retry-After"]) == (503, "1")
+                assert '<meta http-equiv="refresh" content="1">' in page.text and "is starting" in page.text
+                asked = {"question": "What is a descriptor in Python?"}
+                posted = beside.submit(httpx.post, f"{url}/api/v1/runs", json=asked, timeout=120)
+                with socket.create_connection(("127.0.0.1", port)) as half:
+                    half.sendall(b"GET /api/v1/health HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n" % port)
+                    assert httpx.get(f"{url}/api/v1/health", timeout=60).json() == {"status": "ok"}
+                    assert not posted.done()
+                    awake.set()
+                    assert posted.result().status_code == 202, posted.result().text
+                    half.sendall(b"\r\n")
+                    half.settimeout(60)
+                    assert half.recv(1_000).startswith(b"HTTP/1.1 200 OK\r\n")
+                shown = httpx.get(url, headers={"Accept": "text/html"}, timeout=60)
+                assert shown.status_code == 200 and "is starting" not in shown.text
+            finally:
+                process.terminate()
+    assert "Fathom serves on" in log.read_text()

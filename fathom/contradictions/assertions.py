@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import NamedTuple
 
 from fathom.facts.dates import Date
@@ -72,6 +73,7 @@ class Assertion(NamedTuple):
     events: Mapping[tuple[str, bool], DatedEvent]
 
 
+@lru_cache(maxsize=512)
 def assertion_of(text: str, source_ids: tuple[str, ...], title: str = "") -> Assertion | None:
     """Read a sentence; None if it cannot be compared: a question, a supposition, "it" or "they"."""
     facts = facts_of(_CITED.sub("", text).strip())

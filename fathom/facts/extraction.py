@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
+from functools import lru_cache
 from typing import NamedTuple
 
 from fathom.facts.dates import MONTHS, WEEKDAYS, DateFound, find_dates
@@ -40,7 +41,10 @@ class Name(NamedTuple):
 
 
 class Facts(NamedTuple):
-    """The numbers, dates and names of a text, without Markdown's emphasis; a bare year is a date."""
+    """The numbers, dates and names of a text, without Markdown's emphasis; a bare year is a date.
+
+    Whoever reads the same text is given the same object: nobody changes its lists.
+    """
 
     text: str
     undated: str  # with its dates blanked, everything else in its place
@@ -49,6 +53,7 @@ class Facts(NamedTuple):
     names: list[Name]
 
 
+@lru_cache(maxsize=512)  # each claim is compared with some ten passages, and each passage with many claims
 def facts_of(text: str) -> Facts:
     """Return the checkable facts of a text."""
     text = plain(text)

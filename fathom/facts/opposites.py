@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 from fathom.facts.code import blanked_code
@@ -126,6 +126,7 @@ def opposed(claim: str, quote: str) -> tuple[str, str] | None:
     return None
 
 
+@lru_cache(maxsize=512)
 def _by_term(text: str) -> dict[str, str]:
     return {term: word for word in _WORD.findall(text) for term in terms(word)}
 

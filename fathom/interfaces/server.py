@@ -18,6 +18,7 @@ from fathom.config.secrets import Scrubber, guard_logs
 from fathom.flows.deploying import living
 from fathom.interfaces.app import create_app
 from fathom.interfaces.connections import Strangers, connecting, raise_file_limit
+from fathom.interfaces.starting import Starting
 from fathom.service.options import Options
 from fathom.service.outages import asking_briefly
 from fathom.service.workers import Workers
@@ -26,14 +27,14 @@ GRACE_SECONDS = 5
 """In which requests in progress must end; streams of events end at once."""
 
 
-async def serve(options: Options, listener: socket.socket, say: Callable[[str], object]) -> None:
+async def serve(options: Options, listener: socket.socket, starting: Starting, say: Callable[[str], object]) -> None:
     """Serve until SIGTERM or Ctrl-C; a second one does not wait. `say` is told what a person should know."""
     guard_logs(Scrubber(Environment.read().secrets))
     workers = None if options.pool else Workers(options, say)
     app = create_app(options, workers.wake if workers else lambda: None)
     config = config_of(app, options)
     async with asking_briefly():  # requests inherit the context in which the server begins to listen
-        server = _Server(config, lambda: _tell_start(options, listener, say))
+        server = _Server(config, starting, lambda: _tell_start(options, listener, say))
         server.on_stop = [app.state.service.feeds.close, *([workers.terminate] if workers else [])]
         keeping = asyncio.create_task(_keep(workers, server)) if workers else None
         telling = asyncio.create_task(_tell_pool(options, server, say)) if options.pool else None
@@ -67,17 +68,26 @@ def config_of(app: FastAPI, options: Options) -> uvicorn.Config:
 class _Server(uvicorn.Server):
     """Does what `on_stop` names as soon as a signal tells it to stop; then requests in progress have time to end."""
 
-    def __init__(self, config: uvicorn.Config, started: Callable[[], object]) -> None:
+    def __init__(self, config: uvicorn.Config, starting: Starting, started: Callable[[], object]) -> None:
         super().__init__(config)
         self.listening = asyncio.Event()
         self.on_stop: list[Callable[[], object]] = []
+        self._starting = starting
         self._started = started
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begin to listen."""
+        """Begin to listen, and take the connections that waited for it."""
         await super().startup(sockets)
+        for connection in self._starting.stop():
+            await asyncio.get_running_loop().connect_accepted_socket(self._protocol, connection)
         self._started()
         self.listening.set()
+
+    def _protocol(self) -> asyncio.Protocol:
+        made: asyncio.Protocol = self.config.http_protocol_class(  # type: ignore[call-arg]
+            config=self.config, server_state=self.server_state, app_state=self.lifespan.state
+        )
+        return made
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """End; the application ends in order also after a second signal, instead of being cancelled."""

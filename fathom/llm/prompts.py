@@ -66,7 +66,8 @@ def _place(url: str) -> str:
 @cache
 def _environment() -> Environment:
     # Prompts are plain text: nothing renders them as HTML, and escaping would change what the model reads.
-    environment = Environment(loader=FileSystemLoader(FOLDER), undefined=StrictUndefined, autoescape=False)  # noqa: S701 - no HTML
+    loader = FileSystemLoader(FOLDER)
+    environment = Environment(loader=loader, undefined=StrictUndefined, autoescape=False, auto_reload=False)  # noqa: S701 - no HTML
     environment.filters.update(data=_data, attribute=_attribute, place=_place)
     return environment
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import logging
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import redirect_stdout
@@ -111,9 +113,6 @@ def follow(
     as_json: bool,
 ) -> None:
     """Show the progress of a run, print its result, and exit with its code; `searched` is as in `CheckedRequest`."""
-    import asyncio
-    import logging
-
     from fathom.errors import UserError
     from fathom.flows.runs.stored import report_of
     from fathom.flows.server import ensure_api
@@ -125,7 +124,6 @@ def follow(
 
     async def work(watch: RunWatcher) -> RunResult | None:
         nonlocal run_id, address, report
-        from fathom.flows import local
         from fathom.flows.asking import in_terminal
         from fathom.interfaces.cli.dialogue import Dialogue
 
@@ -147,7 +145,9 @@ def follow(
             for notice in notices:
                 watch.say(notice)
             ensure_api(watch.say)
-            result = asyncio.run(work(watch))
+            from fathom.flows import local
+
+            result = asyncio.run(local.connected(lambda: work(watch)))
     except BaseException as error:
         if run_id and not isinstance(error, UserError):
             error.add_note(f"the run can be continued: fathom resume {run_id}")

@@ -81,7 +81,8 @@ def serve(
     from fathom.config.environment import artifact_root
     from fathom.config.inputs import period
     from fathom.interfaces.cli.tokens import role_of
-    from fathom.service.options import Options
+    from fathom.interfaces.starting import Starting
+    from fathom.service.options import Options, listen
     from fathom.service.tokens import check_reach
 
     options = Options(
@@ -103,14 +104,13 @@ def serve(
     )
     asyncio.run(check_reach(options))
     from fathom.flows.server import be_patient, ensure_api
-    from fathom.service.options import listen
 
-    with listen(options) as listener:
+    with listen(options) as listener, Starting(listener) as starting:
         be_patient()
         ensure_api(_say)
         from fathom.interfaces.server import serve as run
 
-        asyncio.run(run(options, listener, _say))
+        asyncio.run(run(options, listener, starting, _say))
 
 
 def _say(line: str) -> None:
