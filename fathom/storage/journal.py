@@ -91,10 +91,16 @@ class Journal:
         await self._call(self._path, self._files.remove)
 
     async def _soon(self, seconds: float, *, flush: bool) -> None:
-        await asyncio.sleep(seconds)
+        """Bring every change into the journal, or onto the disk, at most so long after it was added, and a write."""
         with suppress(StoreError, RunBusy):  # the next one who must be certain tries again, and is told
-            if self._entered < self._added or (flush and self._done < self._added):
-                await self._next(flush=flush)
+            while self._reached(flush=flush) < self._added:
+                await asyncio.sleep(seconds)
+                number = self._added
+                while self._reached(flush=flush) < number:  # a write that is in progress has not taken them all
+                    await self._next(flush=flush)
+
+    def _reached(self, *, flush: bool) -> int:
+        return self._done if flush else self._entered
 
     async def _next(self, *, flush: bool) -> None:
         """Write what waits, or wait for who is writing."""
