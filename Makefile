@@ -7,6 +7,8 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --no-input
 UV     := .venv-lock/bin/uv
 UV_PIN := uv==0.13.9
+AUDIT  := .venv-audit/bin/pip-audit
+AUDIT_PIN := pip-audit==2.10.1
 MODEL_PACKAGES := .model
 
 # The question reaches the recipe through the environment, as typed: neither make nor the shell expands a `$` in it.
@@ -19,7 +21,7 @@ export Q DOCS MODEL
 MAKEFLAGS += --no-print-directory
 .PHONY: help research install test test-long test-model check lint bench bench-docs bench-text bench-research \
 	bench-world bench-report bench-claims \
-	bench-guard bench-compare bench-record simulate lock clean
+	bench-guard bench-compare bench-record simulate lock audit clean
 
 help:
 	@echo 'make research Q="How does ...?"   research a question; prints the answer, and where the report is'
@@ -46,6 +48,7 @@ help:
 	@echo 'make bench-guard                  compare calls, tokens, bytes and claims with the accepted counts (ARGS=--accept: accept them)'
 	@echo 'make bench-compare A=commit B=commit [ROUNDS=5]   measure two commits in turns (docs/benchmarking.md)'
 	@echo 'make bench-record                 add what this commit costs here to benchmarks/history.jsonl'
+	@echo 'make audit                        look the locked requirements up among the known vulnerabilities'
 	@echo 'make lock                         resolve the requirements again  (ARGS=--upgrade for newer versions)'
 	@echo 'make clean                        remove .venv, .model and caches; artifacts stay'
 	@echo
@@ -169,10 +172,19 @@ lock: $(UV)
 	@$(COMPILE) --group dev --constraint requirements.lock --output-file requirements-dev.lock
 	@$(COMPILE) --extra otel --extra pdf --extra scale --constraint requirements.lock --output-file requirements-image.lock
 
+# Not in `.ci/run`: a vulnerability is found on any day, and must not stop a change that has nothing to do with it.
+audit: $(AUDIT)
+	@$(AUDIT) -r requirements.lock -r requirements-image.lock --require-hashes --disable-pip --progress-spinner off \
+		--format json | $(PYTHON) .ci/audit
+
+$(AUDIT):
+	@$(PYTHON) -m venv --clear .venv-audit
+	@.venv-audit/bin/python -m pip --disable-pip-version-check --quiet install $(AUDIT_PIN)
+
 $(UV):
 	@$(PYTHON) -m venv --clear .venv-lock
 	@.venv-lock/bin/python -m pip --disable-pip-version-check --quiet install $(UV_PIN)
 
 clean:
-	@rm -rf .venv .venv-lock $(MODEL_PACKAGES) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist
+	@rm -rf .venv .venv-lock .venv-audit $(MODEL_PACKAGES) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist
 	@find fathom tasks flows tests benchmarks simulator -name __pycache__ -prune -exec rm -rf {} +

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from fathom.errors import BudgetExceeded, InvalidInput
 from fathom.models.run import BatchRow, RowStatus
 from fathom.storage.store import ArtifactStore
 from tests.conftest import FathomCLI, Forked, PrefectServer, base_env
+from tests.forking import Fork
 from tests.processes import Kills, finish
 from tests.stubs import Stubs
 
@@ -204,21 +206,22 @@ def test_a_question_that_failed_is_asked_again_as_the_command_says_now(
 def test_killed_anywhere_each_question_ends_once_and_no_call_is_repeated(
     env: dict[str, str], forked: Forked, stubs: Stubs, tmp_path: Path
 ) -> None:
-    """The batch and its worker are killed together; others of their kind finish the work."""
+    """The batch and its worker are killed together, twice; others of their kind finish the work."""
     names = ("tides", "glaciers", "volcanoes")
     file = tmp_path / "questions.txt"
     file.write_text("\n".join(f"What is known about {name} far from here?" for name in names))
     command = ["batch", str(file), "--run-key", "night", "--model", "openai/stub", "--profile", "quick"]
     command += ["--set", "fresh=true", "--at-once", "2", "--json"]
-    worker, first = forked(env, "worker", "--limit", "2"), forked(env, *command)
     kills = Kills(stubs)
+    for answered in (15, 25):
+        processes = forked(env, "worker", "--limit", "2"), forked(env, *command)
 
-    def kill() -> None:
-        for process in (worker, first):
-            process.kill()
-            process.wait()
+        def kill(processes: Sequence[Fork] = processes) -> None:
+            for process in processes:
+                process.kill()
+                process.wait()
 
-    kills.after(15, kill)
+        kills.after(answered, kill)
     successor = forked(env, "worker", "--limit", "2")
     result = finish(forked(env, *command))
     successor.terminate()

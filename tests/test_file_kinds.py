@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import io
 import json
 import mailbox
@@ -17,17 +16,13 @@ from typing import Any
 import openpyxl
 import pptx
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from PIL import Image, ImageDraw, ImageFont
 from reportlab.pdfgen.canvas import Canvas
 
 from fathom.tools.documents import pool, recognition
 from fathom.tools.documents.files import File, find_files
-from fathom.tools.documents.index import lay_out
 from fathom.tools.documents.normal import ReadDocument
 from fathom.tools.documents.readers import UnreadableFile, read_document
-from tests.test_documents import HTML, MARKDOWN, REST, pdf, word
 
 
 def zipped(members: Mapping[str, str | bytes]) -> bytes:
@@ -472,55 +467,3 @@ def test_without_the_commands_a_picture_is_left_out_with_the_way_to_get_them(
     reasons = {file.path.name: str(read) for file, read in pool.read_files(files)}
     assert reasons["photo.png"].startswith("it holds a picture and no text: install tesseract (Debian, Ubuntu: apt")
     assert reasons["scan.pdf"].startswith("it holds scanned pages and no text: install tesseract and pdftoppm (Debian")
-
-
-# -- damage --------------------------------------------------------------------------------------------------------
-
-
-@functools.cache
-def files() -> Mapping[str, bytes]:
-    """Return a small file of each kind that is not plain text."""
-    mail = message("Price", "It is 129 euros.", at="Thu, 05 Mar 2026 10:00:00 +0100", html="<p>It is 129 euros.</p>")
-    mail.add_attachment("a;b\n1;2", filename="a.csv")
-    return {
-        "a.pdf": pdf("Some text."),
-        "a.docx": word("Tides", ("Normal", "Text.")),
-        "a.html": HTML,
-        "a.md": MARKDOWN,
-        "a.rst": REST.encode(),
-        "a.xlsx": workbook({"S": [["a", "b"], ["c", 1]]}, {"B": "0%"}, ["A1:B1"]),
-        "a.ods": ods(),
-        "a.pptx": slides(),
-        "a.epub": book(),
-        "a.eml": mail.as_bytes(),
-        "a.mbox": b"From a Thu Mar  5 10:00:00 2026\n" + mail.as_bytes() + b"\n\nFrom b\nSubject: x\n\ny\n",
-        "a.ipynb": b'{"cells": [{"cell_type": "markdown", "source": ["# A"]}], "metadata": {}}',
-        "a.vtt": VTT.encode(),
-        "a.srt": SRT.encode(),
-        "a.csv": SEMICOLONS.encode(),
-        "a": LOG,
-        "a.png": b"\x89PNG\r\n\x1a\n",
-    }
-
-
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(st.data())
-def test_broken_bytes_are_read_or_left_out_with_a_reason(data: st.DataObject) -> None:
-    name = data.draw(st.sampled_from(sorted(files())))
-    good, member, members = files()[name], "", dict[str, bytes]()
-    if good.startswith(b"PK"):  # also what stands inside, where a parser comes to it
-        with zipfile.ZipFile(io.BytesIO(good)) as archive:
-            members = {one: archive.read(one) for one in archive.namelist()}
-        member = data.draw(st.sampled_from(["", *(one for one in members if one.endswith(("xml", "rels", "opf")))]))
-        good = members.get(member, good)
-    at = data.draw(st.integers(0, len(good)))
-    junk = data.draw(
-        st.binary(max_size=40) | st.sampled_from([b"9" * 30, b"<a>" * 400, b"&x;", b'" x="', b"\xff\xfe", b"-1"])
-    )
-    broken = good[:at] + junk + good[at + data.draw(st.integers(0, 200)) :]
-    try:
-        read = read_document(name, zipped({**members, member: broken}) if member else broken)
-    except UnreadableFile as error:
-        assert str(error)
-    else:
-        assert json.dumps(lay_out(read)).encode()

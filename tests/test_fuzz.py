@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import copy
-import io
 import json
 import string
 import tempfile
 import time
-import zipfile
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
@@ -62,12 +59,8 @@ from fathom.storage.runs import runs
 from fathom.storage.store import ArtifactStore, RunFolder
 from fathom.text.urls import canonical_url, source_ids, urls_in
 from fathom.tools.artifacts import ArtifactGrepTool, ArtifactReadTool
-from fathom.tools.documents.index import lay_out
-from fathom.tools.documents.readers import ENDINGS, UnreadableFile, read_document
-from fathom.tools.fetch.client import FetchedAnswer
-from fathom.tools.fetch.web import Page, read_page
+from fathom.tools.fetch.web import Page
 from tests.conftest import FathomCLI
-from tests.test_documents import HTML, MARKDOWN, REST, pdf, word
 from tests.test_parsing import answered
 
 FUZZ = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -257,73 +250,6 @@ def test_any_address_has_an_id(parts: list[str]) -> None:
     assert canonical_url(canonical_url(address)) == canonical_url(address)
     for url in (address, *urls_in(address)):
         assert source_ids([url])[url].startswith("S")
-
-
-# -- files and pages ----------------------------------------------------------------------------------------------
-
-TABLE = [["a", "b"], ["1", "2"]]
-WORD = word("Tides", ("Heading 1", "Spring tides"), ("Normal", "They follow the new moon."), table=TABLE)
-VALID = {
-    ".txt": REST.encode(), ".rst": REST.encode(), ".md": MARKDOWN, ".html": HTML,
-    ".pdf": pdf("Tides", "They follow the new moon.", title="Tides"), ".docx": WORD,
-}  # fmt: skip
-
-
-@st.composite
-def repacked(draw: st.DrawFn) -> bytes:
-    """A Word file whose archive is whole and whose parts are not."""
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(WORD)) as whole, zipfile.ZipFile(buffer, "w") as changed:
-        names = whole.namelist()
-        chosen = draw(st.sets(st.sampled_from(names), max_size=2)) | {"word/document.xml"}
-        gone = draw(st.sets(st.sampled_from(names), max_size=1))
-        for name in names:
-            part = whole.read(name)
-            if name not in gone:
-                changed.writestr(name, draw(damaged(part)) if name in chosen else part)
-    return buffer.getvalue()
-
-
-FILES = st.one_of(
-    repacked(),
-    *(damaged(data) for data in VALID.values()),
-    st.binary(max_size=300),
-    st.builds(
-        bytes.__add__, st.sampled_from([b"%PDF-1.7\n", b"PK\x03\x04", b"<html>", b"\xff\xfe", b"---\n"]), st.binary()
-    ),
-)
-
-
-@settings(FUZZ, max_examples=250)
-@given(st.sampled_from(sorted(ENDINGS | {"", ".exe"})), FILES)
-def test_any_file_is_read_or_said_to_be_unreadable(ending: str, data: bytes) -> None:
-    try:
-        document = read_document(f"a{ending}", data)
-    except UnreadableFile as error:
-        assert str(error)
-    else:
-        text = json.dumps(lay_out(document))  # as it leaves the process that reads
-        assert text.encode()
-        assert lay_out(document).text.encode()  # without lone surrogates
-
-
-TYPES = st.sampled_from(["", "text/html", "text/plain", "text/markdown", "application/pdf", "image/png", "text/xml"])
-CHARSETS = st.sampled_from(
-    ["utf-8", "latin-1", "utf-16", "utf-7", "idna", "unicode_escape", "hex", "rot13", "punycode"]
-)
-
-
-@settings(FUZZ, max_examples=250)
-@given(TYPES, CHARSETS | TEXT, FILES)
-def test_any_page_is_read_or_rejected(kind: str, charset: str, data: bytes) -> None:
-    try:
-        page = read_page(
-            FetchedAnswer(httpx.URL("https://a.example"), 200, {"content-type": f"{kind}; charset={charset}"}, data)
-        )
-    except ToolRejected as error:
-        assert error.message
-    else:
-        assert Page.model_validate_json(page.model_dump_json()) == page
 
 
 # -- what a run, or somebody else, left behind --------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import json
 import re
 import subprocess
 import sys
@@ -329,3 +330,17 @@ def test_locks_are_those_of_the_project() -> None:
             assert versions and all(map(requirement.specifier.contains, versions)), f"{lock}: {requirement}"
     for other in others:
         assert {name: versions for name, versions in runtime.items() if other.get(name) != versions} == {}
+
+
+CLEAN = {"name": "a", "version": "1", "vulns": []}
+FLAWED = {"name": "a", "version": "1", "vulns": [{"id": "PYSEC-1", "aliases": ["CVE-1"], "fix_versions": []}]}
+UNKNOWN = {"name": "b", "skip_reason": "not found"}
+
+
+@pytest.mark.parametrize(("packages", "code"), [([CLEAN], 0), ([FLAWED, UNKNOWN], 1), ([CLEAN, UNKNOWN], 3), ([], 3)])
+def test_an_audit_that_had_no_data_is_not_taken_for_a_clean_one(packages: list[Any], code: int) -> None:
+    said = json.dumps({"dependencies": packages})
+    done = subprocess.run([sys.executable, ROOT / ".ci/audit"], input=said, capture_output=True, text=True, check=False)
+    assert done.returncode == code
+    assert ("could not be had" in done.stderr) == (UNKNOWN in packages or not packages)
+    assert ("PYSEC-1, CVE-1" in done.stdout) == (code == 1)

@@ -6,6 +6,7 @@ import asyncio
 import os
 import random
 import shutil
+import threading
 import time
 from collections import Counter
 from contextlib import suppress
@@ -209,3 +210,39 @@ async def test_changes_that_come_together_are_flushed_once(tmp_path: Path, monke
     await store.commit()
     assert len(flushed) == 2, "the settlements and the results"
     assert len(await store.list("results")) == 8
+
+
+@pytest.mark.parametrize(("gather", "flushes"), [(3_600.0, False), (0.0, True)])
+async def test_a_change_that_comes_during_a_flush_waits_for_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gather: float, *, flushes: bool
+) -> None:
+    """It is in the journal, for a kill, and after a while on the disk and in its file, for a power cut."""
+    begun, goes_on, flush = threading.Event(), threading.Event(), os.fsync
+
+    def flushing(number: int) -> None:
+        begun.set()
+        goes_on.wait(60)
+        flush(number)
+
+    monkeypatch.setattr("fathom.storage.journal.GATHER_SECONDS", gather)
+    store = ArtifactStore(str(tmp_path))
+    await store.open_journal("key/journal")
+    monkeypatch.setattr(os, "fsync", flushing)
+    await store.write("first", b"{}")
+    certain = asyncio.create_task(store.commit())
+    await asyncio.to_thread(begun.wait, 60)
+    await store.write("second", b"{}")
+    await asyncio.sleep(0.1)  # those who bring it there are waiting, too
+    goes_on.set()
+    await certain
+    [journal] = (tmp_path / "key/journal").iterdir()
+
+    def arrived() -> bool:
+        noted = [change.path for change in changes_in(journal.read_bytes())]
+        return "second" in noted and (not flushes or (tmp_path / "second").exists())
+
+    async with asyncio.timeout(60):
+        while not arrived():  # noqa: ASYNC110 - a disk sends no notice
+            await asyncio.sleep(0.01)
+    monkeypatch.setattr(os, "fsync", flush)
+    await store.close_journal()

@@ -117,7 +117,7 @@ def _objects(text: str) -> Iterator[tuple[int, Mapping[str, JsonValue]]]:
             continue
         try:
             found = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise InvalidInput(f"Line {number} is not JSON: {error}.", next_step="write one object per line") from None
         if isinstance(found, str):
             found = {"question": found}
@@ -149,7 +149,7 @@ def _cell(name: str, cell: str) -> JsonValue:
     if cell[:1] in ("{", "["):
         try:
             value: JsonValue = json.loads(cell)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise InvalidInput(f"{name} {cell!r} is not JSON: {error}.", next_step=_HELP) from None
         return value
     field = ResearchSettings.model_fields.get(path_of(name))

@@ -17,7 +17,7 @@ from fathom.text.terms import STOP_WORDS, query_terms, terms
 
 MOST_WORDS, LEAST_WORDS = 60, 4
 
-_CITED = re.compile(r"\s*\[[^\]]{1,80}\]")
+_CITED = re.compile(r"(?<!\s)\s*\[[^\]]{1,80}\]")
 # The subject of such a sentence is named elsewhere, unless a name comes first.
 _PRONOUN = re.compile(r"\b(?:this|these|it|its|they|their|he|she|his|her|we|our|i|my)\b", re.IGNORECASE)
 _SUPPOSED = re.compile(

@@ -42,7 +42,7 @@ _OF_THE_REPORT = re.compile(
     re.IGNORECASE,
 )
 _CELL_RULE = re.compile(r"[\s|:-]+\Z")
-_NUMBERED = re.compile(r"\s*\[(?:S[0-9a-f]{6,64}|\d{1,4})\]")
+_NUMBERED = re.compile(r"(?<!\s)\s*\[(?:S[0-9a-f]{6,64}|\d{1,4})\]")
 _CITED_LAST = re.compile(r"\[S[0-9a-f]{6,64}\][.:]?\Z")
 _ENUMERATOR = re.compile(r"\(?\d{1,3}\\?[.)]")
 _REFERS = re.compile(

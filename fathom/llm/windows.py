@@ -43,7 +43,9 @@ if TYPE_CHECKING:
 SECONDS = 5.0  # seconds for a question to the server about itself
 MOST_BYTES = 2**24  # of its answer: gateways list thousands of models
 LEAST_WINDOW = 1_024  # a smaller number in a refusal is not a window
-_TELLS_NOTHING = (TimeoutError, BodyTooLarge, ValueError, KeyError, TypeError, AttributeError)
+_TELLS_NOTHING = (
+    TimeoutError, BodyTooLarge, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError
+)  # fmt: skip
 OLLAMA_DEFAULT = 4_096  # https://docs.ollama.com/context-length
 # By server: llama.cpp (within `meta`), vLLM and SGLang, LM Studio, OpenRouter and Together, Groq.
 _NAMES = ("n_ctx", "max_model_len", "loaded_context_length", "max_context_length", "context_length", "context_window")
@@ -78,9 +80,9 @@ async def served_window(http: httpx.AsyncClient, name: str) -> int | None:
     try:
         listed = (await _asked(http, "GET", "models"))["data"]
         entries = [entry for entry in listed if isinstance(entry, dict)]
+        named = [entry for entry in entries if entry.get("id") == name or name in (entry.get("aliases") or ())]
     except (httpx.HTTPError, httpx.InvalidURL, *_TELLS_NOTHING):
         return None
-    named = [entry for entry in entries if entry.get("id") == name or name in (entry.get("aliases") or ())]
     chosen = named or (entries if len(entries) == 1 else [])  # a server of one model answers to any name
     return next(filter(None, map(_window, chosen)), None)
 

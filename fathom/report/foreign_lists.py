@@ -144,7 +144,7 @@ def in_lines(text: str, cite: re.Pattern[str]) -> str:
         beside = bool(last) and not last.startswith(("|", "#", "```")) and not last.endswith("|")
         return f"{_JOIN}{cited}" if beside else cited
 
-    return re.sub(rf"\s*{_JOIN}", " ", _IN_LINE.sub(joined, text))
+    return re.sub(rf"(?<!\s)\s*{_JOIN}", " ", _IN_LINE.sub(joined, text))
 
 
 def headings(text: str) -> list[re.Match[str]]:

@@ -151,7 +151,7 @@ class Marks:
         )
         text = _LETTERED.sub(lambda found: self._all_cited(number, found[1]) or found[0], text)
         text = _MARKER.sub(of_marker, _FROM_TO.sub(r"[\1-\2]", text))
-        text = re.sub(rf"[ \t]*{_GONE}", "", _OF_CHATS.sub(self._of_chat, text))
+        text = re.sub(rf"(?<![ \t])[ \t]*{_GONE}", "", _OF_CHATS.sub(self._of_chat, text))
         return _AUTHOR.sub(self._of_author, _AUTHORS.sub(self._of_authors, text))
 
     def _with_bare_numbers(self, number: int, text: str) -> str:

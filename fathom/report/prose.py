@@ -115,7 +115,7 @@ _OPEN, _CLOSE = "⸨", "⸩"
 NO_MARKS = str.maketrans({_OPEN: "(", _CLOSE: ")"})
 """Replaces the brackets of marks in untrusted text."""
 _MARK = re.compile(rf"{_OPEN}(\d+)\.(\d+|!){_CLOSE}")
-_CITATION = re.compile(r"\s*\[(S[0-9a-f]{6,64})\]")
+_CITATION = re.compile(r"(?<!\s)\s*\[(S[0-9a-f]{6,64})\]")
 
 
 def place_marks(

@@ -189,13 +189,13 @@ def from_yaml(text: str, plan: Plan) -> Plan:
         return plan
     try:
         wanted = EditedPlan.model_validate(yaml.safe_load(text))
-    except yaml.YAMLError as error:
-        mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
-        where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
-        raise InvalidInput(f"The plan is not YAML: {where}{problem or ' '.join(str(error).split())}.") from None
     except ValidationError as error:
         problems = [_problem(found) for found in error.errors()]
         raise InvalidInput(f"The plan cannot be used. {'; '.join(problems[:5])}.") from None
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # the second for a day that does not exist
+        mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
+        where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
+        raise InvalidInput(f"The plan is not YAML: {where}{problem or ' '.join(str(error).split())}.") from None
     return edited(wanted, plan)
 
 

@@ -33,24 +33,29 @@ class FileChange(NamedTuple):
 
 
 class Journal:
-    """The journal that this process writes, on a local disk. `call` runs a function that blocks with a path.
+    """The journal that this process writes, on a local disk.
 
-    Everything is called in one event loop.
+    `call` runs a function that blocks with a path; `certain` tells whether this process is certain to own the run, and
+    so whether a change needs not wait for that. Everything is called in one event loop.
     """
 
     def __init__(
-        self, files: AtomicFiles, path: str, call: Callable[[str, Callable[[str], None]], Awaitable[None]]
+        self,
+        files: AtomicFiles,
+        path: str,
+        call: Callable[[str, Callable[[str], None]], Awaitable[None]],
+        certain: Callable[[], bool],
     ) -> None:
         self._files = files
         self._path = path
         self._call = call
+        self._certain = certain
         self._length = 0  # of the journal
         self._waiting: list[FileChange] = []
         self._ahead: list[FileChange] = []  # in the journal, and not in the files yet
-        self._added = self._entered = self._done = 0  # changes: known, in the journal, on the disk and in the files
+        self._added = self._done = 0  # changes: known, on the disk and in the files
         self._changed = dict[str, None]()  # the paths of the files
         self._writing: asyncio.Task[None] | None = None
-        self._entering: asyncio.Task[None] | None = None
         self._gathering: asyncio.Task[None] | None = None
 
     def add(self, change: FileChange) -> None:
@@ -58,10 +63,9 @@ class Journal:
         self._waiting.append(change)
         self._changed[change.path] = None
         self._added += 1
-        if self._entering is None or self._entering.done():
-            self._entering = asyncio.create_task(self._soon(0, flush=False))
+        self._enter()
         if self._gathering is None or self._gathering.done():
-            self._gathering = asyncio.create_task(self._soon(GATHER_SECONDS, flush=True))
+            self._gathering = asyncio.create_task(self._gather())
 
     def written(self, path: str) -> bytes | None:
         """Return all bytes of a file that is about to be written; None if none is."""
@@ -82,7 +86,7 @@ class Journal:
         """
         number = self._added
         while self._done < number:
-            await self._next(flush=True)
+            await self._next()
 
     async def close(self) -> None:
         """Flush the files, and remove the journal."""
@@ -90,29 +94,40 @@ class Journal:
         await self._call(self._path, lambda _path: self._files.settle_local(list(self._changed)))
         await self._call(self._path, self._files.remove)
 
-    async def _soon(self, seconds: float, *, flush: bool) -> None:
-        await asyncio.sleep(seconds)
+    async def _gather(self) -> None:
         with suppress(StoreError, RunBusy):  # the next one who must be certain tries again, and is told
-            if self._entered < self._added or (flush and self._done < self._added):
-                await self._next(flush=flush)
+            while self._done < self._added:
+                await asyncio.sleep(GATHER_SECONDS)
+                await self.commit()
 
-    async def _next(self, *, flush: bool) -> None:
-        """Write what waits, or wait for who is writing."""
+    def _enter(self) -> None:
+        """Append what waits to the journal, unless it is being flushed: in this thread, for others may be long busy."""
+        if self._waiting and self._certain() and (self._writing is None or self._writing.done()):
+            data = b"".join(map(_entry, self._waiting))
+            with suppress(RunBusy, *self._files.failures):  # as above
+                self._append(self._path, data, self._length, flush=False)
+                self._take(len(self._waiting), len(data))
+
+    def _take(self, number: int, size: int) -> None:
+        """Note that the first changes that waited are in the journal, with so many bytes."""
+        self._length += size
+        self._ahead = [*_outcome([*self._ahead, *self._waiting[:number]]).values()]
+        del self._waiting[:number]
+
+    async def _next(self) -> None:
+        """Flush what waits, or wait for who is flushing."""
         if self._writing is None or self._writing.done():
-            self._writing = asyncio.create_task(self._write(flush=flush))
+            self._writing = asyncio.create_task(self._write())
+            self._writing.add_done_callback(lambda _: self._enter())
         await asyncio.shield(self._writing)  # who is cancelled leaves no half of it
 
-    async def _write(self, *, flush: bool) -> None:
-        taken = list(self._waiting)
-        data = b"".join(map(_entry, taken))
-        await self._call(self._path, lambda path: self._append(path, data, self._length, flush=flush))
-        self._length += len(data)
-        self._entered += len(taken)
-        self._ahead = [*_outcome([*self._ahead, *taken]).values()]
-        del self._waiting[: len(taken)]
-        if flush:
-            await self._call(self._path, lambda _path: self._apply())
-            self._done = self._entered
+    async def _write(self) -> None:
+        number, added = len(self._waiting), self._added
+        data = b"".join(map(_entry, self._waiting))
+        await self._call(self._path, lambda path: self._append(path, data, self._length, flush=True))
+        self._take(number, len(data))
+        await self._call(self._path, lambda _path: self._apply())
+        self._done = added
 
     def _append(self, path: str, data: bytes, at: int, *, flush: bool) -> None:
         if (length := self._files.append_local(path, data, at, flush=flush)) != at:

@@ -90,7 +90,9 @@ class ArtifactStore:
         """
         if self.local:
             path = await self._run("write", folder, lambda folder: restore(self._files, folder))
-            self._journal = Journal(self._files, path, partial(self._run, "write"))
+            self._journal = Journal(
+                self._files, path, partial(self._run, "write"), lambda: self._keeper is None or self._keeper.certain
+            )
 
     async def as_restored(self, folder: str) -> ArtifactStore:
         """Return the store as it will be once the journals in a folder are restored, which others may be doing now.

@@ -36,7 +36,7 @@ _LINKS = [  # in Markdown and HTML, each with the part that stays
 ]
 _LINK_PATTERNS = [(re.compile(pattern, re.IGNORECASE | re.MULTILINE), rest) for pattern, rest in _LINKS]
 _BARE = re.compile(rf"(?<![\w@:/\\.$-]){_HOST}/{_REST}", re.IGNORECASE)
-_GROUP = re.compile(rf"\s*\[({_ID}(?:\s*[,;]\s*{_ID})*)\]")
+_GROUP = re.compile(rf"(?<!\s)\s*\[({_ID}(?:\s*[,;]\s*{_ID})*)\]")
 _CITED_BEHIND_ROW = re.compile(rf"(?<!\\)\|((?:\s*\[{_ID}\])+)\s*[.,;]?\s*\Z")
 _ROWS_CITED_BEHIND = re.compile(rf"^[ \t>]*(?:[-*+][ \t]+)?\|.*\|(?:[ \t]*\[{_ID}\])+[ \t]*[.,;]?[ \t]*$", re.MULTILINE)
 _ENDS_LINE = re.compile(rf"(?:\s*\[{_ID}(?:\s*[,;]\s*{_ID})*\])*[ \t]*[.,;]?[ \t]*(?:\n|\Z)")

@@ -28,7 +28,7 @@ DIGITS = 6  # maximum characters of a document's number
 _NAME = r"[^\W\d_][\w-]*(?: [\w-]+){0,3}"
 _LINE = re.compile(rf"({_NAME}):(?:[ \t]+(\S.*))?\Z")
 _MARKED = re.compile(rf"(?:[-*+][ \t]+)?(\*\*|__|\*|_)?({_NAME})(?:\1?:|:\1)[ \t]+(\S.*)\Z")
-_COLUMNS = re.compile(r"[ \t]{3,}\S")
+_COLUMNS = re.compile(r"(?<![ \t])[ \t]{3,}\S")
 _MATTER_LINE = re.compile(rf"({_NAME})[ \t]*[:=][ \t]*(\S.*)\Z")
 _SENTENCE = re.compile(r"(?:\S+\s+){4,}\S*[.!?](?:[\"”')]*\Z|\s+[^\W\d_])")
 _ADDRESS = re.compile(r"<?(?:(?:[a-z][a-z+]*:)?//?\S*|\S+@\S+)>?\Z", re.IGNORECASE)

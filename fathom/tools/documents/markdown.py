@@ -136,7 +136,7 @@ _FILE = re.compile(r"\S*(?:/\S*|\.[a-z][a-z0-9]{1,4})\Z", re.IGNORECASE)  # or a
 _COLONS = re.compile(r"(\s*):{3,}[ \t]*(?:\{?[ \t]*\.?([A-Za-z][\w-]*)[^}\n]*\}|([A-Za-z][\w-]*))?[ \t]*(.*)\Z")
 _ADMONITION = re.compile(r"(\s*)(?:!!!|\?\?\?\+?)[ \t]+([A-Za-z][\w-]*)[^\"\n]*(?:\"([^\"\n]*)\")?[ \t]*\Z")
 _ALERT = re.compile(r"(\s*(?:>[ \t]?)+)\[!([A-Za-z]+)\][ \t]*(.*)\Z")
-_ATTRIBUTES = re.compile(r"[ \t]*\{:?[ \t]*(?:[#.][\w:.-]+|[\w-]+=(?:\"[^\"\n]*\"|[\w.-]+))"
+_ATTRIBUTES = re.compile(r"(?<![ \t])[ \t]*\{:?[ \t]*(?:[#.][\w:.-]+|[\w-]+=(?:\"[^\"\n]*\"|[\w.-]+))"
                          r"(?:[ \t]+(?:[#.][\w:.-]+|[\w-]+=(?:\"[^\"\n]*\"|[\w.-]+)))*[ \t]*\}[ \t]*\Z")  # fmt: skip
 _HEADING = re.compile(r" {0,3}#{1,6}[ \t]")
 _LABEL = re.compile(r"\s*\([\w:.-]+\)=[ \t]*\Z")

@@ -7,7 +7,6 @@ never a host that the user has allowed as private, and no address with a key in 
 from __future__ import annotations
 
 import asyncio
-import json
 import re
 from typing import TYPE_CHECKING
 
@@ -59,8 +58,8 @@ class Archive:
         try:
             async with turn("wayback"), self._pace.turn(APART), asyncio.timeout(SECONDS):
                 answer = await follow(question, self._allowed, self._client.get)
-            found = _Availability.model_validate(json.loads(answer.data if answer and answer.status == 200 else "{}"))
-        except (ToolError, TimeoutError, ValidationError, ValueError):  # as good as no copy
+            found = _Availability.model_validate_json(answer.data if answer and answer.status == 200 else "{}")
+        except (ToolError, TimeoutError, ValidationError):  # as good as no copy
             return ""
         good = found.available and found.status == "200" and self.day_of(found.address)
         return _SNAPSHOT.sub(r"\1\2id_\3", found.address) if good else ""
