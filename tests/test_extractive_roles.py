@@ -6,9 +6,10 @@ import re
 
 import pytest
 
+from fathom.extractive.citing import quoted
 from fathom.extractive.critic import reflect
 from fathom.extractive.planner import plan
-from fathom.extractive.reporter import outline, quoted, write_section
+from fathom.extractive.reporter import outline, write_section
 from fathom.models import Answered, Document, Note, Plan, PlanStep
 from fathom.roles import OutlineRequest, PlanAnswer, PlanRequest, ReflectRequest, SectionRequest
 from fathom.roles.reporter import OutlinedSection

@@ -1,0 +1,110 @@
+"""Excerpts as Markdown with citations, in the form of their blocks: paragraphs, lists, tables and code."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import takewhile
+
+from fathom.text.sentences import split_sentences
+
+_ENDS_WITH_COLON = re.compile(r"[:：?]\s*\Z")
+ITEM = re.compile(r"\s*- ")
+_TABLE = re.compile(r"\|[^\n]*\n\|(?:\s*:?-+:?\s*\|)+")  # a snippet of a search may begin in the middle of one
+
+Sources = tuple[str, ...]
+
+
+def quoted(excerpts: Iterable[tuple[Sources, str]]) -> str:
+    """Return excerpts, each with its sources, as Markdown with citations; a header or lead-in stands only once."""
+    groups: dict[tuple[object, ...], tuple[Sources, list[str]]] = {}
+    for number, (sources, markdown) in enumerate(excerpts):
+        blocks = list(split_blocks(markdown))
+        lead = list(takewhile(announces, blocks))
+        rest = blocks[len(lead) :]
+        header = tuple(rest[0].split("\n")[:2]) if rest and _TABLE.match(rest[0]) else ()
+        key = (sources, *lead, *header) if lead or header else (number,)
+        if key not in groups:
+            groups[key] = (sources, blocks)
+        else:
+            _add(groups[key][1], rest)
+    return "\n\n".join(cited(blocks, sources) for sources, blocks in groups.values())
+
+
+def _add(blocks: list[str], more: Sequence[str]) -> None:
+    """Add blocks to others with the same lead-in; rows and items join those before."""
+    first, *others = more
+    if _TABLE.match(first) and _TABLE.match(blocks[-1]):
+        blocks[-1] = "\n".join([blocks[-1], *first.split("\n")[2:]])
+    elif ITEM.match(first) and ITEM.match(blocks[-1]):
+        blocks[-1] = f"{blocks[-1]}\n{first}"
+    else:
+        blocks.append(first)
+    blocks.extend(others)
+
+
+def cited(blocks: Iterable[str], sources: Sources) -> str:
+    """Return the blocks of an excerpt with the citation of its sources wherever their form needs one."""
+    return "\n\n".join(_cited_blocks(blocks, "".join(f"[{source}]" for source in sources)))
+
+
+def announces(block: str) -> bool:
+    """Whether a block is a heading or a line that introduces what follows."""
+    return bool(_ENDS_WITH_COLON.search(block)) and not block.startswith(("|", "```"))
+
+
+def split_blocks(markdown: str) -> Iterator[str]:
+    """Yield the blocks of an excerpt; blank lines inside a fence are part of it."""
+    block: list[str] = []
+    fence = ""
+    for line in markdown.split("\n"):
+        marker = re.match(r"`{3,}", line)
+        if not line.strip() and not fence:
+            if block:
+                yield "\n".join(block)
+            block = []
+            continue
+        block.append(line)
+        if marker and (not fence or line.strip() == fence):
+            fence = "" if fence else marker[0]
+    if block:
+        yield "\n".join(block)
+
+
+def _cited_blocks(blocks: Iterable[str], citation: str) -> Iterator[str]:
+    waiting = ""  # a line that introduces what follows
+    for block in blocks:
+        if block.startswith("```"):
+            yield f"{waiting or 'The source reads:'} {citation}"
+            yield block
+            waiting = ""
+            continue
+        if waiting:
+            yield waiting
+            waiting = ""
+        if _TABLE.match(block):
+            yield _cited_table(block, citation)
+        elif ITEM.match(block):
+            yield "\n".join(f"{line} {citation}" for line in block.split("\n"))
+        else:
+            *said, last = [sentence.clean for sentence in split_sentences(block)]
+            if not _ENDS_WITH_COLON.search(last):
+                said.append(last)
+            elif not said:
+                waiting = last
+            text = " ".join(f"{_closed(sentence)} {citation}" for sentence in said)
+            if said and _ENDS_WITH_COLON.search(last):
+                waiting = f"{text} {last}"
+            elif said:
+                yield text
+    if waiting:
+        yield f"{waiting} {citation}"
+
+
+def _cited_table(table: str, citation: str) -> str:
+    header, rule, *rows = table.split("\n")
+    return "\n".join([header, rule, *(f"{row.rstrip().removesuffix('|').rstrip()} {citation} |" for row in rows)])
+
+
+def _closed(sentence: str) -> str:
+    return f"{sentence}." if sentence[-1].isalnum() else sentence
