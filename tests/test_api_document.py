@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import httpx
 import pytest
@@ -41,13 +42,14 @@ STORED = {"run_id": "df99f416-1f7e-4c63-94d9-a70b9f20c5f2"}
 EXAMPLES = 3  # for each route; by hand: `schemathesis run .../api/v1/openapi.json -n 100`
 
 
-@pytest.fixture(scope="module")
-def idle(prefect_server: PrefectServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """A server whose runs nobody takes up, with a finished one on the store."""
-    root = tmp_path_factory.mktemp("document")
-    shutil.copytree(ROOT / "tests" / "stored_run", root, dirs_exist_ok=True)
-    with served_with(Options(str(root), port=quiet_port()), limit=0) as running:
+@pytest.fixture
+def idle(prefect_server: PrefectServer, tmp_path: Path) -> Iterator[Served]:
+    """A server whose runs nobody takes up, with a finished one on the store, which a request may remove."""
+    shutil.copytree(ROOT / "tests" / "stored_run", tmp_path / "store")
+    with served_with(Options(str(tmp_path / "store"), port=quiet_port()), limit=0) as running:
         yield running
+        for watch in httpx.get(f"{running.url}/api/v1/watches").json()["watches"]:  # which others would see
+            httpx.delete(f"{running.url}/api/v1/watches/{quote(watch['name'], safe='')}").raise_for_status()
 
 
 @schemathesis.serializer("application/jsonl")

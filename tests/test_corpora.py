@@ -304,6 +304,7 @@ def test_a_watch_reads_no_corpus_that_is_no_longer_shared(prefect_server: object
                 run = bob.post("/watches/leave/run").json()["links"]["run"].removeprefix("/api/v1")
                 bob.get(f"{run}/events")  # until it ends
                 ends.append((bob.get(run).json()["state"], bob.get(f"{run}/report?form=md").is_success))
+            assert bob.delete("/watches/leave").status_code == 204
         assert ends == [("complete", True), ("failed", False)]
 
 
