@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from fathom.config.groups import EXTRACTIVE, RoleModel
 from fathom.evidence.support import spaced_words
 from fathom.extractive.backend import ExtractiveBackend
+from fathom.extractive.questions import questions_of
 from fathom.extractive.statements import Quotations
 from fathom.llm.base import ModelCall
 from fathom.models import Answered, Document, Note, Plan, PlanStep, SourceText, StepStatus, ToolCall
@@ -545,3 +546,20 @@ async def test_what_answers_is_told_from_what_only_shares_a_word(
     assert result.answered is answered
     assert shown in answer
     assert noise not in answer
+
+
+@pytest.mark.parametrize(
+    ("asked", "parts"),
+    [
+        ("Which plan is the cheapest and how do I cancel it?", ["Which plan is the cheapest", "how do I cancel it"]),
+        (
+            "Welcher Tarif ist am billigsten und wie kündige ich?",
+            ["Welcher Tarif ist am billigsten", "wie kündige ich"],
+        ),
+        ("Quel tarif est le moins cher et comment résilier ?", ["Quel tarif est le moins cher", "comment résilier"]),
+        ("¿Qué tarifa cuesta menos y cómo se cancela?", ["¿Qué tarifa cuesta menos", "cómo se cancela"]),
+        ("Wer hat unterschrieben und wann?", ["Wer hat unterschrieben und wann"]),
+    ],
+)
+def test_joined_questions_are_asked_one_by_one(asked: str, parts: list[str]) -> None:
+    assert [part.partition(" (")[0] for part in questions_of(asked)] == parts

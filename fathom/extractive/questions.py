@@ -28,13 +28,17 @@ _JOINED = re.compile(
     r",? and (?=(?:how(?: (?:many|much|long|old|far|often|large)(?: \w+){0,4})?|why|when|where|who|"
     r"(?:(?:in|at|for) )?(?:what|which)(?: \w+){0,2})"
     r" (?:is|are|was|were|do|does|did|can|could|should|would|will)\b)"
-    r"|,? and (?=(?:is|are|was|were) there\b)",
+    r"|,? and (?=(?:is|are|was|were) there\b)"
+    r"|,? und (?=(?:wie|warum|wieso|weshalb|wann|wo|woher|wohin|wer|wem|wen|was|welche[mnrs]?) \w)"
+    r"|,? et (?=(?:comment|pourquoi|quand|où|combien|quel(?:le)?s?) \w)"
+    r"|,? y (?=¿?(?:cómo|por qué|cuándo|dónde|quién|quiénes|cuál|cuáles|cuánt[oa]s?) \w)",
     re.I,
 )
 _QUESTION = re.compile(
     r"(?:[^,]*, |(?:in|at|for|of|by|on|to|from|after|until|since|above|under) )?"
     r"(?:how|why|when|where|who|whom|whose|what|which|is|are|was|were|do|does|did|can|could|may|should|would|will|has|"
-    r"have)\b",
+    r"have|wie|warum|wieso|weshalb|wann|wo|woher|wohin|wer|wem|wen|welche[mnrs]?|comment|pourquoi|quand|où|combien|"
+    r"quel(?:le)?s?|¿.*)\b",
     re.I,
 )
 _PRONOUN = re.compile(r"\b(?:it|its|they|them|their|he|him|his|she|her|this|these|those)\b", re.I)
