@@ -45,6 +45,8 @@ def source(text: str, number: int = 1, title: str = "Title") -> SourceText:
     [
         (PROSE, PROSE_SENTENCES),
         ("Am 3. Mai war z.B. er da. Im 19. Jahrhundert.", ["Am 3. Mai war z.B. er da.", "Im 19. Jahrhundert."]),
+        ("Fällig ist sie zum 3. Werktag. Im 1. Quartal.", ["Fällig ist sie zum 3. Werktag.", "Im 1. Quartal."]),
+        ("I am 5. Next year I am 6.", ["I am 5.", "Next year I am 6."]),
         ("你好。这是第一句！他说：“好的。”然后走了。", ["你好。", "这是第一句！", "他说：“好的。”", "然后走了。"]),
         ("今日は「いい天気ですね。」と彼は言った。はい。", ["今日は「いい天気ですね。」と彼は言った。", "はい。"]),
         ("It is so. [S1a2b3c] object.x is set.[12] Next.", ["It is so. [S1a2b3c]", "object.x is set.[12]", "Next."]),

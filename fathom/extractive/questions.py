@@ -233,7 +233,7 @@ def families(found: Iterable[str]) -> list[set[str]]:
 _REQUESTING = "list name show compare give find count sum quote nenne nenn zeige zeig liste vergleiche"
 _REQUESTS = frozenset(_REQUESTING.split())
 _MEASURES = "number amount average mean total sum summe difference comparison two both vs"
-_ASKED_FOR = frozenset(terms(f"{_MEASURES} day week weekday month year date time"))
+_ASKED_FOR = frozenset(terms(f"{_MEASURES} day week weekday month year date time instead"))
 _GERMAN_VERB = re.compile(r"(?!\w+(?:isch|lich|ig|bar|sam|los|haft)(?:e[nmrs]?)?\Z)[^\W\d_]*(?:t|st|te|ten|en)")
 _OTHER_ASKING_WORDS = """
 le la el il combien quel quelle quels quelles qui que quoi quand comment pourquoi où lequel laquelle est sont les des

@@ -15,22 +15,26 @@ from io import StringIO
 from fathom.errors import NotThere
 from fathom.models import Report
 from fathom.report.document import Block, Items, Quotation, StyledText, Table, document_of, plain
+from fathom.report.own_words import Added
+from fathom.text.wording import wording
 
 _NUMBER = re.compile(r"[-+]?[\d.,]*\d *%?")
 _FORMULA = tuple("=+-@\t\r")
 
 
 def render_csv(report: Report) -> bytes:
-    """Return the tables of a report as the bytes of a csv file, in UTF-8.
+    """Return the tables of a report, but for its steps, as the bytes of a csv file, in UTF-8.
 
     Of several tables, each follows its chapter's heading, and an empty line is between two.
 
     Raises:
         NotThere: it has none.
     """
+    steps = wording(report.language)(Added.method)
     tables = [
         (chapter.heading, rows_of(table))
         for chapter in document_of(report).chapters
+        if chapter.heading != steps
         for table in tables_in(chapter.blocks)
     ]
     if not tables:

@@ -32,13 +32,18 @@ _ORDINAL_NOUNS = """
 januar jänner februar märz april mai juni juli august september oktober november dezember jahrhundert jahrhunderts
 jahrtausend klasse auflage platz stock jh geburtstag weltkrieg
 """
+_BEFORE_ORDINALS = """
+im am zum zur vom beim bis ab seit nach der die das den dem des jeder jede jedes jeden jedem
+"""
 
 ABBREVIATIONS = frozenset(_ABBREVIATIONS.split())
 """Never the end of a sentence, whatever follows."""
 BEFORE_NUMBER = frozenset(("no", "p", "art", "nr", "abs", "kap", "bd", "c", "b", "d", "r", "fl"))
 """Not the end of a sentence before a number: "No. 5", "(c. 1434 - d. 1510)"."""
 ORDINAL_NOUNS = frozenset(_ORDINAL_NOUNS.split())
-"""Words that follow a German ordinal: "19. Jahrhundert"."""
+"""Words that follow a German ordinal, whatever is before it: "19. Jahrhundert"."""
+BEFORE_ORDINALS = frozenset(_BEFORE_ORDINALS.split())
+"""Words between which and a noun a German ordinal stands: "im 1. Quartal", "zum 3. Werktag"."""
 STARTERS = frozenset(_STARTERS.split())
 """Words that begin a sentence even after an initial: "He lived in the U.S. The end"."""
 
@@ -123,19 +128,21 @@ def _is_end(text: str, found: re.Match[str], block: Block) -> bool:
         return True
     before = text[max(block.start, found.start() - 24) : found.start()].split()
     word = before[-1].lstrip(_OPENING) if before else ""
+    lead = "" if before[-3:-1] == ["I", "am"] else "".join(before[-2:-1]).lower()
     next_word = _WORD.match(head)
-    return not _goes_on(word, next_word[0] if next_word else "", following[0])
+    return not _goes_on(lead, word, next_word[0] if next_word else "", following[0])
 
 
-def _goes_on(word: str, next_word: str, next_char: str) -> bool:
-    """Whether a full stop after `word` belongs to it instead of ending the sentence."""
+def _goes_on(lead: str, word: str, next_word: str, next_char: str) -> bool:
+    """Whether a full stop after `word`, which stands behind `lead`, belongs to it instead of ending the sentence."""
     lower = word.lower()
     if lower in ABBREVIATIONS or (lower in BEFORE_NUMBER and next_word[:1].isdigit()):
         return True
     if lower == "al":
         return next_char in "(["
     if word.isdigit():
-        return len(word) <= 2 and next_word.lower() in ORDINAL_NOUNS
+        is_ordinal = lead in BEFORE_ORDINALS and next_word.lower() not in STARTERS
+        return len(word) <= 2 and (is_ordinal or next_word.lower() in ORDINAL_NOUNS)
     dotted = "." in word and word.replace(".", "").isalpha() and len(word) <= 8
     return (dotted or (len(word) == 1 and word.isupper())) and next_word.lower() not in STARTERS
 
