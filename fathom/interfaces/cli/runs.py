@@ -126,7 +126,7 @@ def _show_hits(found: LibraryHits) -> None:
 
 
 def show(run: Run, open_it: Open = False, artifacts: Root = None, as_json: Json = False) -> None:
-    """Print a run's report, or its plan as long as there is no report.
+    """Print a run's report, or its plan before there is one.
 
     Needs no server. If the output is not a terminal, the command prints only the report's Markdown.
 
