@@ -145,12 +145,14 @@ class Listing:
             InvalidInput: the cursor is none.
         """
         after = read_cursor(cursor)
-        lines = _merged(*await self._refresh())
-        several = [line for group in grouped(lines) if len(group) > 1 for line in group]
-        visible = {line.run_id for line in await self._visible(caller, EVERYTHING, several)}
+        groups = grouped(_merged(*await self._refresh()))
+        several = [line for group in groups if len(group) > 1 for line in group]
+        hidden = {line.run_id for line in several}
+        hidden -= {line.run_id for line in await self._visible(caller, EVERYTHING, several)}
+        groups = [[line for line in group if line.run_id not in hidden] for group in groups]
         groups = [
             group
-            for group in grouped(lines, {line.run_id for line in several} - visible)
+            for group in sorted(filter(None, groups), key=lambda group: group[0].order, reverse=True)
             if (not after or group[0].order < after) and any(map(wanted.takes, group))
         ]
         found: list[tuple[KnownRun, Thread]] = []

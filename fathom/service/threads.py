@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fathom.client.shapes import RunSummary
@@ -35,17 +35,14 @@ class ThreadList:
     next: str | None = None
 
 
-def grouped(lines: Sequence[KnownRun], hidden: Collection[str] = ()) -> list[list[KnownRun]]:
+def grouped(lines: Sequence[KnownRun]) -> list[list[KnownRun]]:
     """Return runs by conversation, in each the newest first, and first the conversation with the newest question.
 
-    Runs whose ids are `hidden` are left out, but what leads over them belongs together; so do follow-ups of a run that
-    is gone.
+    Follow-ups of a run that is gone belong together.
     """
     parents = {line.run_id: line.stored.parent for line in lines}
     groups = defaultdict[str, list[KnownRun]](list)
     for line in sorted(lines, key=lambda line: line.order, reverse=True):
-        if line.run_id in hidden:
-            continue
         first, seen = line.run_id, set[str]()
         while (parent := parents.get(first)) and first not in seen:  # a damaged record may lead in a circle
             seen.add(first)
