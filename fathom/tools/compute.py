@@ -92,6 +92,7 @@ class ComputeTool(Tool):
 
     def __init__(self, artifacts: ArtifactReader) -> None:
         self._artifacts = artifacts
+        self._known: dict[str, list[SourceText]] = {}  # the texts with tables, by raw output, which never changes
 
     @classmethod
     def open(cls, run: RunContext) -> Self:
@@ -120,8 +121,16 @@ class ComputeTool(Tool):
 
     async def _tables(self, files: Sequence[str]) -> list[RunTable]:
         names = [name for name in files if not _OWN_OUTPUT.search(name)]
-        texts = [text for name in names for text in (await self._artifacts.read(name)).results]
+        for name in names:
+            if name not in self._known:
+                output = await self._artifacts.read(name)
+                self._known[name] = await asyncio.to_thread(_with_tables, output.results)
+        texts = [text for name in names for text in self._known[name]]
         return await asyncio.to_thread(lambda: list(tables_in(texts)))
+
+
+def _with_tables(texts: Sequence[SourceText]) -> list[SourceText]:
+    return [text for text in texts if any(tables_of(text.text))]
 
 
 def tables_in(texts: Sequence[SourceText]) -> Iterator[RunTable]:
