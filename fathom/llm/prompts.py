@@ -25,7 +25,7 @@ from fathom.llm.base import CutOff, ModelCall, SentMessage
 from fathom.llm.dialects import Dialect
 from fathom.roles import SPECS, Text
 from fathom.roles.base import Remembering
-from fathom.sources.corroboration import COMPUTED
+from fathom.sources.corroboration import query_of
 from fathom.text.tokens import count_tokens
 from fathom.text.urls import file_of, host_of
 
@@ -58,9 +58,7 @@ def _attribute(text: str) -> str:
 
 def _place(url: str) -> str:
     """Return the site of an address, or the name of the file to which it leads; of a computed source, its query."""
-    if url.startswith(f"{COMPUTED}:"):
-        return url.partition(":")[2]
-    return host_of(url) or file_of(url)[1].rpartition(":")[2]
+    return query_of(url) or host_of(url) or file_of(url)[1].rpartition(":")[2]
 
 
 @cache

@@ -44,7 +44,7 @@ from fathom.report.figures import ClaimTable, figures_of, phase_charts, report_c
 from fathom.report.own_words import Added
 from fathom.report.prose import NO_MARKS, doubt, inline_html, section_html
 from fathom.report.quotations import escaped_quotation
-from fathom.sources.corroboration import COMPUTED
+from fathom.sources.corroboration import query_of
 from fathom.text.plain import clean_line, clean_text
 from fathom.text.urls import at_text, web_address
 from fathom.text.wording import Wording, wording
@@ -120,7 +120,7 @@ def _claims(report: Report, section: int) -> list[Claim]:
 
 def _computed(report: Report) -> dict[str, list[str]]:
     """Return, by source, the passages of queries' results that claims rest on."""
-    queries = [source.source_id for source in report.sources if source.url.startswith(f"{COMPUTED}:")]
+    queries = [source.source_id for source in report.sources if query_of(source.url)]
     quotes = [quote for claim in report.claims for quote in claim.quotes]
     found = {one: dict.fromkeys(quote.text for quote in quotes if quote.source_id == one) for one in queries}
     return {
@@ -219,7 +219,7 @@ def _titled(text: str) -> Markup:
 
 
 def _place(url: str, words: Wording) -> str:
-    if url.startswith(f"{COMPUTED}:"):
+    if query_of(url):
         return words("computed by a query")
     return urlsplit(web_address(url)).hostname or url
 

@@ -55,6 +55,12 @@ def site(source: Source) -> str:
     return scheme if scheme in ("python", COMPUTED) else source.url
 
 
+def query_of(address: str) -> str:
+    """Return the query whose result the source at an address is; empty for all other sources."""
+    scheme, _, query = address.partition(":")
+    return query if scheme == COMPUTED else ""
+
+
 class Party(NamedTuple):
     """The party behind a source: its site and, for a work, its authors by family name and initial."""
 
