@@ -21,13 +21,12 @@ from fathom.errors import StoreError
 from fathom.models import Answered, Model
 from fathom.models.run import BatchQuestion, BatchResult, BatchRow, RowStatus
 from fathom.report.html import policy
+from fathom.report.tables import FORMULA_SIGNS
 from fathom.storage.atomic import READERS
 from fathom.storage.store import ArtifactStore, json_bytes
 from fathom.text.plain import clean_text, counted
 
 BATCHES = "research_batches"
-FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r")
-"""A cell that begins with one of them may be run by a spreadsheet program."""
 QUESTIONS = "questions.jsonl"
 RESULTS = "results.jsonl"
 TABLE = "results.csv"

@@ -19,7 +19,8 @@ from fathom.report.own_words import Added
 from fathom.text.wording import wording
 
 _NUMBER = re.compile(r"[-+]?[\d.,]*\d *%?")
-_FORMULA = tuple("=+-@\t\r")
+FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r")
+"""A cell of a csv file that begins with one of them may be run by a spreadsheet program."""
 
 
 def render_csv(report: Report) -> bytes:
@@ -50,7 +51,7 @@ def render_csv(report: Report) -> bytes:
 
 def _inert(cell: str) -> str:
     said = plain(cell, lines=True)
-    return f"'{said}" if said.startswith(_FORMULA) and not _NUMBER.fullmatch(said) else said
+    return f"'{said}" if said.startswith(FORMULA_SIGNS) and not _NUMBER.fullmatch(said) else said
 
 
 def tables_in(blocks: Sequence[Block]) -> Iterator[Table]:
