@@ -8,8 +8,9 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, TypeVar
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
+from typing import Any
 
 import httpx
 from prefect import Flow
@@ -30,8 +31,6 @@ from fathom.models import RunResult
 from fathom.storage.store import RunFolder
 from fathom.tasks.durable import recorded_folders
 
-R = TypeVar("R")
-
 
 async def run(query: str, settings: ResearchSettings, run_key: str | None = None) -> RunResult:
     """Research a question in this process and return the run's result.
@@ -39,17 +38,13 @@ async def run(query: str, settings: ResearchSettings, run_key: str | None = None
     Raises:
         FathomError: the run failed; it can be resumed.
     """
-
-    async def begun() -> RunResult:
+    async with connected():
         return await execute(await create(query, settings, run_key))
 
-    return await connected(begun)
 
-
-async def connected(work: Callable[[], Awaitable[R]]) -> R:
-    """Do some work over one connection to the Prefect server; a new one costs as much as five task runs."""
-    async with AsyncClientContext.get_or_create():
-        return await work()
+def connected() -> AbstractAsyncContextManager[AsyncClientContext]:
+    """Keep one connection to the Prefect server inside the block; a new one costs as much as five task runs."""
+    return AsyncClientContext.get_or_create()
 
 
 async def create(

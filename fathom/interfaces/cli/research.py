@@ -127,14 +127,15 @@ def follow(
         from fathom.flows.asking import in_terminal
         from fathom.interfaces.cli.dialogue import Dialogue
 
-        flow_run = await start()
-        run_id, address = str(flow_run.id), local.address(flow_run)
-        watch.say(f"Run {run_id[:8]}  {address}")
-        terminal = Dialogue(watch.aside) if is_terminal(quiet=quiet, as_json=as_json) else None
-        with listen(watch), in_terminal(terminal):
-            result = await finish(flow_run, watch)
-        report = await report_of(result) if result and not as_json else None
-        return result
+        async with local.connected():
+            flow_run = await start()
+            run_id, address = str(flow_run.id), local.address(flow_run)
+            watch.say(f"Run {run_id[:8]}  {address}")
+            terminal = Dialogue(watch.aside) if is_terminal(quiet=quiet, as_json=as_json) else None
+            with listen(watch), in_terminal(terminal):
+                result = await finish(flow_run, watch)
+            report = await report_of(result) if result and not as_json else None
+            return result
 
     logging.raiseExceptions = False  # the user need not know of a log line that cannot be sent
     try:
@@ -147,7 +148,7 @@ def follow(
             ensure_api(watch.say)
             from fathom.flows import local
 
-            result = asyncio.run(local.connected(lambda: work(watch)))
+            result = asyncio.run(work(watch))
     except BaseException as error:
         if run_id and not isinstance(error, UserError):
             error.add_note(f"the run can be continued: fathom resume {run_id}")
