@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from fathom.retrieval.asked import read_asked
 from fathom.retrieval.expansion import FAMILY_LETTERS, is_family, related_terms
-from fathom.text.languages import language_of_question, words_of_asking
+from fathom.text.languages import words_of_asking
 from fathom.text.sentences import split_sentences
 from fathom.text.terms import STOP_WORDS, language_of, query_terms, terms
 
@@ -233,22 +233,14 @@ def families(found: Iterable[str]) -> list[set[str]]:
 _REQUESTING = "list name show compare give find count sum quote nenne nenn zeige zeig liste vergleiche"
 _REQUESTS = frozenset(_REQUESTING.split())
 _MEASURES = "number amount average mean total sum summe difference comparison two both vs"
-_ASKED_FOR = frozenset(terms(f"{_MEASURES} day week weekday month year date time instead"))
+_ASKED_FOR = frozenset(terms(f"{_MEASURES} day week weekday month year date time instead coûte coûtent"))
 _GERMAN_VERB = re.compile(r"(?!\w+(?:isch|lich|ig|bar|sam|los|haft)(?:e[nmrs]?)?\Z)[^\W\d_]*(?:t|st|te|ten|en)")
-_OTHER_ASKING_WORDS = """
-le la el il combien quel quelle quels quelles qui que quoi quand comment pourquoi où lequel laquelle est sont les des
-une dans pour par sur avec sans coûte coûtent cuánto cuántos cuánta cuántas cuál cuáles qué quién cuándo cómo dónde los
-las una para con sin por quanto quanti quanta quante quale quali chi cosa quando dove perché gli nel della senza hoeveel
-welke wie wat waar wanneer waarom een het van voor met
-"""
-_OTHER_ASKING = frozenset(_OTHER_ASKING_WORDS.split())
 
 
 def naming_words(question: str) -> list[str]:
     """Return the words that a text on a question would have: no words of asking, no verbs, no small words."""
     weights = read_asked(question, topic=(topic := topic_terms(question))).weights
     verbs = verbs_of(question)
-    is_english = language_of_question(question) == "en"
     first = next(iter(_WORD.findall(question)), "")
     return [
         word
@@ -257,7 +249,6 @@ def naming_words(question: str) -> list[str]:
         and not _ASKED_FOR.issuperset(terms(word))
         and word not in verbs
         and not (word == first and word.lower() in _REQUESTS)
-        and (is_english or word.lower() not in _OTHER_ASKING)
     ]
 
 
