@@ -18,7 +18,7 @@ from fathom.extractive.backend import ExtractiveBackend
 from fathom.extractive.questions import questions_of
 from fathom.extractive.statements import Quotations
 from fathom.llm.base import ModelCall
-from fathom.models import Answered, Document, Note, Plan, PlanStep, SourceText, StepStatus, ToolCall
+from fathom.models import Answered, Document, Note, Plan, PlanStep, RunResult, SourceText, StepStatus, ToolCall
 from fathom.retrieval.excerpts import ReadText
 from fathom.roles import (
     COMPRESSOR,
@@ -478,6 +478,17 @@ The *owner* of a folder, and nobody else, opens it to others; *.py and *.md file
 """
 
 
+async def asked_over_settings(folder: Path, query: str, page: str) -> tuple[RunResult, str, str]:
+    """Ask over `SETTINGS` and a page, without a model; return the result, the report, and its answer."""
+    docs = folder / "docs"
+    docs.mkdir()
+    (docs / "settings.yaml").write_text(SETTINGS, encoding="utf-8")
+    (docs / "page.md").write_text(page, encoding="utf-8")
+    result = await investigated(folder / "runs", query=query, model=None, tools=["documents"], docs=[str(docs)])
+    report = Path(result.artifacts, "report.md").read_text(encoding="utf-8")
+    return result, report, report[: report.index("**How sure:**")]
+
+
 @pytest.mark.parametrize(
     ("query", "shown"),
     [
@@ -488,13 +499,7 @@ The *owner* of a folder, and nobody else, opens it to others; *.py and *.md file
     ],
 )
 async def test_only_what_is_asked_for_is_shown_and_missed(query: str, shown: str, tmp_path: Path) -> None:
-    docs = tmp_path / "docs"
-    docs.mkdir()
-    (docs / "settings.yaml").write_text(SETTINGS, encoding="utf-8")
-    (docs / "rules.md").write_text(RULES, encoding="utf-8")
-    result = await investigated(tmp_path / "runs", query=query, model=None, tools=["documents"], docs=[str(docs)])
-    report = Path(result.artifacts, "report.md").read_text(encoding="utf-8")
-    answer = report[: report.index("**How sure:**")]
+    _, report, answer = await asked_over_settings(tmp_path, query, RULES)
     assert shown in answer
     assert "cache" not in answer
     assert "mention" not in report
@@ -536,13 +541,7 @@ The version of the firmware was updated.
 async def test_what_answers_is_told_from_what_only_shares_a_word(
     query: str, answered: Answered, shown: str, noise: str, tmp_path: Path
 ) -> None:
-    docs = tmp_path / "docs"
-    docs.mkdir()
-    (docs / "settings.yaml").write_text(SETTINGS, encoding="utf-8")
-    (docs / "service.md").write_text(SERVICE, encoding="utf-8")
-    result = await investigated(tmp_path / "runs", query=query, model=None, tools=["documents"], docs=[str(docs)])
-    report = Path(result.artifacts, "report.md").read_text(encoding="utf-8")
-    answer = report[: report.index("**How sure:**")]
+    result, _, answer = await asked_over_settings(tmp_path, query, SERVICE)
     assert result.answered is answered
     assert shown in answer
     assert noise not in answer
