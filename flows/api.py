@@ -2,7 +2,7 @@
 
 Both functions are for synchronous code. They set Prefect's API address unless PREFECT_API_URL does, so call them before
 you import Prefect. Inside an event loop, call `fathom.flows.server.ensure_api`, then await
-`fathom.flows.local.run`.
+`fathom.flows.execution.local.run`.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def research_simple(query: str, settings: ResearchSettings | None = None, run_ke
 
 
 async def _answer(checked: CheckedRequest, run_key: str | None) -> str:
-    from fathom.flows import local
+    from fathom.flows.execution import local
 
     result = await local.run(checked.query, checked.settings, run_key)
     if result.unanswered:

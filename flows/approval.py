@@ -10,7 +10,7 @@ from functools import partial
 from itertools import count
 
 from fathom.config.groups import EXTRACTIVE, Approve
-from fathom.flows.asking import ask
+from fathom.flows.runs.asking import ask
 from fathom.flows.writing import write_report
 from fathom.models import Asked, Clarification, Matter, Report, Usage
 from fathom.report.markdown import render_markdown

@@ -22,9 +22,9 @@ from fathom.config.secrets import Scrubber, guard_logs
 from fathom.config.settings import Mode, ResearchSettings
 from fathom.errors import StoreError
 from fathom.flows.approval import agree, write_accepted
-from fathom.flows.changes import compare_with_last
 from fathom.flows.rounds import research_rounds
 from fathom.flows.runs import following
+from fathom.flows.runs.changes import compare_with_last
 from fathom.flows.runs.endings import ended, page, tell_failure, whereabouts
 from fathom.flows.runs.library import library_of
 from fathom.flows.runs.states import FLOW

@@ -33,8 +33,8 @@ from fathom.config.inputs import period
 from fathom.config.settings import ResearchSettings
 from fathom.errors import InvalidInput, RunBusy, WrongValue
 from fathom.flows.deep_research import deep_research
-from fathom.flows.deploying import POOL, deploy
-from fathom.flows.local import create
+from fathom.flows.execution.deploying import POOL, deploy
+from fathom.flows.execution.local import create
 from fathom.flows.runs.states import FLOW, UNDER_WAY, FlowRunRow, state_of
 from fathom.models import RunState
 from fathom.storage.names import slug, watch_key, watch_name

@@ -57,9 +57,9 @@ RUNS = (
     *COMMANDS,
     "fathom.flows.batch",
     "fathom.interfaces.cli.dialogue",
-    "fathom.flows.local",
-    "fathom.flows.resuming",
-    "fathom.flows.worker",
+    "fathom.flows.execution.local",
+    "fathom.flows.execution.resuming",
+    "fathom.flows.execution.worker",
     "litellm",
     # What Prefect imports when it is first used.
     "fastapi",

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import uvicorn
 
-from fathom.flows.worker import Worker
-from fathom.flows.worker import serving as worker_serving
+from fathom.flows.execution.worker import Worker
+from fathom.flows.execution.worker import serving as worker_serving
 from fathom.interfaces.app import create_app
 from fathom.interfaces.server import config_of
 from fathom.service.options import Options, listen

@@ -22,7 +22,6 @@ from fathom.client.shapes import RunRequest
 from fathom.config.environment import Environment
 from fathom.errors import Conflict, InvalidInput, NotAllowed, NotThere, TooLarge
 from fathom.evidence.verify import verify_run
-from fathom.flows.corpora import sorted_out
 from fathom.flows.housekeeping import prune
 from fathom.flows.replay import replay
 from fathom.flows.runs.stored import files_of
@@ -39,6 +38,7 @@ from fathom.storage.ownership import Asker
 from fathom.storage.runs import runs
 from fathom.storage.store import ArtifactStore, RunFolder
 from fathom.tools.documents.corpus import UploadedCorpora
+from fathom.tools.documents.uploads import sorted_out
 from tests.conftest import FathomCLI, quiet_port
 from tests.inprocess import research
 from tests.server import Served, served_with

@@ -13,9 +13,9 @@ from prefect.events import emit_event
 from prefect.states import Cancelled, Cancelling, Crashed, Failed, Running
 
 from fathom.errors import FathomError
-from fathom.flows import resuming
 from fathom.flows.deep_research import deep_research
-from fathom.flows.resuming import finish, reschedule
+from fathom.flows.execution import resuming
+from fathom.flows.execution.resuming import finish, reschedule
 from fathom.flows.runs.states import place
 from fathom.storage.lease import LeaseFile
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from fathom.flows.deploying import POOL, ensure_pool
+from fathom.flows.execution.deploying import POOL, ensure_pool
 from fathom.storage.journal import changes_in
 from simulator.history import check
 from tests.conftest import ROOT, Forked, PrefectServer, base_env

@@ -27,14 +27,14 @@ from fathom.config.groups import Budget
 from fathom.errors import InvalidInput, RunNotFound
 from fathom.extractive.clarifier import clarify
 from fathom.extractive.planner import plan
-from fathom.flows import resuming
 from fathom.flows.deep_research import deep_research
-from fathom.flows.deploying import deploy
+from fathom.flows.execution import resuming
+from fathom.flows.execution.deploying import deploy
+from fathom.flows.execution.resuming import recover
+from fathom.flows.execution.worker import Worker, serving
 from fathom.flows.replay import replay
-from fathom.flows.resuming import recover
 from fathom.flows.runs import answering
 from fathom.flows.runs.answering import Waiting
-from fathom.flows.worker import Worker, serving
 from fathom.interfaces.cli.dialogue import Dialogue
 from fathom.models import (
     Asked,

@@ -17,7 +17,7 @@ from markdown_it import MarkdownIt
 from prefect.client.orchestration import get_client
 
 from fathom.config.settings import ResearchSettings
-from fathom.flows import local, resuming
+from fathom.flows.execution import local, resuming
 from fathom.flows.runs import listing
 from fathom.flows.runs.endings import ending_of
 from fathom.models import Ending, Report, ReportSection, RunResult, Source

@@ -19,7 +19,7 @@ from fathom.config.templates import MOST_BYTES, shipped, template_of
 from fathom.errors import InvalidInput
 from fathom.extractive.reporter import NOTHING_FOUND
 from fathom.flows.deep_research import deep_research
-from fathom.flows.local import execute, new_run
+from fathom.flows.execution.local import execute, new_run
 from fathom.flows.replay import replay
 from fathom.models import Ending
 from fathom.storage.runs import runs

@@ -25,8 +25,9 @@ from fathom.changes.model import Change, Changes, Compared, Difference, Place, S
 from fathom.config.settings import ResearchSettings
 from fathom.errors import InvalidInput, RunBusy
 from fathom.evidence.verify import verify_run
-from fathom.flows import local, notifying, resuming, watches
-from fathom.flows.changes import is_before
+from fathom.flows import notifying, watches
+from fathom.flows.execution import local, resuming
+from fathom.flows.runs.changes import is_before
 from fathom.flows.runs.comparing import runs_of
 from fathom.flows.runs.stored import files_of
 from fathom.models import Ending, RunResult

@@ -24,13 +24,13 @@ from prefect.settings import PREFECT_API_URL, temporary_settings
 from prefect.states import Cancelling, Pending, Running, Scheduled
 
 from fathom.config.settings import ResearchSettings
-from fathom.flows import deploying, resuming, submitting
 from fathom.flows.batch import research_batch
 from fathom.flows.deep_research import deep_research
-from fathom.flows.deploying import deploy, ensure_pool, living, unattended
-from fathom.flows.resuming import MOST_DEATHS, TAKEN_BY, recover
+from fathom.flows.execution import deploying, resuming
+from fathom.flows.execution.deploying import deploy, ensure_pool, living, unattended
+from fathom.flows.execution.resuming import MOST_DEATHS, TAKEN_BY, recover
+from fathom.flows.execution.worker import Worker, _in_turn, serving
 from fathom.flows.runs.states import FLOW
-from fathom.flows.worker import Worker, _in_turn, serving
 from fathom.storage.lease import LeaseFile
 from fathom.storage.store import ArtifactStore
 from fathom.tasks.limits import ProviderLimit, SharedTurns, read_limits, remove_limits, set_limit
@@ -70,7 +70,7 @@ async def until(run_id: UUID, reached: Callable[[FlowRun], bool]) -> FlowRun:
 async def test_who_waits_is_told_once_that_no_worker_is_there(
     providers: Stubs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(submitting, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr("fathom.flows.batch.LOOK_SECONDS", 0.0)
     monkeypatch.setattr(resuming, "QUEUED_SECONDS", 0.0)
     queued, answers = await submitted("nobody", tmp_path), ResearchSettings(artifacts=str(tmp_path))
     of_the_run, of_the_batch = list[str](), list[str]()

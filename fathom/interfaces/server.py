@@ -15,7 +15,7 @@ from prefect.client.orchestration import get_client
 
 from fathom.config.environment import Environment
 from fathom.config.secrets import Scrubber, guard_logs
-from fathom.flows.deploying import living
+from fathom.flows.execution.deploying import living
 from fathom.interfaces.app import create_app
 from fathom.interfaces.connections import Strangers, connecting, raise_file_limit
 from fathom.interfaces.starting import Starting

@@ -27,7 +27,7 @@ from fathom.client.resources import Batch, BatchList, BatchRequest, BatchSummary
 from fathom.config.settings import ResearchSettings
 from fathom.errors import InvalidInput, NotThere
 from fathom.flows.batch import research_batch
-from fathom.flows.deploying import deploy
+from fathom.flows.execution.deploying import deploy
 from fathom.flows.preflight import check_batch, searched_in
 from fathom.flows.runs.states import FLOW, row_of, state_of
 from fathom.models import Model, RunState

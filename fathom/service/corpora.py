@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from pathlib import PurePath
 
 from fathom.client.shapes import Corpus, CorpusEntry, CorpusLimits, CorpusList, CorpusSummary
-from fathom.flows.corpora import examine, examined, sorted_out
 from fathom.service.caller import Caller, Role
 from fathom.service.ownership import check_owner, check_read
 from fathom.storage.corpora import CorpusStore
 from fathom.storage.editions import Edition, Upload, check_name, no_corpus, unknown_corpus
 from fathom.tools.documents.corpus import CorpusReading
 from fathom.tools.documents.readers import ENDINGS
+from fathom.tools.documents.uploads import examine, examined, sorted_out
 
 PATIENCE_SECONDS = 20.0
 _STEM_CHARS = 40

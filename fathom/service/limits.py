@@ -33,7 +33,7 @@ from fathom.config.form import SetBy, setting_of
 from fathom.config.groups import DEFAULT_USD, EXTRACTIVE
 from fathom.config.settings import SETTINGS, ResearchSettings
 from fathom.errors import NotAllowed, TooManyRequests
-from fathom.flows.resuming import CRASHED_SECONDS
+from fathom.flows.execution.resuming import CRASHED_SECONDS
 from fathom.flows.runs.states import place
 from fathom.service.caller import Caller
 from fathom.storage.store import ArtifactStore, json_bytes

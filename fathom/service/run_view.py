@@ -11,7 +11,7 @@ from prefect.client.schemas.objects import FlowRun, StateType
 from prefect.utilities.urls import url_for
 
 from fathom.client.shapes import Links, Run
-from fathom.flows.deploying import living
+from fathom.flows.execution.deploying import living
 from fathom.flows.preflight import CheckedRequest
 from fathom.flows.runs.answering import ASKED, key_of, read_input
 from fathom.flows.runs.finding import KnownRun

@@ -40,9 +40,9 @@ from fathom.errors import (
     UserError,
 )
 from fathom.evidence.followed import as_left
+from fathom.flows.execution.resuming import reschedule
 from fathom.flows.housekeeping import remove_run
 from fathom.flows.preflight import check_request
-from fathom.flows.resuming import reschedule
 from fathom.flows.runs import answering, following
 from fathom.flows.runs.finding import Finder, KnownRun, find_run, no_run
 from fathom.flows.runs.library import Library

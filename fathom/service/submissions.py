@@ -14,7 +14,7 @@ from prefect.states import Cancelled, Cancelling
 from fathom.config.settings import ResearchSettings
 from fathom.errors import Conflict
 from fathom.flows.deep_research import deep_research
-from fathom.flows.deploying import deploy
+from fathom.flows.execution.deploying import deploy
 from fathom.flows.runs.states import FLOW
 from fathom.service.activity import Action, ActivityLog
 from fathom.service.caller import Caller

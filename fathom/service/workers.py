@@ -25,7 +25,7 @@ from prefect.client.schemas.actions import WorkPoolUpdate
 from prefect.exceptions import PrefectException, PrefectHTTPStatusError
 
 from fathom.errors import NotReady, StoreError
-from fathom.flows.deploying import living, process_of
+from fathom.flows.execution.deploying import living, process_of
 from fathom.service.options import Options
 from fathom.service.outages import prefect_is_gone
 from fathom.storage.store import ArtifactStore

@@ -58,7 +58,7 @@ def add(
     """
     import asyncio
 
-    from fathom.flows.corpora import local_files, sorted_out
+    from fathom.tools.documents.uploads import local_files, sorted_out
 
     files, left_out = sorted_out(local_files(paths))
     corpora = _corpora(artifacts)
@@ -91,7 +91,7 @@ def show(name: Name, *, artifacts: Root = None, as_json: Json = False) -> None:
     """
     import asyncio
 
-    from fathom.flows.corpora import examine
+    from fathom.tools.documents.uploads import examine
 
     corpora = _corpora(artifacts)
 

@@ -85,7 +85,7 @@ def deploy(
     from fathom.flows.server import ensure_api
 
     server = ensure_api()
-    from fathom.flows.deploying import deploy_shipped
+    from fathom.flows.execution.deploying import deploy_shipped
 
     made = asyncio.run(deploy_shipped(pool))
 

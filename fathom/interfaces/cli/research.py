@@ -59,12 +59,12 @@ def research(
     request = check_request(query, settings)
 
     def start() -> Awaitable[FlowRun]:
-        from fathom.flows import local
+        from fathom.flows.execution import local
 
         return local.create(request.query, request.settings, run_key)
 
     def finish(flow_run: FlowRun, _watch: RunWatcher) -> Awaitable[RunResult]:
-        from fathom.flows import local
+        from fathom.flows.execution import local
 
         return local.execute(flow_run)
 
@@ -90,12 +90,12 @@ def resume(
     """
 
     def start() -> Awaitable[FlowRun]:
-        from fathom.flows import resuming
+        from fathom.flows.execution import resuming
 
         return resuming.find(run, artifacts)
 
     def finish(flow_run: FlowRun, watch: RunWatcher) -> Awaitable[RunResult | None]:
-        from fathom.flows import resuming
+        from fathom.flows.execution import resuming
 
         return resuming.finish(flow_run, watch.say, wait=not no_wait)
 
@@ -124,7 +124,7 @@ def follow(
 
     async def work(watch: RunWatcher) -> RunResult | None:
         nonlocal run_id, address, report
-        from fathom.flows.asking import in_terminal
+        from fathom.flows.runs.asking import in_terminal
         from fathom.interfaces.cli.dialogue import Dialogue
 
         async with local.connected():
@@ -146,7 +146,7 @@ def follow(
             for notice in notices:
                 watch.say(notice)
             ensure_api(watch.say)
-            from fathom.flows import local
+            from fathom.flows.execution import local
 
             result = asyncio.run(work(watch))
     except BaseException as error:
@@ -274,12 +274,12 @@ def ask(
     request = check_request(query, settings, follow_up=True)
 
     def start() -> Awaitable[FlowRun]:
-        from fathom.flows import local
+        from fathom.flows.execution import local
 
         return local.create(request.query, request.settings, parent=parent.run_id)
 
     def finish(flow_run: FlowRun, _watch: RunWatcher) -> Awaitable[RunResult]:
-        from fathom.flows import local
+        from fathom.flows.execution import local
 
         return local.execute(flow_run)
 

@@ -148,7 +148,7 @@ def worker(
 
     be_patient()
     ensure_api(_say_of_worker)
-    from fathom.flows.worker import Worker, attach, serve_until_stopped
+    from fathom.flows.execution.worker import Worker, attach, serve_until_stopped
 
     worker = Worker(pool, limit, name, _say_of_worker, drain_seconds, idle_seconds=idle_seconds or math.inf)
     if attached:

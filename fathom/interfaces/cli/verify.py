@@ -254,8 +254,8 @@ def refuse(options: VerifyOptions) -> None:
 def verify_report(file: str, options: VerifyOptions, *, as_json: bool) -> None:
     """Check a report of another system, print what was found, and exit with 1 if a claim is objected to."""
     from fathom.config.given import table_from
-    from fathom.flows.foreign import Wish, check_file
     from fathom.interfaces.cli.progress import RunWatcher
+    from fathom.report.foreign_judging import Wish, check_file
     from fathom.telemetry.progress import listen
 
     path = Path(file).expanduser()

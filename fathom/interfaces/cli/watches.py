@@ -196,7 +196,7 @@ def run(name: Name, as_json: Json = False, quiet: Quiet = False) -> None:
         return watches.start(name)
 
     def finish(flow_run: FlowRun, _progress: Progress) -> Awaitable[RunResult]:
-        from fathom.flows import local
+        from fathom.flows.execution import local
 
         return local.execute(flow_run)
 

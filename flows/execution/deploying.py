@@ -26,9 +26,12 @@ from prefect.workers.process import ProcessWorker
 from pydantic_core import to_jsonable_python
 
 from fathom.errors import InvalidInput
+from fathom.flows.runs.states import FLOW
 from fathom.storage.lease import is_gone
 
 POOL = "fathom"
+ON_DEMAND = f"{FLOW}/on-demand"
+"""The deployment that researches a question unless another is named."""
 _CANCEL_NEW = ConcurrencyOptions(collision_strategy=ConcurrencyLimitStrategy.CANCEL_NEW)
 _POOL_NAME = re.compile(r"(?!prefect)[^/%&><]+", re.IGNORECASE)  # Prefect keeps its own name for itself
 SILENT_SECONDS = 20  # Prefect's workers ask for runs every 7 to 13 seconds
@@ -110,6 +113,26 @@ async def ensure_pool(name: str = POOL) -> None:
                 await client.create_work_pool(WorkPoolCreate(name=name, type="process", base_job_template=template))
             except ObjectAlreadyExists:  # another process was quicker
                 return
+
+
+async def pool_of(deployment: str) -> str | None:
+    """Return the work pool of a deployment; None if it is the default pool, which does not exist yet.
+
+    Raises:
+        InvalidInput: there is no such deployment, or it has no work pool.
+    """
+    async with get_client() as client:
+        try:
+            found = await client.read_deployment_by_name(deployment)
+        except ObjectNotFound:
+            if deployment == ON_DEMAND:
+                return None
+            raise InvalidInput(
+                f"There is no deployment {deployment!r}.", next_step="prefect deployment ls lists them"
+            ) from None
+    if not found.work_pool_name:
+        raise InvalidInput(f"{deployment} has no work pool.", next_step="deploy it to one")
+    return found.work_pool_name
 
 
 async def deploy(

@@ -36,8 +36,8 @@ from prefect.flow_engine import run_flow
 from prefect.states import Cancelled, Pending, Scheduled
 
 from fathom.errors import FathomError, RunTerminated
-from fathom.flows.deploying import POOL, ensure_pool, own_name
-from fathom.flows.resuming import TAKEN_BY, recover
+from fathom.flows.execution.deploying import POOL, ensure_pool, own_name
+from fathom.flows.execution.resuming import TAKEN_BY, recover
 from fathom.flows.runs.states import BATCH, FLOW
 from fathom.tasks.supervision import stop
 from fathom.text.plain import counted

@@ -42,8 +42,8 @@ from prefect.states import Crashed, Scheduled
 from fathom.config.environment import artifact_root
 from fathom.config.settings import ResearchSettings
 from fathom.errors import FathomError, RunBusy, RunCancelled, RunNotFound
-from fathom.flows.deploying import is_dead, unattended
-from fathom.flows.local import address, create, execute, result_of
+from fathom.flows.execution.deploying import is_dead, unattended
+from fathom.flows.execution.local import address, create, execute, result_of
 from fathom.flows.runs.finding import find_flow_run
 from fathom.flows.runs.states import FLOWS, UNDER_WAY, has_begun, place
 from fathom.flows.runs.stored import find_all, find_elsewhere, locate, nor_in, several

@@ -1,4 +1,4 @@
-"""Operations on uploaded corpora for the command line and the server."""
+"""Files uploaded to a corpus: which may be readable, and what an edition of them holds for a run."""
 
 from __future__ import annotations
 
