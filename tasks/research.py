@@ -16,7 +16,7 @@ from fathom.retrieval.narrowing import Memory
 from fathom.roles import COMPRESSOR, RESEARCHER, ResearchAnswer, ResearchRequest
 from fathom.roles.researcher import BRIEF_FROM, BRIEF_TOKENS
 from fathom.run.engine import Engine
-from fathom.run.reading import NotedBefore, Reading, Useless, noted_whole
+from fathom.run.reading import EarlierReading, NotedBefore, Reading, Useless, noted_whole
 from fathom.tasks import events
 from fathom.tasks.durable import computed_task, recorded_task
 from fathom.tasks.model_calls import ask
@@ -129,22 +129,15 @@ class _StepResearch:
                 break
             down = resting([call.result for call in (*self._made, *self._calls)])
             saving = saving or checked.narrow
-            breadth = _searches(engine.settings.breadth, checked)
             if turn < before:
-                decided = Decided(calls=_look_back(step)[:breadth], usage=Usage())
+                searches = _searches(engine.settings.breadth, checked)
+                decided = Decided(calls=_look_back(step)[:searches], usage=Usage())
             else:
                 notes = [*self._memory.notes, *self._shared.values(), *self._notes]
                 known = Memory(notes=notes, briefs=self._memory.briefs)
+                last, beyond = turn + 1 == turns, turn >= turns
                 decided = await decide_calls(
-                    step,
-                    known,
-                    self._calls,
-                    breadth,
-                    down=down,
-                    last=turn + 1 == turns,
-                    beyond=turn >= turns,
-                    saving=checked.narrow,
-                    _engine=engine,
+                    step, known, self._calls, checked, down=down, last=last, beyond=beyond, _engine=engine
                 )
             self._deciding += decided.usage
             brief = decided.brief or brief
@@ -207,8 +200,9 @@ class _StepResearch:
         fresh = _fresh(results, self._calls)
         await reading.found(step, itertools.chain.from_iterable(fresh))
         own = [reading.reads(step, keys) for keys in fresh]
-        known = {} if self._reads_for_nothing else noted_whole(self._made, self._memory.notes)
-        useless_before = [] if self._reads_for_nothing else [*self._useless, *self._before.useless]
+        before = EarlierReading()
+        if not self._reads_for_nothing:
+            before = EarlierReading(noted_whole(self._made, self._memory.notes), self._before, self._useless)
         compressed: list[Compressed] = await asyncio.gather(
             *(
                 compress(
@@ -217,9 +211,7 @@ class _StepResearch:
                     result,
                     keys,
                     also=reading.others(step, keys),
-                    known={key: known[key] for key in keys if key in known},
-                    before=self._before,
-                    useless=[each for each in useless_before if any(map(each.has, result.sources))],
+                    before=before,
                     narrow=narrow,
                     _engine=self._engine,
                 )
@@ -367,20 +359,19 @@ async def decide_calls(
     step: PlanStep,
     memory: Memory,
     calls: list[Call],
-    breadth: int,
+    checked: Checked,
     *,
     down: set[str],
     last: bool,
     beyond: bool,
-    saving: bool,
     _engine: Engine,
 ) -> Decided:
     """Decide which calls come next; no calls means that the step is done.
 
     The first calls are the planner's queries, for which no model is asked. Then the researcher decides, if one of them
     found nothing useful or the notes are long enough for a brief. `down` holds resting tools; after the `last` decision
-    the researcher is not asked again, but about a query of tables, `beyond` its turns; when `saving`, the cheaper model
-    is.
+    the researcher is not asked again, but about a query of tables, `beyond` its turns. When the budget that was
+    `checked` runs short, there are fewer calls, and the cheaper model is asked.
     """
     offered = _engine.tools.for_step(step, _engine.start.question, down)
     known = memory.within(_engine.settings.max_context_tokens, f"{step.title} {step.description}")
@@ -391,7 +382,7 @@ async def decide_calls(
         query=_engine.question_for(RESEARCHER),
         today=_engine.start.today,
         step=step,
-        breadth=breadth,
+        breadth=_searches(_engine.settings.breadth, checked),
         tools=offered,
         searching=[name for name in offered if name in _engine.tools.searching],
         notes=known.notes,
@@ -409,7 +400,7 @@ async def decide_calls(
     if _is_planned(request):
         answer, usage = RESEARCHER.normalize(request, decide(request)), Usage()
     else:
-        answer, usage = await ask(RESEARCHER, request, _engine, saving=saving)
+        answer, usage = await ask(RESEARCHER, request, _engine, saving=checked.narrow)
     chosen = [ToolCall(tool=call.tool, input=call.input) for call in answer.calls]
     return Decided(calls=chosen, usage=usage, brief=_brief(step, own, answer))
 

@@ -22,7 +22,7 @@ from fathom.retrieval.ranking import titled
 from fathom.roles import COMPRESSOR, CompressAnswer, CompressRequest
 from fathom.roles.compressor import merged
 from fathom.run.engine import Engine
-from fathom.run.reading import NotedBefore, Useless, about, bearing, worth_reading
+from fathom.run.reading import EarlierReading, about
 from fathom.storage.names import RESPONSES, artifact_name
 from fathom.tasks.durable import computed_task, recorded_task, run_logger
 from fathom.tasks.model_calls import answer_without_model, ask, find_window
@@ -133,9 +133,7 @@ async def compress(
     fresh: list[str],
     *,
     also: list[PlanStep],
-    known: dict[str, list[Note]],
-    before: NotedBefore,
-    useless: list[Useless],
+    before: EarlierReading,
     narrow: bool,
     _engine: Engine,
 ) -> Compressed:
@@ -147,10 +145,8 @@ async def compress(
         result: what the call returned.
         fresh: the keys of its texts that are to be read.
         also: steps for which the same texts were found, and which do not read them themselves.
-        known: notes by the keys of texts that were read for earlier steps; where they bear on this one they are reused.
-        before: the notes of the earlier run of a follow-up; the note of this call takes over relevant parts.
-        useless: texts that had nothing for earlier steps; texts that surely have nothing for this one either are not
-            read.
+        before: what was read before. Notes of earlier steps that cover a text are reused; relevant parts of the earlier
+            run's are taken over; texts that surely have nothing for this step are not read.
         narrow: the cheaper model reads the best passages of a long output in one request, because little of the
             budget is left.
     """
@@ -158,12 +154,12 @@ async def compress(
         return Compressed(note=None, usage=Usage())
     stored = await _engine.run_folder.read(result.artifact_file, result.sources)
     by_key = {key: text for text in stored.results if (key := text.source().key) in fresh}
-    bears = await asyncio.to_thread(_bearing, known, by_key, [step, *also])
+    bears = await asyncio.to_thread(before.noted, by_key, [step, *also])
     reused = [note.artifact_file for note in bears.values()]
     new = {key: text for key, text in by_key.items() if key not in bears}
-    taken = await asyncio.to_thread(_taken_over, before, new, [step, *also])
+    taken = await asyncio.to_thread(before.taken_over, new, [step, *also])
     unread = [text for key, text in new.items() if key not in taken]
-    texts = await asyncio.to_thread(_worth_reading, unread, useless, [step, *also])
+    texts = await asyncio.to_thread(before.worth_reading, unread, [step, *also])
     if not texts and not taken:
         return Compressed(note=None, usage=Usage(), reused=reused)
     request = CompressRequest(
@@ -233,24 +229,12 @@ async def _told(grounded: Grounded, engine: Engine) -> Note:
     return note
 
 
-def _taken_over(before: NotedBefore, texts: Mapping[str, SourceText], steps: Sequence[PlanStep]) -> dict[str, Note]:
-    """Return the notes of an earlier run, by the keys of their texts, that cover these texts for some steps."""
-    return {key: note for key, text in texts.items() if (note := before.bearing(text, steps))}
-
-
 def _answers(taken: Mapping[str, Note], texts: Mapping[str, SourceText]) -> list[CompressAnswer]:
     """Return the parts of notes, given by the keys of their texts, about these texts, as answers of the compressor."""
     notes = {note.artifact_file: note for note in taken.values()}
     ids = {file: [texts[key].source_id for key, n in taken.items() if n.artifact_file == file] for file in notes}
     kept = [about(note, ids[file]) for file, note in notes.items()]
     return [CompressAnswer(**note.model_dump(include=set(CompressAnswer.model_fields))) for note in kept]
-
-
-def _worth_reading(
-    texts: Sequence[SourceText], useless: Sequence[Useless], steps: Sequence[PlanStep]
-) -> list[SourceText]:
-    """Return the texts that may have something for one of some steps."""
-    return [text for text in texts if any(worth_reading(text.source(), text.text, step, useless) for step in steps)]
 
 
 def _unquoted(texts: Sequence[SourceText], answer: CompressAnswer) -> list[str]:
@@ -275,14 +259,7 @@ async def serving(
         return []
     stored = await engine.run_folder.read(result.artifact_file, result.sources)
     texts = {text.source().key: text for text in stored.results}
-    return list((await asyncio.to_thread(_bearing, noted, texts, [step])).values())
-
-
-def _bearing(
-    known: Mapping[str, Sequence[Note]], texts: Mapping[str, SourceText], steps: Sequence[PlanStep]
-) -> dict[str, Note]:
-    """Return for each text, by its key, the first of its notes that covers its content for some steps."""
-    return {key: note for key, notes in known.items() if key in texts and (note := bearing(notes, texts[key], steps))}
+    return list((await asyncio.to_thread(EarlierReading(noted).noted, texts, [step])).values())
 
 
 def _parse(texts: list[SourceText]) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 from fathom.evidence.grounding import ground
@@ -211,3 +212,34 @@ class NotedBefore(Model):
         before = set[str]().union(*(_asked(other) for other in self.steps if str(other.step_id) in note.steps))
         new = (_asked(step) - before) & set(terms(text.text))
         return bears_on(own, text.source_id, text.text, step) and _has_most(own, new)
+
+
+class EarlierReading:
+    """What is known of texts that were read before: by earlier steps, or by the earlier run of a follow-up.
+
+    `noted` holds the notes of earlier steps by the keys of the texts that were shown whole for them.
+    """
+
+    def __init__(
+        self,
+        noted: Mapping[str, Sequence[Note]] = MappingProxyType({}),
+        earlier_run: NotedBefore | None = None,
+        useless: Sequence[Useless] = (),
+    ) -> None:
+        self._noted = noted
+        self._earlier_run = earlier_run or NotedBefore()
+        self._useless = [*useless, *self._earlier_run.useless]
+
+    def noted(self, texts: Mapping[str, SourceText], steps: Sequence[PlanStep]) -> dict[str, Note]:
+        """Return for each text, by its key, the first note of this run that covers what it has for some steps."""
+        return {
+            key: n for key, notes in self._noted.items() if key in texts and (n := bearing(notes, texts[key], steps))
+        }
+
+    def taken_over(self, texts: Mapping[str, SourceText], steps: Sequence[PlanStep]) -> dict[str, Note]:
+        """Return for each text, by its key, the first note of the earlier run that covers what it has."""
+        return {key: n for key, text in texts.items() if (n := self._earlier_run.bearing(text, steps))}
+
+    def worth_reading(self, texts: Iterable[SourceText], steps: Sequence[PlanStep]) -> list[SourceText]:
+        """Return the texts that may have something for one of some steps."""
+        return [t for t in texts if any(worth_reading(t.source(), t.text, step, self._useless) for step in steps)]

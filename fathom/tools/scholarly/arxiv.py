@@ -10,6 +10,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from fathom.errors import ToolRejected
+from fathom.models import Bibliographic
 from fathom.text.plain import clean_line
 from fathom.tools.http import parse_xml, text_of
 from fathom.tools.pages import WebPage
@@ -56,13 +57,15 @@ def _page(entry: Any) -> WebPage:
     if not (found := _ID.search(said("a:id"))):
         raise ToolRejected(f"arXiv did not understand the query: {said('a:summary')[:200]}")
     preprint = work(
-        title=said("a:title"),
-        abstract=said("a:summary"),
-        authors=[text_of(author, "a:name", _NAMES) for author in entry.iterfind("a:author", _NAMES)],
-        doi=said("x:doi") or f"10.48550/arXiv.{found['id']}",
-        venue=said("x:journal_ref") or "arXiv",
+        said("a:title"),
+        said("a:summary"),
+        Bibliographic(
+            authors=[text_of(author, "a:name", _NAMES) for author in entry.iterfind("a:author", _NAMES)],
+            doi=said("x:doi") or f"10.48550/arXiv.{found['id']}",
+            venue=said("x:journal_ref") or "arXiv",
+            full_text=next((link.get("href") for link in entry.iterfind("a:link[@title='pdf']", _NAMES)), ""),
+        ),
         published=said("a:published")[:10],
-        full_text=next((link.get("href") for link in entry.iterfind("a:link[@title='pdf']", _NAMES)), ""),
     )
     # The DOI may belong to the article that it became, but the preprint is read.
     return preprint.model_copy(update={"url": f"https://arxiv.org/abs/{found['id']}"})

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from pydantic import AliasPath, BaseModel, Field
 
+from fathom.models import Bibliographic
 from fathom.tools.lookup import Records
 from fathom.tools.pages import WebPage
 from fathom.tools.scholarly.works import ScholarlyTool, day_of, name_of, within, work
@@ -70,12 +71,14 @@ def _page(each: _Work) -> WebPage:
     free = next((address for address in licences if _OPEN in address), "")
     copies = [link.address for link in each.link if link.use != "similarity-checking"]
     return work(
-        title=each.title,
-        abstract=each.abstract,
-        authors=[name_of(author.family, author.given) or author.name for author in each.author],
-        doi=each.doi,
-        venue=each.venue or each.publisher,
+        each.title,
+        each.abstract,
+        Bibliographic(
+            authors=[name_of(author.family, author.given) or author.name for author in each.author],
+            doi=each.doi,
+            venue=each.venue or each.publisher,
+            licence=free or next(iter(licences), ""),
+            full_text=next(iter(copies), "") if free else "",
+        ),
         published=day_of(each.issued),
-        licence=free or next(iter(licences), ""),
-        full_text=next(iter(copies), "") if free else "",
     )

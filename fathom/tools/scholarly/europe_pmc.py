@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from pydantic import AliasPath, BaseModel, Field
 
+from fathom.models import Bibliographic
 from fathom.tools.lookup import Records
 from fathom.tools.pages import WebPage
 from fathom.tools.scholarly.works import WORDS, ScholarlyTool, name_of, within, work
@@ -66,14 +67,16 @@ def _page(article: _Article) -> WebPage:
     free = [copy for copy in article.copies if copy.availabilityCode in ("OA", "F") and copy.documentStyle != "doi"]
     free.sort(key=lambda copy: (copy.availabilityCode != "OA", copy.documentStyle != "pdf"))
     return work(
-        title=article.title,
-        abstract=article.abstractText,
-        authors=[name_of(a.lastName, a.firstName) or a.collectiveName for a in article.authors],
-        doi=article.doi,
+        article.title,
+        article.abstractText,
+        Bibliographic(
+            authors=[name_of(a.lastName, a.firstName) or a.collectiveName for a in article.authors],
+            doi=article.doi,
+            venue=article.journal or article.server,
+            licence=article.license,
+            full_text=next((copy.url for copy in free), ""),
+            retracted=any("retracted" in kind.lower() for kind in article.kinds),
+        ),
         address=f"https://europepmc.org/article/{article.source}/{article.id}",
-        venue=article.journal or article.server,
         published=article.firstPublicationDate,
-        licence=article.license,
-        full_text=next((copy.url for copy in free), ""),
-        retracted=any("retracted" in kind.lower() for kind in article.kinds),
     )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from pydantic import BaseModel
 
+from fathom.models import Bibliographic
 from fathom.tools.lookup import Records
 from fathom.tools.pages import WebPage
 from fathom.tools.scholarly.works import WORDS, ScholarlyTool, within, work
@@ -62,16 +63,18 @@ class OpenAlexTool(ScholarlyTool):
 
 def _page(each: _Work) -> WebPage:
     return work(
-        title=each.display_name,
-        abstract=_abstract(each.abstract_inverted_index),
-        authors=[authorship.name for authorship in each.authorships],
-        doi=each.doi,
+        each.display_name,
+        _abstract(each.abstract_inverted_index),
+        Bibliographic(
+            authors=[authorship.name for authorship in each.authorships],
+            doi=each.doi,
+            venue=each.venue,
+            licence=each.licence,
+            full_text=each.pdf or each.copy_page,
+            retracted=each.is_retracted,
+        ),
         address=each.page or each.id,
-        venue=each.venue,
         published=each.publication_date,
-        licence=each.licence,
-        full_text=each.pdf or each.copy_page,
-        retracted=each.is_retracted,
     )
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import AliasPath, BaseModel, Field
 
+from fathom.models import Bibliographic
 from fathom.tools.http import parse_xml, text_of
 from fathom.tools.pages import WebPage
 from fathom.tools.scholarly.works import WORDS, ScholarlyTool, day_of, name_of, work
@@ -67,15 +68,17 @@ def _page(article: Any) -> WebPage | None:
     kinds = {"".join(kind.itertext()) for kind in about.iterfind("PublicationTypeList/PublicationType")}
     parts = [(each.get("Label"), "".join(each.itertext())) for each in about.iterfind("Abstract/AbstractText")]
     return work(
-        title=text_of(about, "ArticleTitle"),
-        abstract="\n".join(f"{label}: {text}" if label else text for label, text in parts),
-        authors=[_name(author) for author in about.iterfind("AuthorList/Author")],
-        doi=ids.get("doi", ""),
+        text_of(about, "ArticleTitle"),
+        "\n".join(f"{label}: {text}" if label else text for label, text in parts),
+        Bibliographic(
+            authors=[_name(author) for author in about.iterfind("AuthorList/Author")],
+            doi=ids.get("doi", ""),
+            venue=text_of(about, "Journal/Title"),
+            full_text=f"https://europepmc.org/articles/{ids['pmc']}?pdf=render" if ids.get("pmc") else "",
+            retracted="Retracted Publication" in kinds,
+        ),
         address=f"https://pubmed.ncbi.nlm.nih.gov/{number}",
-        venue=text_of(about, "Journal/Title"),
         published=day_of(printed) or text_of(about, f"{issue}/MedlineDate"),
-        full_text=f"https://europepmc.org/articles/{ids['pmc']}?pdf=render" if ids.get("pmc") else "",
-        retracted="Retracted Publication" in kinds,
     )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 from pydantic import BaseModel
 
+from fathom.models import Bibliographic
 from fathom.tools.lookup import Records
 from fathom.tools.pages import WebPage
 from fathom.tools.scholarly.works import WORDS, ScholarlyTool, within, work
@@ -68,13 +69,15 @@ class SemanticScholarTool(ScholarlyTool):
 
 def _page(paper: _Paper) -> WebPage:
     return work(
-        title=paper.title,
-        abstract=paper.abstract,
-        authors=[author.name for author in paper.authors],
-        doi=paper.doi or (paper.arxiv and f"10.48550/arXiv.{paper.arxiv}"),
+        paper.title,
+        paper.abstract,
+        Bibliographic(
+            authors=[author.name for author in paper.authors],
+            doi=paper.doi or (paper.arxiv and f"10.48550/arXiv.{paper.arxiv}"),
+            venue=paper.venue or paper.journal,
+            licence=paper.licence,
+            full_text=paper.pdf or (paper.arxiv and f"https://arxiv.org/pdf/{paper.arxiv}"),
+        ),
         address=paper.url,
-        venue=paper.venue or paper.journal,
         published=paper.publicationDate or str(paper.year or ""),
-        licence=paper.licence,
-        full_text=paper.pdf or (paper.arxiv and f"https://arxiv.org/pdf/{paper.arxiv}"),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from html import unescape
 from typing import Any
 
@@ -32,34 +32,16 @@ class ScholarlyTool(LookupTool):
     group = "scholarly"
 
 
-def work(
-    *,
-    title: str,
-    abstract: str,
-    authors: Iterable[str],
-    doi: str = "",
-    address: str = "",
-    venue: str = "",
-    published: str = "",
-    licence: str = "",
-    full_text: str = "",
-    retracted: bool = False,
-) -> WebPage:
-    """Return a work as a page, at the address of its DOI if it has one; markup in title and abstract is taken out."""
-    known = clean_doi(doi)
+def work(title: str, abstract: str, entry: Bibliographic, *, address: str = "", published: str = "") -> WebPage:
+    """Return a work as a page, at the address of its DOI if it has one; markup in a catalogue's texts is taken out."""
+    doi = clean_doi(entry.doi)
+    own = {"authors": [plain(author) for author in entry.authors if author], "doi": doi, "venue": plain(entry.venue)}
     return WebPage(
-        url=doi_address(known) if known else address,
-        title=(RETRACTED if retracted else "") + clean_line(plain(title)),
+        url=doi_address(doi) if doi else address,
+        title=(RETRACTED if entry.retracted else "") + clean_line(plain(title)),
         published=published,
         excerpt=plain(abstract),
-        reference=Bibliographic(
-            authors=[plain(author) for author in authors if author],
-            doi=known,
-            venue=plain(venue),
-            licence=licence,
-            full_text=full_text,
-            retracted=retracted,
-        ),
+        reference=entry.model_copy(update=own),
     )
 
 
