@@ -51,7 +51,7 @@ async def _judge(
     engine: Engine, display: Display, run: ResearchState, round_number: int, new_notes: int
 ) -> tuple[list[PlanStep], Reflection | None]:
     """Judge a round's findings, with people's remarks so far; return the next steps, if any, and the critic's view."""
-    depth, closing = engine.settings.depth, run.over or round_number >= engine.settings.depth
+    depth, closing = engine.settings.depth, bool(run.ended) or round_number >= engine.settings.depth
     remarks = await _listen(engine, run, round_number, closing)
     while True:
         reflection = await _reflect(engine, run, round_number, remarks)
@@ -68,15 +68,13 @@ async def _judge(
             words=wording(engine.language),
         )
         decision = decide(
+            engine.settings,
             round_number=round_number,
-            depth=depth,
             reflection=reflection,
             steps=steps,
             new_notes=new_notes,
             notes=len(run.notes),
-            sufficiency=engine.settings.sufficiency,
-            cut=run.cut,
-            stopped=run.stopped is not None,
+            ended=run.ended,
             asked=bool(remarks) and round_number <= depth,
         )
         # A remark that came while the critic judged is heard before the research ends.
@@ -90,7 +88,7 @@ async def _judge(
 
 async def _listen(engine: Engine, run: ResearchState, round_number: int, closing: bool) -> list[Remark]:
     """Take note of people's remarks since the last time, and return them."""
-    known, more = len(run.plan.remarks), not run.over and round_number <= engine.settings.depth
+    known, more = len(run.plan.remarks), not run.ended and round_number <= engine.settings.depth
     heard = await hear(round_number, known, closing, more, _engine=engine)
     run.hear(heard.remarks, heard.stopped)
     for remark in heard.remarks:
@@ -108,7 +106,7 @@ async def _reflect(
 ) -> Reflection | None:
     """Ask the critic, if there may be another round or was one before, or if a person asked for one."""
     depth, most = engine.settings.depth, engine.settings.max_steps
-    if run.over or not (remarks or (depth > 1 and not engine.simple)):
+    if run.ended or not (remarks or (depth > 1 and not engine.simple)):
         return None
     phase("judging whether enough was found", Stage.reflecting)
     follow_ups = max(most, len(remarks)) if remarks else most if round_number < depth else 0

@@ -13,10 +13,20 @@ from fathom.evidence.claims import claims_of
 from fathom.evidence.judging import JUDGEMENTS
 from fathom.evidence.provenance import PROVENANCE, build, to_bytes
 from fathom.evidence.stored import StoredText
-from fathom.models import Answered, Report, ReportSection, RunManifest, Stage, StepCoverage, Unanswered, Usage, noted
+from fathom.models import (
+    Answered,
+    Coverage,
+    Report,
+    ReportSection,
+    RunManifest,
+    Stage,
+    StepCoverage,
+    Unanswered,
+    Usage,
+    noted,
+)
 from fathom.report.answer import confidence_within
 from fathom.report.assembly import (
-    assemble,
     clarified,
     coverage,
     limitations,
@@ -24,6 +34,7 @@ from fathom.report.assembly import (
     marked_alone,
     next_steps,
     open_questions,
+    with_cited,
 )
 from fathom.report.chapters import unread_warnings
 from fathom.report.html import render_html
@@ -209,26 +220,30 @@ async def _draft(
         outline = outlined.outline
         title, answered, unanswered_part = outline.title, outline.answered, outline.unanswered_part
         sections = await _sections(engine, run, outlined, authority, texts, reviewer=reviewer)
-    return assemble(
+    judged = run.judged
+    draft = Report(
+        title=title,
         query=engine.start.query,
         language=engine.language,
-        parent=engine.start.parent.named() if engine.start.parent else None,
-        title=title,
         extractive=engine.settings.extractive,
         sections=sections,
-        sources=run.sources,
-        steps=steps,
-        unread=run.unread,
-        questions=questions,
+        sources=list(run.sources.values()),
+        open_questions=questions,
         contradictions=scored.contradictions,
+        coverage=steps,
+        covered=judged.coverage if judged and judged.coverage != Coverage() else None,
+        unread=run.unread,
         qualities=scored.qualities,
         answered=answered,
-        unanswered_part=unanswered_part,
-        confidence=confidence,
-        judged=run.judged,
-        sufficiency=run.sufficiency,
+        unanswered_part=unanswered_part if answered is Answered.partly else "",
+        sufficiency=judged.sufficiency_score if judged else 0,
+        wanted_sufficiency=run.sufficiency if judged else 0,
+        sufficiency_reason=judged.reasoning if judged else "",
         stop=run.stop.value if run.stop else "",
+        parent=engine.start.parent.named() if engine.start.parent else None,
+        confidence=confidence,
     )
+    return with_cited(draft)
 
 
 async def _sections(

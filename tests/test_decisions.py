@@ -6,6 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fathom.config.environment import Environment
+from fathom.config.settings import ResearchSettings, resolve
 from fathom.models import (
     Call,
     Gap,
@@ -46,13 +48,12 @@ def test_each_stop_has_its_reason(
     score: int, steps: list[PlanStep], round_number: int, new: int, notes: int, reason: Reason
 ) -> None:
     decision = decide(
+        resolve(ResearchSettings(depth=3, sufficiency=8), Environment.read({}), ["documents"]),
         round_number=round_number,
-        depth=3,
         reflection=Reflection(sufficiency_score=score),
         steps=steps,
         new_notes=new,
         notes=notes,
-        sufficiency=8,
     )
     assert decision.reason is reason
     assert decision.go_on is (reason is Reason.gaps)

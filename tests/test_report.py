@@ -23,7 +23,7 @@ from fathom.models import (
     Verdict,
 )
 from fathom.report.answer import answer_of, making_parts
-from fathom.report.assembly import assemble
+from fathom.report.assembly import with_cited
 from fathom.report.chapters import in_short
 from fathom.report.document import is_quotation
 from fathom.report.figures import figures_of, series_of
@@ -260,20 +260,8 @@ def test_sources_disagree_in_two_dated_columns_and_one_for_which_is_better_suppo
 def test_sources_stand_in_the_order_of_their_numbers() -> None:
     sections = [ReportSection(heading="A", markdown="It is old [S00000b].\n\n- It is high [S00000c].")]
     found = Contradiction(claim_a="It is 4 m.", claim_b="It is 5 m.", source_ids=[*IDS], other_source_ids=["S00000b"])
-    sources = {i: Source(source_id=i, url=f"docs:{i}", title=i, kind="document") for i in (*IDS, "S00000c", "S00000d")}
-    report = assemble(
-        query="q",
-        title="t",
-        extractive=False,
-        sections=sections,
-        sources=sources,
-        steps=[],
-        unread=[],
-        questions=[],
-        contradictions=[found],
-        qualities=[],
-        answered=Answered.yes,
-    )
+    sources = [Source(source_id=i, url=f"docs:{i}", title=i, kind="document") for i in (*IDS, "S00000c", "S00000d")]
+    report = with_cited(report_of(contradictions=[found]).model_copy(update={"sections": sections, "sources": sources}))
     assert [source.source_id for source in report.sources] == ["S00000b", "S00000a", "S00000c"]
 
 

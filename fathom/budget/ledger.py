@@ -89,7 +89,7 @@ class Ledger:
         store_budget: StoreBudget | None = None,
     ) -> None:
         self.budget = budget
-        self._store = store
+        self.store = store
         self._path = f"{folder}/{uuid4().hex}.json"
         self._earlier, self._earlier_seconds = earlier
         self._spent = self._held = Cost()
@@ -216,8 +216,8 @@ class Ledger:
             await self._store_budget.cover(reserved.usd)
             covered = True
             await self._save()
-            await self._store.commit()
-            await self.confirm()
+            await self.store.commit()
+            await self.store.confirm()
             yield attempt
         except (BudgetExceeded, CircuitOpen):  # no request was made
             attempt.took(Cost())
@@ -235,14 +235,6 @@ class Ledger:
                 self._store_budget.give_back(reserved.usd - attempt.cost.usd)
             if not broken_off:
                 await self._save()
-
-    async def confirm(self) -> None:
-        """Make certain that this process still owns the run: one that was suspended must not ask again for another.
-
-        Raises:
-            RunBusy: it does not.
-        """
-        await self._store.confirm()
 
     async def _reserve(self, worst: Callable[[Cost], Cost | None], research: bool, timed: bool) -> Cost:
         while True:
@@ -289,7 +281,7 @@ class Ledger:
             saving = self._version
             mine = self._spent.plus(self._held)
             account = {**mine._asdict(), "usd": str(mine.usd), "seconds": round(self._own_seconds, 3)}
-            await self._store.write(self._path, json.dumps(account).encode())
+            await self.store.write(self._path, json.dumps(account).encode())
             self._saved = saving
 
 

@@ -235,7 +235,7 @@ class ModelBackend:
             with circuit_of(service).attempt(hash(request)):
                 await spacing_of(service).turn(self._calls.per_minute)
                 left = await self._turn(call, held)
-                await self._ledger.confirm()  # the wait for its turn may have been long
+                await self._ledger.store.confirm()  # the wait for its turn may have been long
                 began, most = time.monotonic(), attempt.cost.tokens - most_sent
                 silence, pulse = self._calls.seconds, pulse_of(service)
                 try:

@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from fathom.evidence.claims import marked
 from fathom.models import (
-    Answered,
     Claim,
-    Contradiction,
     Corroboration,
-    Coverage,
     Making,
-    ParentRun,
     Plan,
-    Reflection,
     Report,
     ReportSection,
-    Source,
     SourceQuality,
     StepCoverage,
     StepStatus,
-    UnreadFile,
     Verdict,
 )
 from fathom.report.chapters import cited_sources
@@ -69,56 +62,13 @@ def open_questions(run: ResearchState) -> list[str]:
     return list(dict.fromkeys([*missing, *gaps]))
 
 
-def assemble(
-    *,
-    query: str,
-    language: str = "",
-    title: str,
-    extractive: bool,
-    sections: Sequence[ReportSection],
-    sources: Mapping[str, Source],
-    steps: list[StepCoverage],
-    unread: list[UnreadFile],
-    questions: list[str],
-    contradictions: list[Contradiction],
-    qualities: Sequence[SourceQuality],
-    answered: Answered,
-    unanswered_part: str = "",
-    confidence: float | None = None,
-    judged: Reflection | None = None,
-    sufficiency: int = 0,
-    stop: str = "",
-    parent: ParentRun | None = None,
-) -> Report:
-    """Put a report together.
-
-    `sources` holds all retrieved sources by id; the report keeps the cited ones. `judged` is a model's judgement of the
-    evidence, which suffices from a score of `sufficiency`; `stop` is the reason why the research ended.
-    """
-    cited = dict.fromkeys(source_id for section in sections for source_id in cited_ids(section.markdown))
-    cited |= dict.fromkeys(i for found in contradictions for i in found.source_ids if i in sources)
-    report = Report(
-        title=title,
-        query=query,
-        language=language,
-        parent=parent,
-        extractive=extractive,
-        sections=list(sections),
-        sources=[sources[source_id] for source_id in cited],
-        open_questions=questions,
-        contradictions=contradictions,
-        coverage=steps,
-        unread=unread,
-        qualities=[quality for quality in qualities if quality.source_id in cited],
-        answered=answered,
-        unanswered_part=unanswered_part if answered is Answered.partly else "",
-        confidence=confidence,
-        sufficiency=judged.sufficiency_score if judged else 0,
-        wanted_sufficiency=sufficiency if judged else 0,
-        sufficiency_reason=judged.reasoning if judged else "",
-        covered=judged.coverage if judged and judged.coverage != Coverage() else None,
-        stop=stop,
-    )
+def with_cited(report: Report) -> Report:
+    """Return a report with the sources that it cites, in the order of their numbers, of all that were retrieved."""
+    cited = {source_id for section in report.sections for source_id in cited_ids(section.markdown)}
+    cited |= {source_id for found in report.contradictions for source_id in found.source_ids}
+    sources = [source for source in report.sources if source.source_id in cited]
+    qualities = [quality for quality in report.qualities if quality.source_id in cited]
+    report = report.model_copy(update={"sources": sources, "qualities": qualities})
     return report.model_copy(update={"sources": cited_sources(report)})
 
 

@@ -15,6 +15,7 @@ from pydantic import Field, ValidationError
 from pydantic_core import ErrorDetails
 
 from fathom.config.groups import Execution
+from fathom.config.settings import ResolvedSettings
 from fathom.errors import InvalidInput
 from fathom.extractive.questions import broader, capitalized, clip, key_terms, keywords
 from fathom.models import (
@@ -266,31 +267,29 @@ class Decision(NamedTuple):
 
 
 def decide(
+    settings: ResolvedSettings,
     *,
     round_number: int,
-    depth: int,
     reflection: Reflection | None,
     steps: Sequence[PlanStep],
     new_notes: int,
     notes: int,
-    sufficiency: int,
-    cut: bool = False,
-    stopped: bool = False,
+    ended: Reason | None = None,
     asked: bool = False,
 ) -> Decision:
-    """Decide after a round, counted from 1, of `depth` at most; `notes` are the useful ones so far.
+    """Decide after a round, counted from 1, within the depth of the settings; `notes` are the useful ones so far.
 
-    `steps` are the steps that another round would have. From a score of `sufficiency`, 1 to 10, the evidence suffices,
-    even if steps are blocked. `cut`: the budget ended the research. `stopped`: a person ended it. `asked`: a person
-    asked for something, for which a round beyond the last one may be added.
+    `steps` are the steps that another round would have. From the settings' score of sufficiency, the evidence suffices,
+    even if steps are blocked. `ended`: why the research has ended already. `asked`: a person asked for something, for
+    which a round beyond the last one may be added.
     """
-    if stopped or cut:
-        return Decision(False, Reason.stopped if stopped else Reason.budget)
+    if ended:
+        return Decision(False, ended)
     if asked and steps:
         return Decision(True, Reason.remark)
-    if reflection is not None and notes and reflection.sufficiency_score >= sufficiency:
+    if reflection is not None and notes and reflection.sufficiency_score >= settings.sufficiency:
         return Decision(False, Reason.sufficient)
-    last = round_number >= depth
+    last = round_number >= settings.depth
     if last or not steps or (round_number > 1 and not new_notes):
         why = Reason.depth if last else Reason.nothing_new if steps else Reason.no_follow_up
         return Decision(False, why if notes else Reason.no_evidence)

@@ -81,9 +81,9 @@ class ResearchState:
         self.spend("planner", usage)
 
     @property
-    def over(self) -> bool:
-        """Whether the research must end with the present evidence."""
-        return self.cut or self.stopped is not None
+    def ended(self) -> Reason | None:
+        """Why the research must end with the present evidence; None if it may go on."""
+        return Reason.stopped if self.stopped else Reason.budget if self.cut else None
 
     @property
     def evident(self) -> set[str]:
