@@ -23,7 +23,7 @@ from benchmarks import metrics
 from benchmarks.text import expected_of, lines_of
 from fathom.extractive.answering import Signs, choose_answer
 from fathom.models import SourceText
-from fathom.roles import AnswerRequest
+from fathom.roles import ShortAnswerRequest
 
 FOREIGN = 6  # every sixth question is asked of the pages of another
 STEPS = 50  # of Newton's method; it takes about ten
@@ -77,7 +77,7 @@ def _answers(folder: Path) -> Iterator[Answered]:
             )
             for n, page in enumerate(read, 1)
         ]
-        request = AnswerRequest(query=question["question"], today="2026-01-01", notes=[], passages=texts)
+        request = ShortAnswerRequest(query=question["question"], today="2026-01-01", notes=[], passages=texts)
         if found := choose_answer(request):
             said = metrics.normalized(found.text)
             right = not foreign and all(any(metrics.holds(said, one) for one in group) for group in groups)

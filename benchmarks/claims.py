@@ -25,7 +25,7 @@ from fathom.budget.ledger import Ledger
 from fathom.config.environment import Environment
 from fathom.config.groups import Budget, ModelCallSettings, RoleModel
 from fathom.evidence.bearing import Bearing, BearingSpan, place_of
-from fathom.evidence.claims import Statement, claim_text, claims_of
+from fathom.evidence.claims import ClaimSentence, claim_text, claims_of
 from fathom.evidence.judging import Ask, Exchange, Key, judge, key_of, settled, unsettled
 from fathom.evidence.passages import Search
 from fathom.evidence.stored import StoredText
@@ -54,7 +54,7 @@ class Item:
 
     line: Mapping[str, Any]
     ids: Mapping[int, str]  # source ids by number
-    statements: list[Statement]
+    statements: list[ClaimSentence]
     words: list[ByWords] = field(default_factory=list)
 
     @property
@@ -123,7 +123,7 @@ def read(folder: Path) -> tuple[dict[str, StoredText], list[Item]]:
     return texts, items
 
 
-def statements_of(line: Mapping[str, Any], ids: Mapping[int, str]) -> list[Statement]:
+def statements_of(line: Mapping[str, Any], ids: Mapping[int, str]) -> list[ClaimSentence]:
     """Return the claims that the check finds in a line, in its context, against all of the line's sources."""
 
     def cited(text: str) -> str:
@@ -149,7 +149,7 @@ def verdicts_of(items: Sequence[Item], asked: Sequence[Exchange]) -> dict[str, V
     """Return the verdict on each line: the judge's where words did not settle it."""
     judged = settled(asked)
 
-    def verdict(statement: Statement, words: ByWords) -> Verdict:
+    def verdict(statement: ClaimSentence, words: ByWords) -> Verdict:
         found = judged.get(key_of(statement))
         return words.verdict if words.verdict is Verdict.supported or not found else found.judgement.verdict
 
@@ -262,7 +262,7 @@ def perfect(items: Sequence[Item], texts: Mapping[str, StoredText]) -> Ask:
 
 
 async def _by_model(
-    statements: Sequence[Statement], bearing: Bearing, model: str, at_once: int, seconds: float
+    statements: Sequence[ClaimSentence], bearing: Bearing, model: str, at_once: int, seconds: float
 ) -> list[Exchange]:
     calls = ModelCallSettings(at_once=at_once, seconds=seconds)
     ledger = Ledger(Budget(), ArtifactStore("memory://claims"), "ledger")

@@ -20,7 +20,7 @@ from typing import NamedTuple
 from benchmarks.altered import altered
 from benchmarks.metrics import auc
 from benchmarks.paraphrased import summarized, unsaid
-from fathom.evidence.claims import Statement
+from fathom.evidence.claims import ClaimSentence
 from fathom.evidence.likeness import Likeness, nearest
 from fathom.evidence.passages import Search
 from fathom.evidence.stored import texts_of
@@ -80,7 +80,7 @@ def _check_all(pairs: Iterable[tuple[SourceText, str]]) -> list[Check]:
 
 def _check(claim: str, source: SourceText, search: Search) -> Check:
     near = nearest(claim, search)
-    by_words = check(Statement(0, claim, (source.source_id,), "prose"), search)
+    by_words = check(ClaimSentence(0, claim, (source.source_id,), "prose"), search)
     return Check(by_words.verdict, near.likeness, near.score)
 
 

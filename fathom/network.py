@@ -154,7 +154,7 @@ def limit_body(response: httpx.Response, most: int) -> None:
     stream: httpx.AsyncByteStream = response.stream
     encoding = response.headers.pop("content-encoding", "")
 
-    class Limited(httpx.AsyncByteStream):
+    class LimitedStream(httpx.AsyncByteStream):
         async def __aiter__(self) -> AsyncIterator[bytes]:
             async for piece in unpacked(stream, encoding, most):
                 yield piece
@@ -162,7 +162,7 @@ def limit_body(response: httpx.Response, most: int) -> None:
         async def aclose(self) -> None:
             await stream.aclose()
 
-    response.stream = Limited()
+    response.stream = LimitedStream()
 
 
 class _Unpacker:

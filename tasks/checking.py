@@ -15,7 +15,7 @@ from datetime import date
 from fathom.config.groups import Unsupported
 from fathom.contradictions.finding import Said, find_contradictions
 from fathom.evidence.bearing import Bearing
-from fathom.evidence.claims import Statement, as_written, claims_of, marked, with_replacements, without
+from fathom.evidence.claims import ClaimSentence, as_written, claims_of, marked, with_replacements, without
 from fathom.evidence.judging import Exchange, Known, Settled, bearing_on, judge, key_of, settled, supporting, unsettled
 from fathom.evidence.passages import Search
 from fathom.evidence.stored import StoredText, stored_texts
@@ -98,7 +98,7 @@ class Reviewer:
         return await asyncio.to_thread(check_claims, report, self._texts, credibility, settled(self.asked))
 
     async def _judge(
-        self, sections: Sequence[ReportSection], corrected: Mapping[int, Mapping[Statement, Settled]] | None = None
+        self, sections: Sequence[ReportSection], corrected: Mapping[int, Mapping[ClaimSentence, Settled]] | None = None
     ) -> None:
         """Judge the claims that words do not settle and that were not judged yet.
 
@@ -134,17 +134,17 @@ class Reviewer:
             self.usage[JUDGE.name] += Usage(fallbacks=[f"judge: no verdict on {counted(missing, 'claim')}"])
         return answer, self._engine.model_for(JUDGE).model
 
-    def _objections(self, sections: Sequence[ReportSection]) -> dict[int, dict[Statement, Settled]]:
+    def _objections(self, sections: Sequence[ReportSection]) -> dict[int, dict[ClaimSentence, Settled]]:
         """Return the judge's objections, by section."""
         judged = settled(self.asked)
-        found: dict[int, dict[Statement, Settled]] = {}
+        found: dict[int, dict[ClaimSentence, Settled]] = {}
         for statement in claims_of(sections):
             said = judged.get(key_of(statement))
             if said and said.judgement.verdict.objects and not sections[statement.section].quoted:
                 found.setdefault(statement.section, {})[statement] = said
         return found
 
-    async def _corrected(self, section: ReportSection, found: Mapping[Statement, Settled]) -> tuple[str, list[str]]:
+    async def _corrected(self, section: ReportSection, found: Mapping[ClaimSentence, Settled]) -> tuple[str, list[str]]:
         """Return a section with the writer's corrections, and the sentences that it removes."""
         cited = cited_ids(section.markdown)
         shown = {one: await asyncio.to_thread(self._shown, one, said, cited) for one, said in found.items()}
@@ -177,7 +177,7 @@ class Reviewer:
         markdown, _ = with_replacements(section.markdown, replaced)
         return _taken_out(markdown, gone)
 
-    def _shown(self, statement: Statement, said: Settled, cited: Sequence[str]) -> list[Passage]:
+    def _shown(self, statement: ClaimSentence, said: Settled, cited: Sequence[str]) -> list[Passage]:
         """Return the passages for correcting a sentence: the deciding ones, or else the ones that bear most on it.
 
         Passages closest to the part that the judge did not find follow. They come from the sources that the section
@@ -188,7 +188,7 @@ class Reviewer:
         missed = bearing_on(statement, ids, self._bearing, said.look_for) if said.look_for else []
         return _with_more(shown, missed)
 
-    def _elsewhere(self, statement: Statement, shown: Sequence[Passage]) -> list[Passage]:
+    def _elsewhere(self, statement: ClaimSentence, shown: Sequence[Passage]) -> list[Passage]:
         """Return passages of the run's other sources on a sentence, which may cite the wrong ones.
 
         Passages that supported other sentences with the same facts come first, then passages that bear on it by its
@@ -202,7 +202,7 @@ class Reviewer:
         ]
         return _with_more(found, bearing_on(statement, sorted(others), self._bearing))
 
-    def _left(self, section: ReportSection, found: Mapping[Statement, Settled]) -> ReportSection:
+    def _left(self, section: ReportSection, found: Mapping[ClaimSentence, Settled]) -> ReportSection:
         """Return a section with the sentences that the judge still objects to marked, or removed if the settings say
         so."""
         said = counted(len(found), "sentence")
@@ -234,7 +234,7 @@ def _with_more(passages: Sequence[Passage], more: Iterable[Passage]) -> list[Pas
 def _objection(
     number: int,
     written: str,
-    statement: Statement,
+    statement: ClaimSentence,
     said: Settled,
     *,
     shown: Sequence[Passage],

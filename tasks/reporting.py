@@ -13,7 +13,7 @@ from fathom.extractive.reporter import NOTHING_FOUND
 from fathom.extractive.statements import quotations_for
 from fathom.models import Brief, Contradiction, Note, Plan, ReportSection, SourceText, Usage, Width, noted
 from fathom.retrieval.narrowing import Memory, narrow
-from fathom.roles import ANSWER, OUTLINE, SECTION, AnswerRequest, OutlineAnswer, OutlineRequest, SectionRequest
+from fathom.roles import ANSWER, OUTLINE, SECTION, OutlineAnswer, OutlineRequest, SectionRequest, ShortAnswerRequest
 from fathom.roles.base import RoleSpec
 from fathom.roles.reporter import OutlinedSection
 from fathom.run.engine import Engine
@@ -153,7 +153,7 @@ async def write_answer(
 ) -> Written:
     """Answer the question in at most 140 characters: a report of one section."""
     known = memory.within(_engine.settings.max_context_tokens, _engine.start.question, authority)
-    request = AnswerRequest(
+    request = ShortAnswerRequest(
         query=_engine.brief_for(ANSWER),
         today=_engine.start.today,
         notes=known.notes,

@@ -18,7 +18,7 @@ from fathom.llm.dialects import Dialect
 from fathom.llm.prompts import messages
 from fathom.models import Claim, Corroboration, Ending, Note, Verdict
 from fathom.report.answer import confidence_within
-from fathom.roles import ANSWER, AnswerRequest
+from fathom.roles import ANSWER, ShortAnswerRequest
 from fathom.roles.reporter import ANSWER_CHARS, ShortAnswer
 from fathom.text.citations import cited_ids, without_citations
 from tests.inprocess import investigated
@@ -46,7 +46,7 @@ def note(*quotations: str) -> Note:
 
 def answer(query: str, *quotations: str) -> str:
     """Return the extractive answer, which keeps the role's rules as it stands."""
-    request = AnswerRequest(query=query, today="2026-11-22", notes=[note(*quotations)])
+    request = ShortAnswerRequest(query=query, today="2026-11-22", notes=[note(*quotations)])
     given = write_answer(request)
     assert ANSWER.normalize(request, given) == given
     assert ANSWER.check(request, given) == []
@@ -114,7 +114,7 @@ def test_a_cut_runs_along_clauses_and_leaves_no_limitation_out() -> None:
     ),
 )  # fmt: skip
 def test_any_notes_give_an_answer_that_fits(query: str, quotations: list[str]) -> None:
-    given = write_answer(AnswerRequest(query=query, today="2026-11-22", notes=[note(*quotations)])).answer
+    given = write_answer(ShortAnswerRequest(query=query, today="2026-11-22", notes=[note(*quotations)])).answer
     assert 0 < len(without_citations(given).strip()) <= ANSWER_CHARS
     assert "\n" not in given
 
@@ -122,7 +122,7 @@ def test_any_notes_give_an_answer_that_fits(query: str, quotations: list[str]) -
 @pytest.mark.parametrize("summary", ["Ida Berg leads the harbour.", ""])
 def test_notes_without_quotations_give_a_cited_answer_too(summary: str) -> None:
     told = note("x").model_copy(update={"summary": summary, "extraction": []})
-    request = AnswerRequest(query="Who leads the harbour?", today="2026-11-22", notes=[told])
+    request = ShortAnswerRequest(query="Who leads the harbour?", today="2026-11-22", notes=[told])
     given = write_answer(request)
     assert ANSWER.check(request, given) == []
     assert given.answer.startswith(summary or "The notes hold no sentence")
@@ -197,14 +197,14 @@ def test_evidence_only_lowers_a_stated_confidence(stated: float, found: list[tup
 def test_what_holds_more_of_the_question_is_more_confident() -> None:
     query = "How many cars does the northern ferry carry?"
     near, far = (
-        write_answer(AnswerRequest(query=query, today="2026-11-22", notes=[note(text)])).confidence or 0
+        write_answer(ShortAnswerRequest(query=query, today="2026-11-22", notes=[note(text)])).confidence or 0
         for text in ("The northern ferry carries 80 cars.", "A ferry of the company was painted blue last year.")
     )
     assert 0 < far < near < 1
 
 
 def test_a_model_is_told_the_rules_and_held_to_them() -> None:
-    request = AnswerRequest(query="Who?", today="2026-11-22", notes=[note("Ida Berg leads it.")])
+    request = ShortAnswerRequest(query="Who?", today="2026-11-22", notes=[note("Ida Berg leads it.")])
     call = ModelCall(spec=ANSWER, request=request, model=RoleModel(model="openai/stub"))
     assert str(ANSWER_CHARS) in messages(call, Dialect())[0]["content"]
     assert ANSWER.check(request, ShortAnswer(answer=f"{'x' * 140} [S000001]", confidence=0.5)) == []
@@ -258,7 +258,7 @@ def test_what_something_must_contain_is_answered_with_all_of_it() -> None:
 
 
 def test_both_questions_are_answered_and_each_answer_has_its_source() -> None:
-    request = AnswerRequest(
+    request = ShortAnswerRequest(
         query="When was the harbour opened, and how many ships does it serve?",
         today="2026-11-22",
         notes=[

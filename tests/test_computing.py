@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fathom.evidence.claims import Statement
+from fathom.evidence.claims import ClaimSentence
 from fathom.evidence.passages import Search
 from fathom.evidence.stored import texts_of
 from fathom.evidence.words import check
@@ -366,7 +366,7 @@ def test_the_name_that_the_first_search_found_is_searched_for_next() -> None:
 
 def _verdict(said: str) -> Verdict:
     text = SourceText(source_id="S000001", title="Price list", url="docs:shop/prices.md", text=PRICES, kind="document")
-    return check(Statement(0, f"Computed: {said}", ("S000001",), "prose"), Search(texts_of([text]))).verdict
+    return check(ClaimSentence(0, f"Computed: {said}", ("S000001",), "prose"), Search(texts_of([text]))).verdict
 
 
 def test_a_computed_sentence_is_computed_again_from_what_its_sources_state() -> None:

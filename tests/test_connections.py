@@ -16,7 +16,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from fathom.service.caller import Limits, Role
+from fathom.service.caller import AccessRole, TokenLimits
 from fathom.service.options import ConnectionLimits, Options
 from fathom.service.tokens import Tokens
 from fathom.storage.store import ArtifactStore
@@ -108,7 +108,7 @@ def impatient(prefect_server: PrefectServer, tmp_path_factory: pytest.TempPathFa
 
 
 async def token_of(served: Served, name: str) -> str:
-    return (await Tokens(ArtifactStore(str(served.root))).add(name, Role.asker, Limits()))[1]
+    return (await Tokens(ArtifactStore(str(served.root))).add(name, AccessRole.asker, TokenLimits()))[1]
 
 
 def status_lines(connection: socket.socket, pieces: bytes = b"") -> list[str]:

@@ -27,7 +27,7 @@ from fathom.flows.replay import replay
 from fathom.flows.runs.stored import files_of
 from fathom.interfaces.uploads import Uploaded, upload_form
 from fathom.models import RunResult
-from fathom.service.caller import Caller, Limits, Role
+from fathom.service.caller import AccessRole, Caller, TokenLimits
 from fathom.service.corpora import CorpusService
 from fathom.service.options import Options
 from fathom.service.runs import RunService
@@ -46,8 +46,8 @@ from tests.server import Served, served_with
 LEAVE = b"# Leave\n\nEverybody has 30 days of paid leave a year. Unused leave expires on 31 March of the next year.\n"
 TRAVEL = b"# Travel\n\nTrains are booked in second class. Flights need the approval of the head of the department.\n"
 QUESTION = "How many days of paid leave does everybody have a year?"
-ANN, BOB, EVE = Caller("ann", Role.asker), Caller("bob", Role.asker), Caller("eve", Role.reader)
-ROOT = Caller("root", Role.admin)
+ANN, BOB, EVE = Caller("ann", AccessRole.asker), Caller("bob", AccessRole.asker), Caller("eve", AccessRole.reader)
+ROOT = Caller("root", AccessRole.admin)
 HOSTILE = (
     "../../outside.txt", "/etc/passwd.txt", "C:\\Windows\\a.txt", "..\\..\\a.txt", "CON.txt", "a.txt ", "a\x00b.txt",
     "~/a.txt", ".txt", "ü" * 200 + ".md", "x" * 300 + ".txt", "\u202etxt.exe", "a/b/c.md", "$(rm -rf).md",
@@ -286,7 +286,10 @@ def test_a_corpus_over_http_and_a_run_that_reads_it(served: Served) -> None:
 def test_a_watch_reads_no_corpus_that_is_no_longer_shared(prefect_server: object, tmp_path: Path) -> None:
     add = Tokens(ArtifactStore(str(tmp_path))).add
     with ThreadPoolExecutor() as thread:  # beside the loop of other tests
-        tokens = [thread.submit(asyncio.run, add(name, Role.asker, Limits())).result()[1] for name in ("ann", "bob")]
+        tokens = [
+            thread.submit(asyncio.run, add(name, AccessRole.asker, TokenLimits())).result()[1]
+            for name in ("ann", "bob")
+        ]
     with served_with(Options(str(tmp_path), port=quiet_port(), sign_in=True), limit=1) as served:
         ann, bob = (
             httpx.Client(base_url=f"{served.url}/api/v1", headers={"Authorization": f"Bearer {token}"}, timeout=60)

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from fathom.evidence.claims import MARKS, Statement, claims_of, marked, with_replacements, without
+from fathom.evidence.claims import MARKS, ClaimSentence, claims_of, marked, with_replacements, without
 from fathom.evidence.corroboration import Judged, corroborate
 from fathom.evidence.grounding import ground
 from fathom.evidence.likeness import Likeness, nearest, nearest_in
@@ -61,7 +61,7 @@ NOWHERE = {  # of the false ones, what stands nowhere on the page; "more" may be
 def checked(claim: str, texts: list[StoredText], kind: Kind = "prose") -> ByWords:
     """Return what words alone say of a claim that cites some texts."""
     ids = tuple(dict.fromkeys(text.source.source_id for text in texts))
-    return check(Statement(0, claim, ids, kind), Search(texts))
+    return check(ClaimSentence(0, claim, ids, kind), Search(texts))
 
 
 def test_twenty_claims_of_which_seven_are_false_in_a_number_a_name_a_date_or_a_negation() -> None:

@@ -45,13 +45,13 @@ from fathom.roles import (
     PLANNER,
     RESEARCHER,
     SPECS,
-    AnswerRequest,
     CompressRequest,
     OutlineRequest,
     PlanRequest,
     ReflectRequest,
     Request,
     ResearchRequest,
+    ShortAnswerRequest,
 )
 from fathom.storage.cache import TimedCache
 from fathom.storage.names import artifact_name, folder_name
@@ -164,7 +164,7 @@ CALLS: dict[str, tuple[Request, Any]] = {
         OutlineRequest(**ASKED, plan=PLAN, notes=[NOTE]),
         {"title": "Tides", "sections": [{"heading": "Seas", "focus": "None.", "step_ids": [1]}]},
     ),
-    ANSWER.name: (AnswerRequest(**ASKED, notes=[NOTE]), {"answer": "No [S1a2b3c].", "confidence": 0.7}),
+    ANSWER.name: (ShortAnswerRequest(**ASKED, notes=[NOTE]), {"answer": "No [S1a2b3c].", "confidence": 0.7}),
 }  # fmt: skip
 WRAPPINGS = ["{}", "```json\n{}\n```", "<think>{}</think>{}", "Sure: {}", "{}</think>", "<THINK>{}"]
 

@@ -17,7 +17,7 @@ from benchmarks.world.web import all_pages
 from fathom.config.groups import Judging, ReportSettings
 from fathom.errors import InvalidInput
 from fathom.evidence.bearing import Bearing, place_of
-from fathom.evidence.claims import MARKS, Statement, claims_of, marked, with_replacements
+from fathom.evidence.claims import MARKS, ClaimSentence, claims_of, marked, with_replacements
 from fathom.evidence.judging import (
     JUDGEMENTS,
     Exchange,
@@ -127,7 +127,7 @@ FALSE = {
 """False sentences of each kind, with words of the place that decides."""
 
 
-def statements(markdown: str) -> list[Statement]:
+def statements(markdown: str) -> list[ClaimSentence]:
     return claims_of([ReportSection(heading="Bridges", markdown=markdown)])
 
 

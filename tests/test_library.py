@@ -17,7 +17,7 @@ from fathom.evidence.verify import verify_run
 from fathom.flows.replay import replay
 from fathom.flows.runs.library import Library, library_of
 from fathom.flows.runs.stored import files_of, find
-from fathom.service.caller import Limits, Role
+from fathom.service.caller import AccessRole, TokenLimits
 from fathom.service.options import Options
 from fathom.service.tokens import Tokens
 from fathom.storage.library import LibraryIndex, LibraryText
@@ -93,8 +93,8 @@ async def test_only_those_who_may_read_a_run_find_it(root: Path, prefect_server:
     store = ArtifactStore(str(root))
     await Owners(store).record(RUN, Ownership(owner="ann"))
     people = Tokens(store)
-    tokens = {name: (await people.add(name, Role.asker, Limits()))[1] for name in ("ann", "bob")}
-    tokens["root"] = (await people.add("root", Role.admin, Limits()))[1]
+    tokens = {name: (await people.add(name, AccessRole.asker, TokenLimits()))[1] for name in ("ann", "bob")}
+    tokens["root"] = (await people.add("root", AccessRole.admin, TokenLimits()))[1]
 
     async def texts(*tags: str) -> bool:
         return bool(await library_of(store, Environment.read().cache, tags)("treated water", 5))

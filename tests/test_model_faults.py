@@ -55,7 +55,7 @@ from fathom.llm.services import (
 from fathom.llm.windows import shrunk
 from fathom.models import Ending, Note, SourceText
 from fathom.network import retry_after
-from fathom.roles import COMPRESSOR, SECTION, AnswerRequest, CompressRequest, SectionRequest
+from fathom.roles import COMPRESSOR, SECTION, CompressRequest, SectionRequest, ShortAnswerRequest
 from fathom.roles.reporter import OutlinedSection
 from fathom.storage.store import ArtifactStore
 from fathom.text.tokens import count_tokens
@@ -674,7 +674,7 @@ def test_a_request_shrinks_to_half_and_keeps_what_matters() -> None:
     assert sum(count_tokens(t.text) for t in smaller.texts) <= size // 2
     assert sum("methane" in t.text for t in smaller.texts) == 1
     notes = [note(1, "gardens"), note(2, "methane seas"), note(3, "the depth of methane seas"), note(4, "cars")]
-    asked: Any = AnswerRequest(query="How deep are methane seas?", today="2026-11-22", notes=notes)
+    asked: Any = ShortAnswerRequest(query="How deep are methane seas?", today="2026-11-22", notes=notes)
     asked = shrunk(asked)
     assert [n.artifact_file for n in asked.notes] == ["2.json", "3.json"]
     asked = shrunk(asked)

@@ -20,7 +20,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, ConsoleMessage, Dialog, Page, expect, sync_playwright
 
 from fathom.interfaces.page.rendering import templates
-from fathom.service.caller import Limits, Role
+from fathom.service.caller import AccessRole, TokenLimits
 from fathom.service.options import Options
 from fathom.service.tokens import Tokens
 from fathom.storage.store import ArtifactStore
@@ -285,7 +285,8 @@ def test_anyone_reads_a_report_by_a_public_link_until_it_is_removed(
     with ThreadPoolExecutor() as thread:
         add = Tokens(ArtifactStore(str(tmp_path))).add
         added = [
-            (name, thread.submit(asyncio.run, add(name, Role.asker, Limits())).result()) for name in ("ann", "bob")
+            (name, thread.submit(asyncio.run, add(name, AccessRole.asker, TokenLimits())).result())
+            for name in ("ann", "bob")
         ]
     tokens = {name: {"Authorization": f"Bearer {token}"} for name, (_, token) in added}
     options = Options(str(tmp_path), port=quiet_port(), sign_in=True)
@@ -479,7 +480,7 @@ def test_the_style_and_the_script_are_small_and_kept(client: httpx.Client) -> No
 
 def test_whoever_signed_in_uses_the_forms(prefect_server: PrefectServer, tmp_path: Path) -> None:
     with ThreadPoolExecutor() as thread:  # Playwright's loop is in this one
-        adding = Tokens(ArtifactStore(str(tmp_path))).add("ann", Role.asker, Limits())
+        adding = Tokens(ArtifactStore(str(tmp_path))).add("ann", AccessRole.asker, TokenLimits())
         _, token = thread.submit(asyncio.run, adding).result()
     with (
         served_with(Options(str(tmp_path), port=quiet_port(), sign_in=True), limit=0) as server,

@@ -36,7 +36,7 @@ from fathom.interfaces.gate import Gate
 from fathom.interfaces.problems import problem_of
 from fathom.models import RunState
 from fathom.service.browser_sessions import COOKIE, BrowserSessions
-from fathom.service.caller import Limits, Role
+from fathom.service.caller import AccessRole, TokenLimits
 from fathom.service.limits import STREAMS
 from fathom.service.options import Options
 from fathom.service.outages import outage
@@ -101,15 +101,15 @@ def house(prefect_server: PrefectServer, tmp_path_factory: pytest.TempPathFactor
     async def people() -> dict[str, str]:
         known = Tokens(ArtifactStore(str(root)))
         made = {
-            "ann": await known.add("ann", Role.asker, Limits(runs_per_day=1, daily_usd=3)),
-            "bob": await known.add("bob", Role.asker, Limits()),
-            "idle": await known.add("idle", Role.asker, Limits(runs_per_day=0)),
-            "rita": await known.add("rita", Role.reader, Limits()),
-            "root": await known.add("root", Role.admin, Limits()),
-            "quick": await known.add("quick", Role.reader, Limits(requests_per_minute=2)),
-            "gone": await known.add("gone", Role.admin, Limits()),
-            "old": await known.add("old", Role.admin, Limits(), days=1e-9),
-            "foreign": await Tokens(ArtifactStore(str(elsewhere))).add("ann", Role.admin, Limits()),
+            "ann": await known.add("ann", AccessRole.asker, TokenLimits(runs_per_day=1, daily_usd=3)),
+            "bob": await known.add("bob", AccessRole.asker, TokenLimits()),
+            "idle": await known.add("idle", AccessRole.asker, TokenLimits(runs_per_day=0)),
+            "rita": await known.add("rita", AccessRole.reader, TokenLimits()),
+            "root": await known.add("root", AccessRole.admin, TokenLimits()),
+            "quick": await known.add("quick", AccessRole.reader, TokenLimits(requests_per_minute=2)),
+            "gone": await known.add("gone", AccessRole.admin, TokenLimits()),
+            "old": await known.add("old", AccessRole.admin, TokenLimits(), days=1e-9),
+            "foreign": await Tokens(ArtifactStore(str(elsewhere))).add("ann", AccessRole.admin, TokenLimits()),
         }
         await known.revoke("gone")
         return {name: text for name, (_, text) in made.items()}
@@ -391,7 +391,7 @@ async def test_proxies_that_are_forged(tmp_path: Path) -> None:
     opened = create_app(Options(str(tmp_path), hosts=("fathom.example",)))
     refused(await ask("127.0.0.1", [("X-Forwarded-For", "192.0.2.1")], opened), 403, "E7002")
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
-    token = (await Tokens(ArtifactStore(str(tmp_path))).add("ann", Role.asker, Limits()))[1]
+    token = (await Tokens(ArtifactStore(str(tmp_path))).add("ann", AccessRole.asker, TokenLimits()))[1]
     for peer, secure in (("10.1.2.3", True), ("10.2.0.1", False)):
         transport = httpx.ASGITransport(app, client=(peer, 1))
         async with httpx.AsyncClient(transport=transport, base_url="http://fathom.example") as client:
@@ -532,7 +532,11 @@ def test_only_administrators_see_paths_of_the_server(house: House) -> None:
 
 
 async def test_a_run_is_paid_for_once_for_each_time_it_runs(prefect_server: PrefectServer, tmp_path: Path) -> None:
-    token = (await Tokens(ArtifactStore(str(tmp_path))).add("ann", Role.asker, Limits(runs_per_day=5, daily_usd=10)))[1]
+    token = (
+        await Tokens(ArtifactStore(str(tmp_path))).add(
+            "ann", AccessRole.asker, TokenLimits(runs_per_day=5, daily_usd=10)
+        )
+    )[1]
     options = Options(str(tmp_path), port=quiet_port(), sign_in=True, pool="nobody")
     headers, asked = {"Authorization": f"Bearer {token}"}, {**QUESTION, "settings": {"budget": {"max_usd": 3}}}
     with served_with(options, limit=0) as served:
@@ -589,7 +593,7 @@ def test_links_and_who_did_what(house: House, fathom_cli: FathomCLI) -> None:
 async def test_a_stream_ends_with_its_token(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(access, "LOOK_SECONDS", 0)
     gate = Gate(Options(str(tmp_path), hosts=("fathom.example",), sign_in=True))
-    _, text = await gate.tokens.add("ann", Role.reader, Limits())
+    _, text = await gate.tokens.add("ann", AccessRole.reader, TokenLimits())
 
     async def forever(scope: Any, receive: Any, send: Any) -> None:
         async def lines() -> AsyncIterator[str]:
@@ -612,7 +616,7 @@ async def test_a_stream_ends_with_its_token(tmp_path: Path, monkeypatch: pytest.
 async def test_streams_are_counted_when_they_are_opened_together(prefect_server: PrefectServer, tmp_path: Path) -> None:
     """Also the streams of users whom a proxy names, each for itself."""
     options = Options(str(tmp_path), port=quiet_port(), user_header="X-User", pool="nobody")
-    token = (await Tokens(ArtifactStore(str(tmp_path))).add("ann", Role.asker, Limits()))[1]
+    token = (await Tokens(ArtifactStore(str(tmp_path))).add("ann", AccessRole.asker, TokenLimits()))[1]
     with served_with(options, limit=0) as served:
         for headers in ({"Authorization": f"Bearer {token}"}, {"X-User": "zoe"}, {"X-User": "yan"}):
             limits = httpx.Limits(max_connections=None)
@@ -651,7 +655,7 @@ COOKIES = st.text(max_size=150) | st.from_regex(
 def test_no_other_text_is_a_token(text: str, at: int, char: str) -> None:
     async def tried() -> None:
         tokens = Tokens(ArtifactStore(f"memory://{uuid.uuid4()}"))
-        _, good = await tokens.add("ann", Role.asker, Limits())
+        _, good = await tokens.add("ann", AccessRole.asker, TokenLimits())
         assert (await tokens.check(good)).name == "ann"
         assert good not in without_credentials(f"{good}, {good[:30]}")
         for other in {text, good[:at] + char + good[at + 1 :], good[:at], good + char} - {good}:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import httpx
 
-from fathom.service.caller import Caller, Limits, Role
+from fathom.service.caller import AccessRole, Caller, TokenLimits
 from fathom.service.options import Options
 from fathom.service.run_list import RunFilter
 from fathom.service.runs import RunService
@@ -45,7 +45,11 @@ async def test_a_question_and_its_follow_ups_are_one_conversation(served: Served
         assert "determine the metaclass" in listed[last] and "3 questions, the last: " in listed[last]
         assert "questions" not in listed[other]
 
-        service, caller, wanted = RunService(served.options), Caller("local", Role.admin), RunFilter(words="metaclass")
+        service, caller, wanted = (
+            RunService(served.options),
+            Caller("local", AccessRole.admin),
+            RunFilter(words="metaclass"),
+        )
         page = await service.listing.threads(caller, wanted, 1)
         rest = await service.listing.threads(caller, wanted, 1, page.next or "")
         assert [[run.id for run in thread.runs] for thread in [*page.threads, *rest.threads]] == [
@@ -81,7 +85,7 @@ async def test_a_conversation_has_only_the_questions_that_the_reader_may_see(
     prefect_server: PrefectServer, tmp_path: Path
 ) -> None:
     tokens = Tokens(ArtifactStore(str(tmp_path)))
-    ann, bob = [(await tokens.add(name, Role.asker, Limits()))[1] for name in ("ann", "bob")]
+    ann, bob = [(await tokens.add(name, AccessRole.asker, TokenLimits()))[1] for name in ("ann", "bob")]
     with served_with(Options(str(tmp_path), port=quiet_port(), sign_in=True)) as server:
 
         def browser(token: str) -> httpx.AsyncClient:

@@ -14,7 +14,7 @@ from typing import Any
 
 from benchmarks.results import FactCheck, Words
 from benchmarks.scoring.reading import Finished
-from fathom.evidence.claims import Statement
+from fathom.evidence.claims import ClaimSentence
 from fathom.evidence.likeness import Likeness, nearest
 from fathom.evidence.passages import Search
 from fathom.evidence.stored import texts_of
@@ -150,7 +150,7 @@ def _of_claims(run: Finished) -> dict[str, Any]:
     }
 
 
-def _likeness(claim: Statement, search: Search, source_ids: Sequence[str]) -> Likeness:
+def _likeness(claim: ClaimSentence, search: Search, source_ids: Sequence[str]) -> Likeness:
     return nearest(claim.sentence, search, source_ids, claim.kind).likeness if source_ids else Likeness.apart
 
 

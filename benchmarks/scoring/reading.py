@@ -22,7 +22,7 @@ from benchmarks.results import (
     reason,
 )
 from fathom.errors import InvalidInput
-from fathom.evidence.claims import Statement, claims_of
+from fathom.evidence.claims import ClaimSentence, claims_of
 from fathom.models import Ending, Report, RunResult, SourceText, ToolOutput
 from fathom.models.run import RowStatus
 from fathom.report.answer import answer_of
@@ -40,7 +40,7 @@ class Finished:
     question: Question
     result: Result
     parts: tuple[str, ...] = ()  # texts of the report's sections, without citations; the first answers
-    claims: tuple[Statement, ...] = ()
+    claims: tuple[ClaimSentence, ...] = ()
     addresses: Mapping[str, str] = field(default_factory=dict)  # of the cited sources, by id
     texts: Mapping[str, tuple[SourceText, ...]] | None = None
     dangling: int = 0  # markers that lead to no source

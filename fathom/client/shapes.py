@@ -23,8 +23,7 @@ from fathom.models import (
     UnreadFile,
     Verdict,
 )
-from fathom.models.evidence import Problem as Fault
-from fathom.models.evidence import Referenced, SourceKind
+from fathom.models.evidence import Discrepancy, Referenced, SourceKind
 from fathom.storage.names import RESPONSES, slug
 from fathom.telemetry.audit_events import Break, ChainedEvent
 
@@ -400,7 +399,7 @@ class Checkup(Model):
     files: int
     quotes: int
     rechecked: bool
-    problems: list[Fault]
+    problems: list[Discrepancy]
 
 
 _KINDS = {

@@ -53,7 +53,7 @@ _BAR = re.compile(r"(?<!\\)\|")
 _ITEM_MARKER = re.compile(r"(?:[-*+]|\d+[.)])[ \t]+")
 
 
-class Statement(NamedTuple):
+class ClaimSentence(NamedTuple):
     """A sentence that claims something, without its citations, and the position of its section, from 0."""
 
     section: int
@@ -71,7 +71,7 @@ class Statement(NamedTuple):
         return self.source_ids + self.beside
 
 
-def claims_of(sections: Sequence[ReportSection]) -> list[Statement]:
+def claims_of(sections: Sequence[ReportSection]) -> list[ClaimSentence]:
     """Return the claims of a report's sections in reading order; headings and code that cites nothing do not count.
 
     A sentence that has no citation of its own and only connects others does not count either: it ends in a colon or
@@ -211,15 +211,15 @@ def comparable(text: str) -> str:
     return " ".join(re.sub(r"[|\s]+", " ", _NUMBERED.sub("", text.replace("\\", ""))).split())
 
 
-def _statements(section: int, of: ReportSection) -> Iterator[Statement]:
+def _statements(section: int, of: ReportSection) -> Iterator[ClaimSentence]:
     parts = split_markdown(of.markdown)
     leads = lead_ins(parts)
     context = _contexts(of.heading, parts, leads)
 
-    def statement(number: int, own: Sequence[str], later: Sequence[str] = ()) -> Statement:
+    def statement(number: int, own: Sequence[str], later: Sequence[str] = ()) -> ClaimSentence:
         said = claim_text(parts[number])
         beside = () if own else _beside(parts, number, of.markdown, later)
-        return Statement(section, said, tuple(own or later), parts[number].kind, context(number), beside)
+        return ClaimSentence(section, said, tuple(own or later), parts[number].kind, context(number), beside)
 
     for number, part in enumerate(parts):
         own, text = cited_ids(part.text), claim_text(part)

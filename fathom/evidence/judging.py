@@ -19,7 +19,7 @@ from textwrap import shorten
 from typing import NamedTuple
 
 from fathom.evidence.bearing import Bearing, BearingSpan, SoughtClaim, share_of
-from fathom.evidence.claims import Statement
+from fathom.evidence.claims import ClaimSentence
 from fathom.evidence.passages import Search
 from fathom.evidence.words import facts_nowhere, said_in
 from fathom.models import Judgement, Model, Verdict
@@ -68,12 +68,12 @@ class Settled(NamedTuple):
     look_for: str = ""  # the words that the missing part would have in a source
 
 
-def key_of(statement: Statement) -> Key:
+def key_of(statement: ClaimSentence) -> Key:
     """Return the key of a claim."""
     return statement.sentence, statement.checked_against
 
 
-def unsettled(statements: Iterable[Statement], search: Search) -> list[Statement]:
+def unsettled(statements: Iterable[ClaimSentence], search: Search) -> list[ClaimSentence]:
     """Return the claims to be judged, each once: their sources do not say them word for word.
 
     A claim that cites nothing is judged if a number, date, name or piece of code of it stands nowhere in what was read.
@@ -87,7 +87,7 @@ def unsettled(statements: Iterable[Statement], search: Search) -> list[Statement
 
 
 def requests_for(
-    statements: Sequence[Statement],
+    statements: Sequence[ClaimSentence],
     bearing: Bearing,
     known: Mapping[Key, Known] | None = None,
     fits: Fits = lambda _request: True,
@@ -172,7 +172,7 @@ def supporting(sentence: str, source_ids: Collection[str], asked: Iterable[Excha
 
 
 def bearing_on(
-    statement: Statement, source_ids: Iterable[str], bearing: Bearing, look_for: str = ""
+    statement: ClaimSentence, source_ids: Iterable[str], bearing: Bearing, look_for: str = ""
 ) -> list[tuple[str, ShownPassage]]:
     """Return the passages of some sources that bear most on a claim, or on its missing part, with their ids."""
     ids = list(dict.fromkeys(source_ids))
@@ -193,7 +193,7 @@ def _saw_all(request: JudgeRequest, claim: JudgedClaim) -> bool:
 
 
 def _request(
-    statements: Sequence[Statement], bearing: Bearing, known: Mapping[Key, Known], *, again: bool
+    statements: Sequence[ClaimSentence], bearing: Bearing, known: Mapping[Key, Known], *, again: bool
 ) -> JudgeRequest:
     wanted = [_wanted(statement, bearing, known.get(key_of(statement))) for statement in statements]
     shares = math.fsum(share_of(statement.sentence) for statement in statements)
@@ -233,7 +233,7 @@ def _request(
     )
 
 
-def _wanted(statement: Statement, bearing: Bearing, known: Known | None) -> SoughtClaim:
+def _wanted(statement: ClaimSentence, bearing: Bearing, known: Known | None) -> SoughtClaim:
     """Return what to search for: the missing part of a claim that was not found, besides the found part."""
     of_text = (bearing.span(passage) for passage in known.passages) if known else ()
     return SoughtClaim(
@@ -258,7 +258,7 @@ def _shown(span: BearingSpan, number: int, bearing: Bearing) -> ShownPassage:
 
 
 async def judge(
-    statements: Sequence[Statement],
+    statements: Sequence[ClaimSentence],
     bearing: Bearing,
     ask: Ask,
     known: Mapping[Key, Known] | None = None,

@@ -8,7 +8,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from fathom.errors import StoreError
 from fathom.evidence.bearing import place_of
-from fathom.evidence.claims import Statement, claims_of, comparable
+from fathom.evidence.claims import ClaimSentence, claims_of, comparable
 from fathom.evidence.corroboration import Judged, corroborate
 from fathom.evidence.followed import as_left
 from fathom.evidence.judging import JUDGEMENTS, Exchange, Key, Settled, key_of, settled
@@ -18,7 +18,7 @@ from fathom.evidence.stored import StoredText, read_quote, stored_texts
 from fathom.evidence.trace import Surroundings
 from fathom.evidence.words import check
 from fathom.models import Claim, Model, Quote, Report, Verdict
-from fathom.models.evidence import Problem
+from fathom.models.evidence import Discrepancy
 from fathom.roles.judge import ShownPassage
 from fathom.storage.store import REPORT, REPORT_TEXT
 from fathom.text.citations import cited_ids, without_addresses
@@ -40,7 +40,7 @@ class Verification(Model):
     files: int  # that were hashed
     quotes: int  # that were read back
     claims: list[Claim]  # as recorded
-    problems: list[Problem]
+    problems: list[Discrepancy]
     rechecked: bool = True  # whether the verdicts were made again; verdicts of older rules cannot be compared
 
     @property
@@ -64,7 +64,7 @@ def check_claims(
 
 
 def check_statements(
-    statements: Sequence[Statement],
+    statements: Sequence[ClaimSentence],
     texts: Sequence[StoredText],
     credibility: Mapping[str, float],
     judged: Mapping[Key, Settled],
@@ -86,7 +86,7 @@ class _Checking:
         self._credibility = credibility
         self._judged = judged
 
-    def claim(self, number: int, statement: Statement) -> Claim:
+    def claim(self, number: int, statement: ClaimSentence) -> Claim:
         """Return a claim with its verdict, its quotes and the number of sources that say the same."""
         words = check(statement, self._search)
         said = None if words.verdict is Verdict.supported else self._judged.get(key_of(statement))
@@ -114,7 +114,7 @@ class _Checking:
             judgement=said.judgement if said else None,
         )
 
-    def _passages(self, statement: Statement, said: Settled) -> list[SourcePassage]:
+    def _passages(self, statement: ClaimSentence, said: Settled) -> list[SourcePassage]:
         """Return the passages by which the judge decided, each narrowed to the part about the claim."""
         places = (place_of(passage, self._texts) for _, passage in said.shown)
         return [self._search.narrowed(statement.sentence, *place) for place in places if place]
@@ -129,11 +129,11 @@ def verify_run(files: Mapping[str, bytes]) -> Verification:
     if PROVENANCE not in files:
         raise StoreError(f"The run has no {PROVENANCE}, because it has not finished.", next_step="fathom resume RUN")
     record, wrong = read(files[PROVENANCE])
-    problems = [Problem(file=PROVENANCE, message=message) for message in wrong]
+    problems = [Discrepancy(file=PROVENANCE, message=message) for message in wrong]
     problems += _files(record, files)
     texts = stored_texts(files, results_of(record))
     if sources_of(texts, record.qualities) != record.sources:
-        problems.append(Problem(file=PROVENANCE, message="the sources do not match the stored artifacts"))
+        problems.append(Discrepancy(file=PROVENANCE, message="the sources do not match the stored artifacts"))
     problems += [problem for claim in record.claims for problem in misquotations(claim, files)]
     asked, wrong_judgements = _judgements(files)
     problems += wrong_judgements
@@ -149,23 +149,23 @@ def verify_run(files: Mapping[str, bytes]) -> Verification:
     )
 
 
-def _files(record: Provenance, files: Mapping[str, bytes]) -> Iterator[Problem]:
+def _files(record: Provenance, files: Mapping[str, bytes]) -> Iterator[Discrepancy]:
     for name, digest in record.files.items():
         if name not in files:
-            yield Problem(file=name, message="the file is missing")
+            yield Discrepancy(file=name, message="the file is missing")
         elif digest_of(as_left(name, files[name])) != digest:
-            yield Problem(file=name, message="the file was changed: its SHA-256 is not the recorded one")
+            yield Discrepancy(file=name, message="the file was changed: its SHA-256 is not the recorded one")
     for name in sorted(files):
         if _RAW in name and name not in record.files:
-            yield Problem(file=name, message="no recorded call made this file")
+            yield Discrepancy(file=name, message="no recorded call made this file")
     for call in record.calls:
         text = {call.artifact_file: call.sha256} if call.artifact_file else {}
         for name, digest in {**text, **call.files}.items():
             if record.files.get(name) != digest:
-                yield Problem(file=name, message=f"call {call.number} returned something else")
+                yield Discrepancy(file=name, message=f"call {call.number} returned something else")
 
 
-def misquotations(claim: Claim, files: Mapping[str, bytes]) -> Iterator[Problem]:
+def misquotations(claim: Claim, files: Mapping[str, bytes]) -> Iterator[Discrepancy]:
     """Yield each quote of a claim that is not, or no longer, in the stored bytes."""
     for quote in _all_quotes(claim):
         try:
@@ -176,23 +176,23 @@ def misquotations(claim: Claim, files: Mapping[str, bytes]) -> Iterator[Problem]
             message = "the quote's file is missing"
         except ValueError:
             message = f"bytes {quote.start} to {quote.end} are not text"
-        yield Problem(file=quote.artifact_file, claim=claim.number, message=message)
+        yield Discrepancy(file=quote.artifact_file, claim=claim.number, message=message)
 
 
 def _all_quotes(claim: Claim) -> list[Quote]:
     return [*claim.quotes, *claim.corroborating, *claim.contradicting]
 
 
-def _judgements(files: Mapping[str, bytes]) -> tuple[list[Exchange], list[Problem]]:
+def _judgements(files: Mapping[str, bytes]) -> tuple[list[Exchange], list[Discrepancy]]:
     """Return the judge's requests and answers, and the passages shown to it that the files do not have."""
     try:
         asked = TypeAdapter(list[Exchange]).validate_json(files.get(JUDGEMENTS, b"[]"))
     except ValidationError as error:
-        return [], [Problem(file=JUDGEMENTS, message=f"it is not a record of a judge: {error.errors()[0]['msg']}")]
+        return [], [Discrepancy(file=JUDGEMENTS, message=f"it is not a record of a judge: {error.errors()[0]['msg']}")]
     shown = (passage for one in asked for _, passage in one.request.passages.values())
     missing = {(passage.artifact_file, passage.start, passage.end) for passage in shown if not _stands(passage, files)}
     return asked, [
-        Problem(file=name, message=f"bytes {start} to {end} do not say what was shown to the judge")
+        Discrepancy(file=name, message=f"bytes {start} to {end} do not say what was shown to the judge")
         for name, start, end in sorted(missing)
     ]
 
@@ -207,41 +207,41 @@ def _stands(passage: ShownPassage, files: Mapping[str, bytes]) -> bool:
 
 def _report(
     record: Provenance, files: Mapping[str, bytes], texts: Sequence[StoredText], judged: Mapping[Key, Settled]
-) -> Iterator[Problem]:
+) -> Iterator[Discrepancy]:
     if REPORT not in files:
         if record.claims:
-            yield Problem(file=REPORT, message="there are claims, but no report")
+            yield Discrepancy(file=REPORT, message="there are claims, but no report")
         return
     try:
         report = Report.model_validate_json(files[REPORT])
     except ValidationError as error:
-        yield Problem(file=REPORT, message=f"it is not a report: {error.errors()[0]['msg']}")
+        yield Discrepancy(file=REPORT, message=f"it is not a report: {error.errors()[0]['msg']}")
         return
     rendered = comparable(files.get(REPORT_TEXT, b"").decode(errors="replace"))
     for recorded in record.claims:
         if comparable(recorded.sentence) not in rendered:
-            yield Problem(file=REPORT_TEXT, claim=recorded.number, message="its sentence is not in the report")
+            yield Discrepancy(file=REPORT_TEXT, claim=recorded.number, message="its sentence is not in the report")
     known = {source.source_id for source in record.sources}
     for source_id in (i for section in report.sections for i in cited_ids(section.markdown) if i not in known):
-        yield Problem(file=REPORT, message=f"it cites {source_id}, which was never retrieved")
+        yield Discrepancy(file=REPORT, message=f"it cites {source_id}, which was never retrieved")
     if record.rules == RULES:
         yield from _verdicts(record, report, texts, judged)
 
 
 def _verdicts(
     record: Provenance, report: Report, texts: Sequence[StoredText], judged: Mapping[Key, Settled]
-) -> Iterator[Problem]:
+) -> Iterator[Discrepancy]:
     credibility = {key: quality.credibility for key, quality in record.qualities.items()}
     claims = check_claims(report, texts, credibility, judged)
     if len(claims) != len(record.claims):
-        yield Problem(file=REPORT, message=f"it makes {len(claims)} claims, {len(record.claims)} are recorded")
+        yield Discrepancy(file=REPORT, message=f"it makes {len(claims)} claims, {len(record.claims)} are recorded")
     for claim, recorded in zip(claims, record.claims, strict=False):
         for field in _COMPARED:
             if getattr(claim, field) != getattr(recorded, field):
                 message = (
                     f"{field.replace('_', ' ')} differs from the result of the check: {_brief(getattr(claim, field))}"
                 )
-                yield Problem(file=PROVENANCE, claim=recorded.number, message=message)
+                yield Discrepancy(file=PROVENANCE, claim=recorded.number, message=message)
 
 
 def _brief(value: object) -> str:

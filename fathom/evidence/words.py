@@ -14,7 +14,7 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import NamedTuple
 
-from fathom.evidence.claims import Statement
+from fathom.evidence.claims import ClaimSentence
 from fathom.evidence.complaints import named_in, words_of
 from fathom.evidence.computed import computed_from
 from fathom.evidence.likeness import MAX_PASSAGES, nearest, nearest_rows, verbatim
@@ -75,7 +75,7 @@ class ByWords(NamedTuple):
     complaints: list[str]  # the facts that stand nowhere in the cited sources, or that it cites none
 
 
-def check(statement: Statement, search: Search) -> ByWords:
+def check(statement: ClaimSentence, search: Search) -> ByWords:
     """Check a claim against the texts of the sources that have to say it, or all if it has none."""
     ids = statement.checked_against or None
     if said := said_in(statement, search):
@@ -88,7 +88,7 @@ def check(statement: Statement, search: Search) -> ByWords:
     return ByWords(verdict, near.score, near.passages, complaints if ids else [CITES_NOTHING, *complaints])
 
 
-def said_in(statement: Statement, search: Search) -> list[SourcePassage]:
+def said_in(statement: ClaimSentence, search: Search) -> list[SourcePassage]:
     """Return the places where sources say a claim word for word, or have all cells of a row; then words support it."""
     ids = statement.checked_against or None
     if (computed := computed_from(statement.sentence, search, ids)) is not None:

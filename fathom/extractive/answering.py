@@ -36,7 +36,7 @@ from fathom.retrieval.asked import asks_default, has_kind, kind_of
 from fathom.retrieval.duplicates import is_near_duplicate
 from fathom.retrieval.expansion import is_quantity, states
 from fathom.retrieval.relevance import Found
-from fathom.roles.reporter import ANSWER_CHARS, AnswerRequest, ShortAnswer
+from fathom.roles.reporter import ANSWER_CHARS, ShortAnswer, ShortAnswerRequest
 from fathom.text.sentences import split_sentences
 from fathom.text.tables import cells_of_row
 from fathom.text.terms import terms
@@ -96,7 +96,7 @@ class ChosenAnswer(NamedTuple):
         return _joined([text for text, _ in self.parts])
 
 
-def write_answer(request: AnswerRequest) -> ShortAnswer:
+def write_answer(request: ShortAnswerRequest) -> ShortAnswer:
     """Return the quotation that answers best, at most 140 characters, with its citations."""
     chosen = choose_answer(request)
     if chosen is None:
@@ -106,7 +106,7 @@ def write_answer(request: AnswerRequest) -> ShortAnswer:
     return ShortAnswer(answer=" ".join(parts), confidence=chosen.signs.confidence())
 
 
-def choose_answer(request: AnswerRequest) -> ChosenAnswer | None:
+def choose_answer(request: ShortAnswerRequest) -> ChosenAnswer | None:
     """Return the quotation that answers best, with others that fit beside it; None if there is none."""
     quotations = quotations_for(request.notes, request.passages)
     if not quotations.sources:

@@ -34,7 +34,7 @@ from fathom.errors import (
 )
 from fathom.interfaces.uploads import has_files
 from fathom.service.browser_sessions import COOKIE, BrowserSession, BrowserSessions
-from fathom.service.caller import Caller, Role
+from fathom.service.caller import AccessRole, Caller
 from fathom.service.limits import RequestRates
 from fathom.service.links import PUBLIC
 from fathom.service.options import Options
@@ -42,7 +42,7 @@ from fathom.service.outages import asking_patiently
 from fathom.service.tokens import LOCAL_NAME, Tokens, check_name
 from fathom.storage.store import ArtifactStore
 
-LOCAL = Caller(LOCAL_NAME, Role.admin)
+LOCAL = Caller(LOCAL_NAME, AccessRole.admin)
 """Whoever uses this machine, where only it can reach the server."""
 PER_MINUTE = 600
 """Requests of callers whose token says nothing of it."""

@@ -25,7 +25,6 @@ from fathom.models import SourceText, told_by
 from fathom.network import BodyTooLarge, limit_body
 from fathom.retrieval.narrowing import narrow, within_budget
 from fathom.roles import (
-    AnswerRequest,
     CompressRequest,
     OutlineRequest,
     PlanRequest,
@@ -33,6 +32,7 @@ from fathom.roles import (
     Request,
     ResearchRequest,
     SectionRequest,
+    ShortAnswerRequest,
 )
 from fathom.roles.base import AnswerT, Remembering, RequestT, RoleSpec
 from fathom.text.tokens import count_tokens
@@ -150,7 +150,7 @@ def shrunk(request: Request, share: float = 0.5) -> Request | None:
         case ResearchRequest():
             focus = f"{request.step.title} {request.step.description}"
             return _with(request, **_part_of_memory(request, focus, share))
-        case ReflectRequest() | OutlineRequest() | AnswerRequest():
+        case ReflectRequest() | OutlineRequest() | ShortAnswerRequest():
             return _with(request, **_part_of_memory(request, request.query, share))
     return None
 

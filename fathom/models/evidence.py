@@ -488,7 +488,7 @@ class SourceQuality(Model):
     peer_reviewed: bool = Field(False, exclude_if=not_)  # as far as its publisher shows
 
 
-class Problem(Model):
+class Discrepancy(Model):
     """A difference from the record. `claim` is the number of its claim; 0 if it concerns a whole file."""
 
     file: str

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from datetime import date
 
-from fathom.evidence.claims import BESIDE, Statement, claims_of
+from fathom.evidence.claims import BESIDE, ClaimSentence, claims_of
 from fathom.evidence.judging import Key, Settled, unsettled
 from fathom.evidence.passages import Search
 from fathom.evidence.stored import StoredText
@@ -78,7 +78,7 @@ def wanted_of(foreign: Foreign) -> list[NumberedSource]:
     return [NumberedSource(source, tuple(numbers.get(source.source_id, ()))) for source in foreign.report.sources]
 
 
-def to_judge(report: Report, texts: Sequence[StoredText]) -> list[Statement]:
+def to_judge(report: Report, texts: Sequence[StoredText]) -> list[ClaimSentence]:
     """Return the claims that words alone do not settle and that have a source that was found."""
     found = {text.source.source_id for text in texts}
     statements = _statements(report.sections, texts)
@@ -146,7 +146,7 @@ def _titled(report: Report, texts: Sequence[StoredText]) -> Report:
     return report.model_copy(update={"sources": sources})
 
 
-def _statements(sections: Sequence[ReportSection], texts: Sequence[StoredText]) -> list[Statement]:
+def _statements(sections: Sequence[ReportSection], texts: Sequence[StoredText]) -> list[ClaimSentence]:
     """Return the claims of a report; if no claim of a section cites, they are checked against all found sources."""
     every = tuple(dict.fromkeys(text.source.source_id for text in texts))
     statements = claims_of(sections)

@@ -11,10 +11,10 @@ from fathom.roles.reporter import (
     ANSWER,
     OUTLINE,
     SECTION,
-    AnswerRequest,
     OutlineAnswer,
     OutlineRequest,
     SectionRequest,
+    ShortAnswerRequest,
 )
 from fathom.roles.researcher import RESEARCHER, ResearchAnswer, ResearchRequest
 
@@ -31,7 +31,6 @@ __all__ = [
     "SECTION",
     "SPECS",
     "Answer",
-    "AnswerRequest",
     "ClarifyAnswer",
     "ClarifyRequest",
     "Complaint",
@@ -53,6 +52,7 @@ __all__ = [
     "ResearchRequest",
     "RoleSpec",
     "SectionRequest",
+    "ShortAnswerRequest",
     "Text",
 ]
 

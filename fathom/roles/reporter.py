@@ -111,7 +111,7 @@ class ShortAnswer(Answer):
     )
 
 
-class AnswerRequest(WritingRequest):
+class ShortAnswerRequest(WritingRequest):
     """The question and all notes, for an answer of one sentence."""
 
 
@@ -177,12 +177,12 @@ def _draft(request: SectionRequest, text: str) -> Draft:
     return Draft(position=request.position, heading=request.section.heading, text=text)
 
 
-def _normalize_answer(request: AnswerRequest, answer: ShortAnswer) -> ShortAnswer:
+def _normalize_answer(request: ShortAnswerRequest, answer: ShortAnswer) -> ShortAnswer:
     """Put the answer on one line and drop ids that were never given."""
     return answer.model_copy(update={"answer": with_known_ids(" ".join(answer.answer.split()), request.known)})
 
 
-def _check_answer(_request: AnswerRequest, answer: ShortAnswer) -> list[Complaint]:
+def _check_answer(_request: ShortAnswerRequest, answer: ShortAnswer) -> list[Complaint]:
     length = len(without_citations(answer.answer).strip())
     if not length:
         return [Complaint("The answer is empty.")]
@@ -211,4 +211,4 @@ OUTLINE = RoleSpec(
     schema=_outline_schema,
 )
 SECTION = RoleSpec("section", Role.reporter, SectionRequest, Text, check=_check_section, draft=_draft)
-ANSWER = RoleSpec("answer", Role.reporter, AnswerRequest, ShortAnswer, _normalize_answer, _check_answer)
+ANSWER = RoleSpec("answer", Role.reporter, ShortAnswerRequest, ShortAnswer, _normalize_answer, _check_answer)

@@ -33,7 +33,7 @@ from fathom.flows.runs.states import FLOW, row_of, state_of
 from fathom.models import Model, RunState
 from fathom.models.run import BatchQuestion, BatchRow
 from fathom.service.activity import Action
-from fathom.service.caller import Caller, Role
+from fathom.service.caller import AccessRole, Caller
 from fathom.service.limits import capped, most_usd
 from fathom.service.ownership import check_owner, check_read, owned_by
 from fathom.service.reports import hidden
@@ -70,7 +70,7 @@ async def start(service: RunService, caller: Caller, request: BatchRequest) -> B
         NotAllowed: the caller may not ask, or not with these settings.
         InvalidInput: a question cannot be researched.
     """
-    caller.check(Role.asker)
+    caller.check(AccessRole.asker)
     settings = service.settings_for(caller, request.settings, request.template)
     asked = [one if isinstance(one, Question) else Question(question=one) for one in request.questions]
     questions = [BatchQuestion(question=one.question, settings=one.settings) for one in asked]
@@ -85,7 +85,7 @@ async def start_from(service: RunService, caller: Caller, text: str, kind: Forma
         NotAllowed: the caller may not ask, or not with these settings.
         InvalidInput: a line cannot be used.
     """
-    caller.check(Role.asker)
+    caller.check(AccessRole.asker)
     settings = service.settings_for(caller, request.settings, request.template)
     return await _start(service, caller, request, settings, read_questions(text, kind, settings))
 

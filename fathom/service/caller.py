@@ -8,21 +8,21 @@ from enum import StrEnum
 from fathom.errors import NotAllowed
 
 
-class Role(StrEnum):
+class AccessRole(StrEnum):
     """What somebody may do: read what is shared; also ask, and do everything with runs of their own; or everything."""
 
     reader = "reader"
     asker = "asker"
     admin = "admin"
 
-    def covers(self, other: Role) -> bool:
+    def covers(self, other: AccessRole) -> bool:
         """Whether this role may do what another one may."""
-        order = list(Role)
+        order = list(AccessRole)
         return order.index(self) >= order.index(other)
 
 
 @dataclass(frozen=True)
-class Limits:
+class TokenLimits:
     """What somebody may use. None: no limit."""
 
     requests_per_minute: int | None = None
@@ -35,21 +35,21 @@ class Caller:
     """Who sent a request. `token`: the id of the token that they sent; empty if they needed none."""
 
     name: str
-    role: Role
+    role: AccessRole
     token: str = ""
-    limits: Limits = Limits()
+    limits: TokenLimits = TokenLimits()
 
     @property
     def is_admin(self) -> bool:
         """Whether the caller may do everything."""
-        return self.role is Role.admin
+        return self.role is AccessRole.admin
 
     @property
     def may_ask(self) -> bool:
         """Whether the caller may ask."""
-        return self.role.covers(Role.asker)
+        return self.role.covers(AccessRole.asker)
 
-    def check(self, role: Role) -> None:
+    def check(self, role: AccessRole) -> None:
         """Check that the caller may do what a role may.
 
         Raises:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import PurePath
 
 from fathom.client.shapes import Corpus, CorpusEntry, CorpusLimits, CorpusList, CorpusSummary
-from fathom.service.caller import Caller, Role
+from fathom.service.caller import AccessRole, Caller
 from fathom.service.ownership import check_owner, check_read
 from fathom.storage.corpora import CorpusStore
 from fathom.storage.editions import Edition, Upload, check_name, no_corpus, unknown_corpus
@@ -31,7 +31,7 @@ class CorpusService:
 
     async def list(self, caller: Caller) -> CorpusList:
         """Return the corpora that the caller may read."""
-        caller.check(Role.reader)
+        caller.check(AccessRole.reader)
         found = [edition for edition in await self.corpora.all() if edition.ownership.readable_by(caller)]
         readings = await asyncio.gather(*(examined(self.corpora.store, edition) for edition in found))
         limits, used = self.corpora.limits, await self.corpora.used()
@@ -67,7 +67,7 @@ class CorpusService:
         Raises:
             NotAllowed: they may not.
         """
-        caller.check(Role.asker)
+        caller.check(AccessRole.asker)
 
     async def create(self, caller: Caller, name: str, uploads: Sequence[Upload], *, shared: bool = False) -> Corpus:
         """Make a corpus of files. Those of a kind that is not read are left out and listed as unread.
@@ -178,7 +178,7 @@ class CorpusService:
             return await examine(self.corpora, edition)
 
     async def _readable(self, caller: Caller, name: str) -> Edition:
-        caller.check(Role.reader)
+        caller.check(AccessRole.reader)
         edition = await self.corpora.find(name)
         missing = no_corpus(name)
         if edition is None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from fathom.errors import InvalidInput
-from fathom.service.caller import Role
+from fathom.service.caller import AccessRole
 from fathom.storage.editions import LIMITS, StorageLimits
 from fathom.storage.names import slug
 
@@ -68,7 +68,7 @@ class Options:
     user_header: str = ""
     uploads: StorageLimits = LIMITS
     trusted_proxies: tuple[str, ...] = ()
-    proxy_role: Role = Role.asker
+    proxy_role: AccessRole = AccessRole.asker
     public_links: bool = True
     models: tuple[str, ...] = ()
     connections: ConnectionLimits = ConnectionLimits()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fathom.errors import FathomError, NotAllowed
-from fathom.service.caller import Caller, Role
+from fathom.service.caller import AccessRole, Caller
 from fathom.storage.ownership import Ownership
 
 
@@ -28,6 +28,6 @@ def check_owner(own: Ownership, caller: Caller, what: str) -> None:
     Raises:
         NotAllowed: it is somebody else's.
     """
-    caller.check(Role.asker)
+    caller.check(AccessRole.asker)
     if not caller.may_change(own.owner):
         raise NotAllowed(f"Only the owner of the {what} and administrators may do this.")

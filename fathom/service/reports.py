@@ -25,7 +25,7 @@ from fathom.client.shapes import (
 )
 from fathom.errors import InvalidInput, NoReport, NotInstalled, NotThere, RunNotFound, StoreError
 from fathom.evidence import words
-from fathom.evidence.claims import Statement, comparable
+from fathom.evidence.claims import ClaimSentence, comparable
 from fathom.evidence.passages import Search
 from fathom.evidence.provenance import PROVENANCE, Provenance, SourceRecord, read, results_of
 from fathom.evidence.stored import stored_texts
@@ -257,7 +257,7 @@ def _said(text: str, claims: Sequence[Claim]) -> Claim | None:
 def _judged(text: str, record: Provenance, files: Mapping[str, bytes]) -> Claim:
     texts = stored_texts(files, results_of(record))
     ids = tuple(dict.fromkeys(one.source.source_id for one in texts))
-    found = words.check(Statement(0, text, ids, "prose"), Search(texts))
+    found = words.check(ClaimSentence(0, text, ids, "prose"), Search(texts))
     quotes = list(map(Surroundings().quote, found.passages))
     return Claim(
         number=0,

@@ -50,7 +50,7 @@ from fathom.flows.runs.steering import check_author, check_remark, steer
 from fathom.flows.runs.stored import find, no_report
 from fathom.models import Matter, Remark, Reply, Report, ReportRating, RunState
 from fathom.service.activity import Action, ActivityLog
-from fathom.service.caller import Caller, Role
+from fathom.service.caller import AccessRole, Caller
 from fathom.service.corpora import CorpusService
 from fathom.service.events import Feeds, LogReader
 from fathom.service.limits import Spending, capped, check_choice, check_most, most_usd
@@ -108,7 +108,7 @@ class RunService:
             InvalidInput: the request cannot be researched.
             Conflict: the key was used for another request.
         """
-        caller.check(Role.asker)
+        caller.check(AccessRole.asker)
         if request.corpora and "corpora" in request.settings:
             raise InvalidInput("Corpora are named twice.", next_step="leave them out of the settings")
         given = {**request.settings, **({"corpora": request.corpora} if request.corpora else {})}
@@ -145,7 +145,7 @@ class RunService:
         if not self.options.public_links or not await self.links.is_public(run_id, secret):
             raise NotThere("There is no such link.", next_step="ask whoever sent it for another one")
         found = await find_run(self.store, run_id)
-        return RunHandle(self, Caller("", Role.reader), found, Ownership())
+        return RunHandle(self, Caller("", AccessRole.reader), found, Ownership())
 
     async def read(self, caller: Caller, run_id: str) -> Run:
         """Return what is known of a run now, as `open` does."""
@@ -233,7 +233,7 @@ class RunHandle:
             NoReport: it has no report to follow up on.
             InvalidInput: the request cannot be researched.
         """
-        self.caller.check(Role.asker)
+        self.caller.check(AccessRole.asker)
         self.finished()
         service, caller = self._service, self.caller
         given = service.settings_for(caller, request.settings).model_dump(mode="json", exclude_unset=True)
@@ -327,7 +327,7 @@ class RunHandle:
             NotAllowed: the caller may not ask.
             InvalidInput: it asks nothing, or the answer cannot be used.
         """
-        self.caller.check(Role.asker)
+        self.caller.check(AccessRole.asker)
         if not self.found.flow_run:
             raise InvalidInput(f"The run {self.run_id[:8]} is not waiting for an answer.")
         waits = await answering.waiting(self.found.flow_run.id)
@@ -373,7 +373,7 @@ class RunHandle:
             NoReport: there is no report to rate.
             InvalidInput: the note cannot be used.
         """
-        self.caller.check(Role.asker)
+        self.caller.check(AccessRole.asker)
         await self.report_data()
         note = check_remark(request.note) if request.note else ""
         await self._service.ratings.give(self.run_id, good=request.good, note=note, by=self.caller.name)
@@ -489,7 +489,7 @@ class RunHandle:
         return [ActivityEntry(**entry.model_dump(exclude={"unique", "token"})) for entry in found]
 
     async def _steer(self, kind: Steer, text: str) -> None:
-        self.caller.check(Role.asker)
+        self.caller.check(AccessRole.asker)
         await steer(self.found.stored, kind, text, check_author(self.caller.name))
         await self._note(Action.told if kind is Steer.tell else Action.stopped, text)
 

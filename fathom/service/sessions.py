@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from fathom.client.shapes import Run, RunRequest
 from fathom.errors import Conflict, InvalidState, RunNotFound
 from fathom.models import Model
-from fathom.service.caller import Caller, Role
+from fathom.service.caller import AccessRole, Caller
 from fathom.service.ownership import check_read
 from fathom.service.runs import RunHandle, RunService
 from fathom.storage.ownership import Ownership
@@ -94,7 +94,7 @@ async def create(
         NotAllowed: the caller may not ask.
         InvalidInput: a run cannot have these settings.
     """
-    caller.check(Role.asker)
+    caller.check(AccessRole.asker)
     service.settings_for(caller, settings, template)
     session_id = str(uuid4())
     kept = _Kept(owner=caller.name, created=datetime.now(UTC).isoformat(timespec="seconds"), config=config)

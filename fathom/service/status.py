@@ -29,7 +29,7 @@ from fathom.flows.operations.costs import By, CostRow, costs_of
 from fathom.flows.operations.diagnosis import examine
 from fathom.flows.preflight import estimated, searched_in
 from fathom.run.estimate import Bounds, PhaseEstimate
-from fathom.service.caller import Caller, Role
+from fathom.service.caller import AccessRole, Caller
 from fathom.service.runs import OF_THE_SERVER, RunService
 from fathom.tools.registry import REGISTRY, configured_tools
 from fathom.tools.search.choice import prices_of
@@ -37,7 +37,7 @@ from fathom.tools.search.choice import prices_of
 
 async def status(service: RunService, caller: Caller) -> Status:
     """Return what the server's runs use; administrators also learn what is wrong with it."""
-    caller.check(Role.reader)
+    caller.check(AccessRole.reader)
     environment = Environment.read()
     settings = ResearchSettings(artifacts=service.options.artifacts)
     tools = configured_tools(settings, environment)
@@ -60,7 +60,7 @@ async def estimate(service: RunService, caller: Caller, request: RunRequest) -> 
         NotAllowed: the caller may not ask, or not with these settings.
         InvalidInput: it could not be run.
     """
-    caller.check(Role.asker)
+    caller.check(AccessRole.asker)
     settings = service.settings_for(caller, request.settings, request.template)
     rows = await asyncio.to_thread(estimated, request.question, settings)
     return Estimate(
@@ -114,7 +114,7 @@ async def costs(
         NotAllowed: the caller is no administrator.
         InvalidInput: the time cannot be read.
     """
-    caller.check(Role.admin)
+    caller.check(AccessRole.admin)
     begin = parse_since(since, datetime.now(UTC))
     found = await costs_of(service.store, begin, By(by))
     return CostTable(

@@ -18,7 +18,7 @@ from pydantic import Field, ValidationError
 
 from fathom.errors import InvalidInput, NotSignedIn, StoreError
 from fathom.models import Model
-from fathom.service.caller import Caller, Limits, Role
+from fathom.service.caller import AccessRole, Caller, TokenLimits
 from fathom.service.options import Options
 from fathom.storage.store import ArtifactStore, json_bytes
 
@@ -36,7 +36,7 @@ class Token(Model):
 
     id: str
     name: str
-    role: Role
+    role: AccessRole
     sha256: str = Field(repr=False)  # of the secret
     created: str
     expires: str | None = None
@@ -55,7 +55,7 @@ class Token(Model):
     @property
     def caller(self) -> Caller:
         """Whoever has the token."""
-        limits = Limits(self.requests_per_minute, self.runs_per_day, self.daily_usd)
+        limits = TokenLimits(self.requests_per_minute, self.runs_per_day, self.daily_usd)
         return Caller(self.name, self.role, self.id, limits)
 
 
@@ -67,7 +67,9 @@ class Tokens:
         self._seconds = REMEMBERED_SECONDS if "://" in store.address() else 0.0
         self._known: dict[str, tuple[float, Token]] = {}  # by id, with the time at which it was read
 
-    async def add(self, name: str, role: Role, limits: Limits, days: float | None = None) -> tuple[Token, str]:
+    async def add(
+        self, name: str, role: AccessRole, limits: TokenLimits, days: float | None = None
+    ) -> tuple[Token, str]:
         """Make a token and return it and the text that its holder sends, which is stored nowhere.
 
         Raises:

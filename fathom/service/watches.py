@@ -15,7 +15,7 @@ from fathom.flows import notifying, watches
 from fathom.flows.preflight import check_request
 from fathom.flows.runs.comparing import runs_of
 from fathom.flows.runs.following import taken_over
-from fathom.service.caller import Caller, Role
+from fathom.service.caller import AccessRole, Caller
 from fathom.service.ownership import check_owner, check_read, owned_by
 from fathom.service.run_list import RunFilter
 from fathom.service.run_view import notices_of
@@ -32,7 +32,7 @@ async def add(service: RunService, caller: Caller, request: WatchRequest) -> Wat
         InvalidInput: the question or the schedule cannot be used.
         Conflict: there is a watch of that name.
     """
-    caller.check(Role.asker)
+    caller.check(AccessRole.asker)
     settings = service.settings_for(caller, request.settings, request.template)
     if bool(request.every) == bool(request.cron):
         raise InvalidInput("Give either `every` or `cron`.", next_step='for example "every": "1d"')

@@ -15,7 +15,7 @@ from fathom.evidence.verify import Verification, misquotations, verify_run
 from fathom.flows.runs.index import RunIndex
 from fathom.flows.runs.stored import files_of, recorded
 from fathom.models import RunResult
-from fathom.models.evidence import Problem
+from fathom.models.evidence import Discrepancy
 from fathom.storage.runs import StoredRun
 from fathom.storage.store import REPORT, ArtifactStore
 
@@ -68,7 +68,7 @@ async def verified(run: StoredRun) -> Verification:
     return await asyncio.to_thread(verify_run, await files_of(run))
 
 
-async def traced(run: StoredRun, number: int) -> tuple[Trace, list[Problem]]:
+async def traced(run: StoredRun, number: int) -> tuple[Trace, list[Discrepancy]]:
     """Return a claim with the way to each of its quotes, and the quotes that the stored bytes do not contain any more.
 
     Raises:

@@ -27,7 +27,7 @@ from fathom.config.given import wrong_in
 from fathom.errors import FathomError, InvalidInput, NoReport, RunNotFound
 from fathom.extractive.questions import keywords
 from fathom.interfaces.chat.answers import ChatAnswer, Conversation, answer_of
-from fathom.interfaces.chat.shapes import Extras, Message, Request, settings_of
+from fathom.interfaces.chat.shapes import Extras, Message, OpenAIRequest, settings_of
 from fathom.models import Matter, RunState
 from fathom.report.own_words import Added
 from fathom.service.caller import Caller
@@ -45,7 +45,7 @@ _NUMBER = re.compile(r"\A\s*(?:\d+[.):]|[-*])\s*")
 _RequestT = TypeVar("_RequestT", bound=BaseModel)
 
 
-async def begin(service: RunService, caller: Caller, asked: Request, talk: Conversation, key: str) -> Begun:
+async def begin(service: RunService, caller: Caller, asked: OpenAIRequest, talk: Conversation, key: str) -> Begun:
     """Take up what a conversation asks: the answer to a run that waits for one, a follow-up, or a new question.
 
     Raises:

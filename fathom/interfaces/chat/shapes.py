@@ -64,7 +64,7 @@ class Extras(_Lenient):
         return dict(self.model_extra or {})
 
 
-class Request(_Lenient):
+class OpenAIRequest(_Lenient):
     """What both kinds of request have."""
 
     model: str
@@ -78,7 +78,7 @@ class StreamOptions(_Lenient):
     include_usage: bool = False
 
 
-class ChatRequest(Request):
+class ChatRequest(OpenAIRequest):
     """The body of a request for a chat completion."""
 
     messages: list[Message] = Field(min_length=1, max_length=2_000)
@@ -87,7 +87,7 @@ class ChatRequest(Request):
     response_format: dict[str, Any] | None = None
 
 
-class ResponseRequest(Request):
+class ResponseRequest(OpenAIRequest):
     """The body of a request for a response."""
 
     input: str | list[Message] = Field(max_length=2_000_000)

@@ -71,7 +71,7 @@ def revoke(
 
     from fathom.errors import NotThere
     from fathom.service.activity import Action, ActivityLog
-    from fathom.service.caller import Caller, Role
+    from fathom.service.caller import AccessRole, Caller
     from fathom.service.links import ShareLinks
     from fathom.service.tokens import LOCAL_NAME
 
@@ -82,7 +82,7 @@ def revoke(
         if not run_id:
             raise NotThere(f"There is no link {link[:60]!r}.", next_step="fathom links list")
         await ShareLinks(store).remove(run_id, link)
-        await ActivityLog(store).note(run_id, Caller(LOCAL_NAME, Role.admin), Action.unlinked, link)
+        await ActivityLog(store).note(run_id, Caller(LOCAL_NAME, AccessRole.admin), Action.unlinked, link)
         return run_id
 
     run_id = asyncio.run(remove())

@@ -11,7 +11,7 @@ from fathom.interfaces.cli.options import Json, Root
 from fathom.interfaces.cli.printing import dollars, line, output
 
 if TYPE_CHECKING:
-    from fathom.service.caller import Role
+    from fathom.service.caller import AccessRole
     from fathom.service.tokens import Token, Tokens
 
 tokens = typer.Typer(
@@ -56,9 +56,9 @@ def add(
     """
     import asyncio
 
-    from fathom.service.caller import Limits
+    from fathom.service.caller import TokenLimits
 
-    limits = Limits(requests_per_minute, runs_per_day, daily_usd)
+    limits = TokenLimits(requests_per_minute, runs_per_day, daily_usd)
     token, text = asyncio.run(_tokens(artifacts).add(name, role_of("--role", role), limits, days))
 
     def show(_found: object) -> None:
@@ -92,19 +92,19 @@ def revoke(name: Name, artifacts: Root = None, as_json: Json = False) -> None:
     output(_shown(token), lambda _found: line(f"Revoked the token of {name}."), as_json=as_json)
 
 
-def role_of(option: str, text: str) -> Role:
+def role_of(option: str, text: str) -> AccessRole:
     """Return the role that an option names.
 
     Raises:
         InvalidInput: there is none.
     """
     from fathom.errors import InvalidInput
-    from fathom.service.caller import Role
+    from fathom.service.caller import AccessRole
 
     try:
-        return Role(text)
+        return AccessRole(text)
     except ValueError:
-        raise InvalidInput(f"{option} {text!r} is not a role.", next_step=f"use {', '.join(Role)}") from None
+        raise InvalidInput(f"{option} {text!r} is not a role.", next_step=f"use {', '.join(AccessRole)}") from None
 
 
 def _tokens(artifacts: str | None) -> Tokens:

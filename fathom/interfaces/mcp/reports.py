@@ -21,12 +21,12 @@ PART_CHARS = 12_000
 _NUMBER = re.compile(r"\[(\d+)\]")
 
 
-def answer_of(report: Report) -> Answer:
+def answer_of(report: Report) -> ReportAnswer:
     """Return the answer of a report and what else it has."""
     if not (found := cited_answer(report)):
         raise NoReport("The report is empty.")
     verdicts = [claim.verdict.value for claim in report.claims]
-    return Answer(
+    return ReportAnswer(
         **dict(found),
         title=report.title,
         sections=[part.heading for part in chapters(report)],
@@ -127,7 +127,7 @@ class Started(Model):
     next: str = Field(description="What to do next.")
 
 
-class Answer(CitedAnswer):
+class ReportAnswer(CitedAnswer):
     """The answer of a report. The whole report is read with read_report, a section at a time."""
 
     title: str
@@ -135,7 +135,7 @@ class Answer(CitedAnswer):
     claims: dict[str, int] = Field(description="How many claims of the report have which verdict.")
 
 
-class Status(Model):
+class RunStatus(Model):
     """Where a run stands."""
 
     run_id: str
@@ -145,7 +145,7 @@ class Status(Model):
     happened: list[str] = Field([], description="What happened, the latest last.")
     notices: list[str] = Field([], description="What to know of the request; only in the answer to it.")
     asks: str = Field("", description="What the run asks a person, if it waits for one.")
-    answer: Answer | None = Field(None, description="Once there is a report.")
+    answer: ReportAnswer | None = Field(None, description="Once there is a report.")
     why_no_report: str = Field(
         "", description="Of a run that ended without a report: what was searched, or what failed."
     )

@@ -35,9 +35,9 @@ from fathom.interfaces.mcp.reports import (
     FoundCorpus,
     FoundRun,
     FoundRuns,
+    RunStatus,
     Section,
     Started,
-    Status,
     answer_of,
     check_claim,
     section_of,
@@ -200,7 +200,7 @@ class _Tools:
         )
 
     @_said
-    async def research_status(self, run_id: RunId, ctx: Context, wait_seconds: Wait = 0) -> Status:
+    async def research_status(self, run_id: RunId, ctx: Context, wait_seconds: Wait = 0) -> RunStatus:
         """Say where a run stands: its latest steps, and the answer once it has ended. It can wait for that."""
         caller = self._caller_of(ctx)
         run = await self._service.read(caller, run_id)
@@ -219,7 +219,7 @@ class _Tools:
         profile: Profile = None,
         max_usd: MaxUsd = None,
         settings: Settings = None,
-    ) -> Status:
+    ) -> RunStatus:
         """Research a question and wait for the answer, for clients that show progress.
 
         Without a progress token in the request it waits for 50 seconds; then call research_status with the run_id.
@@ -237,7 +237,7 @@ class _Tools:
         profile: Profile = None,
         max_usd: MaxUsd = None,
         settings: Settings = None,
-    ) -> Status:
+    ) -> RunStatus:
         """Ask a question that follows up on a finished run, which knows what that has read. Waits as research does.
 
         It reads what the earlier run could read, unless settings say otherwise.
@@ -326,7 +326,7 @@ class _Tools:
         request = RunRequest(question=question, settings=settings, template=template, corpora=corpora)
         return await self._service.start(self._caller_of(ctx), request)
 
-    async def _ended(self, ctx: Context, run: Run) -> Status:
+    async def _ended(self, ctx: Context, run: Run) -> RunStatus:
         hears = bool((ctx.request_context.meta or {}).get("progress_token") is not None)
         caller = self._caller_of(ctx)
         status = await self._status(caller, run.id, await self._follow(ctx, caller, run, None if hears else LONGEST))
@@ -344,10 +344,12 @@ class _Tools:
                     await ctx.report_progress(count, None, line or "still at work")
         return list(lines)
 
-    async def _status(self, caller: Caller, run_id: str, happened: list[str]) -> Status:
+    async def _status(self, caller: Caller, run_id: str, happened: list[str]) -> RunStatus:
         found = await self._service.open(caller, run_id)
         run = await found.read()
-        status = Status(run_id=run.id, question=run.question, state=run.state, ended=run.state.ended, happened=happened)
+        status = RunStatus(
+            run_id=run.id, question=run.question, state=run.state, ended=run.state.ended, happened=happened
+        )
         if run.state is RunState.waiting and run.asked:
             asks = (
                 " ".join(question.question for question in run.asked.questions) or f"Is the {run.asked.matter} right?"

@@ -30,7 +30,7 @@ from fathom.interfaces.page.rendering import page
 from fathom.interfaces.uploads import Uploaded, has_files, upload_form
 from fathom.models import RunState
 from fathom.run.estimate import PhaseEstimate
-from fathom.service.caller import Caller, Role
+from fathom.service.caller import AccessRole, Caller
 from fathom.service.run_list import EVERYTHING
 from fathom.service.runs import RunService
 from fathom.service.status import searched_by_itself, whole_estimate
@@ -97,7 +97,7 @@ async def start(request: Request, service: TheService, caller: TheCaller) -> Res
 @router.get("/offers")
 async def offers(request: Request, service: TheService, caller: TheCaller) -> Response:
     """Return profiles and models with what a question would take: the parts of the form that change as one types."""
-    caller.check(Role.asker)
+    caller.check(AccessRole.asker)
     given = FormValues({name: value[:2_000] for name, value in request.query_params.items()})
     return page(
         request, "offers", **await _offers(given, _names(service, caller, given["model"])), given=given, wrong={}

@@ -85,7 +85,7 @@ class Address:
         stream: httpx2.AsyncByteStream = response.stream
         encoding, meter = response.headers.pop("content-encoding", ""), self._meter
 
-        class Limited(httpx2.AsyncByteStream):
+        class MeteredStream(httpx2.AsyncByteStream):
             async def __aiter__(self) -> AsyncIterator[bytes]:
                 try:
                     async for piece in unpacked(stream, encoding, meter.most):
@@ -99,7 +99,7 @@ class Address:
             async def aclose(self) -> None:
                 await stream.aclose()
 
-        response.stream = Limited()
+        response.stream = MeteredStream()
 
 
 END_SECONDS = 2.0  # seconds in which a program may end by itself once its input is closed
