@@ -12,14 +12,13 @@ from hypothesis import strategies as st
 from fathom.models import SourceText
 from fathom.retrieval.asked import read_asked
 from fathom.retrieval.chunking import OMISSION
-from fathom.retrieval.duplicates import is_near_duplicate
 from fathom.retrieval.excerpts import ReadText
 from fathom.retrieval.narrowing import narrow
 from fathom.retrieval.ranking import Passage, rank_passages
 from fathom.retrieval.relevance import RankedExcerpts
 from fathom.text.parsed import KeptTexts
 from fathom.text.sentences import split_sentences
-from fathom.text.terms import count_words, query_terms, terms
+from fathom.text.terms import count_words, is_near_duplicate, query_terms, terms
 from fathom.text.tokens import count_tokens
 
 PROSE = (

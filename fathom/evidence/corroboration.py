@@ -13,12 +13,11 @@ from fathom.evidence.passages import Search, SourcePassage
 from fathom.evidence.stored import StoredText
 from fathom.facts.extraction import facts_of
 from fathom.models.evidence import Corroboration, Verdict
-from fathom.retrieval.duplicates import is_near_duplicate
 from fathom.sources.corroboration import HELD, Standing, party, standing_of
 from fathom.sources.scoring import CREDIBLE
 from fathom.text.blocks import Kind
 from fathom.text.sentences import split_sentences
-from fathom.text.terms import query_terms, terms
+from fathom.text.terms import is_near_duplicate, query_terms, terms
 
 NEAR = 0.5  # share of a claim's weight that a sentence about the same thing has
 MAX_PASSAGES = 12  # passages looked at closely for one claim

@@ -33,13 +33,12 @@ from fathom.extractive.statements import (
 )
 from fathom.models import Note
 from fathom.retrieval.asked import asks_default, has_kind, kind_of
-from fathom.retrieval.duplicates import is_near_duplicate
 from fathom.retrieval.expansion import is_quantity, states
 from fathom.retrieval.relevance import Found
 from fathom.roles.reporter import ANSWER_CHARS, ShortAnswer, ShortAnswerRequest
 from fathom.text.sentences import split_sentences
 from fathom.text.tables import cells_of_row
-from fathom.text.terms import terms
+from fathom.text.terms import is_near_duplicate, terms
 
 CONSIDERED = 12  # excerpts
 OF_KIND = 1.4  # factor for a text that holds the kind of thing that is asked for

@@ -30,12 +30,11 @@ from fathom.extractive.statements import (
 )
 from fathom.models import Answered, Note, PlanStep
 from fathom.retrieval.asked import asks_definition, asks_for_newest, kind_of
-from fathom.retrieval.duplicates import is_near_duplicate
 from fathom.retrieval.relevance import Chosen, Found
 from fathom.roles import OutlineAnswer, OutlineRequest, SectionRequest, Text
 from fathom.roles.reporter import OutlinedSection
 from fathom.text.sentences import split_sentences
-from fathom.text.terms import terms
+from fathom.text.terms import is_near_duplicate, terms
 from fathom.text.wording import Wording, wording
 
 ANSWER, CLOSEST = "Answer", "What comes closest"

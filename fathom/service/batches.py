@@ -33,9 +33,8 @@ from fathom.flows.runs.states import FLOW, row_of, state_of
 from fathom.models import Model, RunState
 from fathom.models.run import BatchQuestion, BatchRow
 from fathom.service.activity import Action
-from fathom.service.caller import AccessRole, Caller
+from fathom.service.caller import AccessRole, Caller, check_owner, check_read, owned_by
 from fathom.service.limits import capped, most_usd
-from fathom.service.ownership import check_owner, check_read, owned_by
 from fathom.service.reports import hidden
 from fathom.service.run_view import API, notices_of
 from fathom.service.runs import RunService

@@ -1,11 +1,12 @@
-"""Who asks, and what they may do and use."""
+"""Who asks, what they may do and use, and what they may see and change: one rule for runs, batches and all else."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
 
-from fathom.errors import NotAllowed
+from fathom.errors import FathomError, NotAllowed
+from fathom.storage.ownership import Ownership
 
 
 class AccessRole(StrEnum):
@@ -61,3 +62,29 @@ class Caller:
     def may_change(self, owner: str) -> bool:
         """Whether the caller may do everything with what somebody owns: they do, and may ask, or they administer."""
         return self.is_admin or (self.may_ask and self.name == owner)
+
+
+def owned_by(caller: Caller, *, shared: bool = False) -> Ownership:
+    """Return the ownership of what somebody asks for now."""
+    return Ownership(owner=caller.name, shared=shared, admin=caller.is_admin)
+
+
+def check_read(own: Ownership, caller: Caller, missing: FathomError) -> None:
+    """Check that somebody may see it.
+
+    Raises:
+        FathomError: they may not, and so may not learn that it exists: `missing`, as if it did not.
+    """
+    if not own.readable_by(caller):
+        raise missing
+
+
+def check_owner(own: Ownership, caller: Caller, what: str) -> None:
+    """Check that somebody who may see it may also change and end it; `what` is such as `run`.
+
+    Raises:
+        NotAllowed: it is somebody else's.
+    """
+    caller.check(AccessRole.asker)
+    if not caller.may_change(own.owner):
+        raise NotAllowed(f"Only the owner of the {what} and administrators may do this.")

@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from pathlib import PurePath
 
 from fathom.client.shapes import Corpus, CorpusEntry, CorpusLimits, CorpusList, CorpusSummary
-from fathom.service.caller import AccessRole, Caller
-from fathom.service.ownership import check_owner, check_read
+from fathom.service.caller import AccessRole, Caller, check_owner, check_read
 from fathom.storage.corpora import CorpusStore
 from fathom.storage.editions import Edition, Upload, check_name, no_corpus, unknown_corpus
 from fathom.tools.documents.corpus import CorpusReading

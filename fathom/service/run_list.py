@@ -1,4 +1,4 @@
-"""The list of runs: those that Prefect knows, those that only the store knows, and of all these what a caller may see.
+"""The runs and conversations that a caller may see: runs that Prefect knows, and runs that only the store knows.
 
 What does not change is kept: which run a folder is, and how a run ended that Prefect calls ended. The lines of the
 page that is returned are read afresh. A server that starts knows nothing and reads all of it once.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -36,7 +37,6 @@ from fathom.flows.runs.index import RunIndex
 from fathom.flows.runs.states import FLOW, row_of, state_of
 from fathom.models import Ending, RunResult, RunState
 from fathom.service.caller import Caller
-from fathom.service.threads import Thread, ThreadList, grouped
 from fathom.storage.atomic import READERS
 from fathom.storage.ownership import Owners, Ownership
 from fathom.storage.runs import StoredRun
@@ -382,3 +382,44 @@ class PrefectRuns:
         if flow_run.state and flow_run.state.is_final():
             return replace(found, flow_run=None, state=await state_of(row_of(flow_run)))
         return found
+
+
+@dataclass(frozen=True)
+class Thread:
+    """A conversation. `runs`: its questions, the newest first; never empty."""
+
+    runs: Sequence[RunSummary]
+
+    @property
+    def title(self) -> str:
+        """The last name that one of its questions was given; else its first question."""
+        return next((run.title for run in self.runs if run.title), self.runs[-1].question)
+
+    @property
+    def cost_usd(self) -> float:
+        """What its questions have cost together, as far as that is known."""
+        return sum(run.cost_usd or 0.0 for run in self.runs)
+
+
+@dataclass(frozen=True)
+class ThreadList:
+    """A page of conversations, the one with the newest question first; `next` is the cursor of the page after it."""
+
+    threads: Sequence[Thread]
+    next: str | None = None
+
+
+def grouped(lines: Sequence[KnownRun]) -> list[list[KnownRun]]:
+    """Return runs by conversation, in each the newest first, and first the conversation with the newest question.
+
+    Follow-ups of a run that is gone belong together.
+    """
+    parents = {line.run_id: line.stored.parent for line in lines}
+    groups = defaultdict[str, list[KnownRun]](list)
+    for line in sorted(lines, key=lambda line: line.order, reverse=True):
+        first, seen = line.run_id, set[str]()
+        while (parent := parents.get(first)) and first not in seen:  # a damaged record may lead in a circle
+            seen.add(first)
+            first = parent
+        groups[first].append(line)
+    return list(groups.values())

@@ -50,13 +50,12 @@ from fathom.flows.runs.steering import check_author, check_remark, steer
 from fathom.flows.runs.stored import find, no_report
 from fathom.models import Matter, Remark, Reply, Report, ReportRating, RunState
 from fathom.service.activity import Action, ActivityLog
-from fathom.service.caller import AccessRole, Caller
+from fathom.service.caller import AccessRole, Caller, check_owner, check_read, owned_by
 from fathom.service.corpora import CorpusService
 from fathom.service.events import Feeds, LogReader
 from fathom.service.limits import Spending, capped, check_choice, check_most, most_usd
 from fathom.service.links import ShareLinks
 from fathom.service.options import Options
-from fathom.service.ownership import check_owner, check_read, owned_by
 from fathom.service.run_list import EVERYTHING, MOST, Listing, RunFilter
 from fathom.service.run_view import read_run, told
 from fathom.service.submissions import Submissions, cancel_flow_run

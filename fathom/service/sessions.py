@@ -17,8 +17,7 @@ from pydantic import ValidationError
 from fathom.client.shapes import Run, RunRequest
 from fathom.errors import Conflict, InvalidState, RunNotFound
 from fathom.models import Model
-from fathom.service.caller import AccessRole, Caller
-from fathom.service.ownership import check_read
+from fathom.service.caller import AccessRole, Caller, check_read
 from fathom.service.runs import RunHandle, RunService
 from fathom.storage.ownership import Ownership
 from fathom.storage.store import json_bytes

@@ -15,8 +15,7 @@ from fathom.flows import notifying, watches
 from fathom.flows.preflight import check_request
 from fathom.flows.runs.comparing import runs_of
 from fathom.flows.runs.following import taken_over
-from fathom.service.caller import AccessRole, Caller
-from fathom.service.ownership import check_owner, check_read, owned_by
+from fathom.service.caller import AccessRole, Caller, check_owner, check_read, owned_by
 from fathom.service.run_list import RunFilter
 from fathom.service.run_view import notices_of
 from fathom.service.runs import RunHandle, RunService

@@ -1,7 +1,7 @@
 """Terms, the units that ranking compares, and the words that name no topic.
 
 Terms are lowercase, without accents, and stemmed; CJK writing becomes pairs of characters. An identifier has the terms
-of its words and one for the whole.
+of its words and one for the whole. Sentences with nearly the same terms and numbers say the same.
 """
 
 from __future__ import annotations
@@ -216,3 +216,22 @@ _STOP_FOLDED = frozenset(_fold(word) for word in STOP_WORDS)
 _GERMAN_FOLDED = frozenset(_fold(word) for word in GERMAN)
 _ENGLISH_ONLY = _STOP_FOLDED - _GERMAN_FOLDED
 _GERMAN_ONLY = _GERMAN_FOLDED - frozenset(_fold(word) for word in ENGLISH)
+
+
+SHARED = 0.8  # of the shorter sentence's terms
+LENGTHS = 0.75  # the shorter one's share of the longer one's
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+
+
+def is_near_duplicate(a: str, b: str) -> bool:
+    """Whether two sentences hold nearly the same terms and the same numbers."""
+    return _same(frozenset(query_terms(a)), frozenset(query_terms(b))) and _numbers(a) == _numbers(b)
+
+
+def _numbers(text: str) -> frozenset[str]:
+    return frozenset(_NUMBER.findall(text))
+
+
+def _same(a: frozenset[str], b: frozenset[str]) -> bool:
+    small, large = sorted((len(a), len(b)))
+    return small >= LENGTHS * large and small > 0 and len(a & b) >= SHARED * small
