@@ -14,7 +14,7 @@ import time
 from collections import Counter
 
 from benchmarks.speed import generated
-from fathom.evidence.provenance import PROVENANCE, build, to_bytes
+from fathom.evidence.provenance import PROVENANCE, build
 from fathom.evidence.stored import stored_texts
 from fathom.evidence.verify import check_claims, verify_run
 from fathom.models import (
@@ -87,7 +87,7 @@ def _finished(
     )
     files = {**raw, "report.json": json_bytes(report), "report.md": render_markdown(report).encode()}
     record = build(manifest=manifest, plan=plan, rounds=[], calls={"1": calls}, report=report, files=files)
-    return {**files, PROVENANCE: to_bytes(record)}
+    return {**files, PROVENANCE: json_bytes(record)}
 
 
 def main() -> None:

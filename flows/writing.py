@@ -11,8 +11,9 @@ from fathom.config.groups import Execution, Role
 from fathom.config.settings import Mode
 from fathom.evidence.claims import claims_of
 from fathom.evidence.judging import JUDGEMENTS
-from fathom.evidence.provenance import PROVENANCE, build, to_bytes
+from fathom.evidence.provenance import PROVENANCE, build
 from fathom.evidence.stored import StoredText
+from fathom.extractive.questions import naming_words
 from fathom.models import (
     Answered,
     Coverage,
@@ -39,7 +40,7 @@ from fathom.report.assembly import (
 from fathom.report.chapters import unread_warnings
 from fathom.report.html import render_html
 from fathom.report.markdown import render_markdown
-from fathom.report.unanswered import UNANSWERED, explain, render_unanswered, words_to_look_for
+from fathom.report.unanswered import UNANSWERED, explain, render_unanswered
 from fathom.roles import ANSWER, JUDGE, OUTLINE, SECTION
 from fathom.run.engine import Engine
 from fathom.run.state import ResearchState, phases_of
@@ -144,7 +145,7 @@ async def save_explanation(engine: Engine, run: ResearchState) -> Unanswered:
     phase("looking for what comes closest", Stage.synthesizing)
     texts = await read_texts(engine, (call.result for call in run.all_calls))
     query = engine.start.question
-    catalogue = await look_for_words(words_to_look_for(query), engine.tools.settings, _engine=engine)
+    catalogue = await look_for_words(naming_words(query), engine.tools.settings, _engine=engine)
     read = [text.source_text() for text in texts]
     unanswered = await asyncio.to_thread(
         explain,
@@ -193,7 +194,7 @@ async def save_provenance(engine: Engine, run: ResearchState, report: Report) ->
         report=report,
         files=files,
     )
-    await folder.save_text(PROVENANCE, to_bytes(record).decode())
+    await folder.save_json(PROVENANCE, record)
 
 
 async def _draft(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 
-from fathom.evidence.provenance import PROVENANCE, RoundRecord, build, to_bytes
+from fathom.evidence.provenance import PROVENANCE, RoundRecord, build
 from fathom.evidence.stored import StoredText, stored_texts
 from fathom.evidence.verify import check_claims
 from fathom.models import (
@@ -112,7 +112,7 @@ def finished_run(sections: list[ReportSection], extra: dict[str, ToolOutput] | N
     }
     rounds = [RoundRecord(number=1, step_ids=["1"], sufficiency=8)]
     record = build(manifest=_MANIFEST, plan=plan, rounds=rounds, calls={"1": calls}, report=report, files=files)
-    return {**files, PROVENANCE: to_bytes(record)}
+    return {**files, PROVENANCE: json_bytes(record)}
 
 
 _MANIFEST = RunManifest(

@@ -12,7 +12,7 @@ from types import FrameType
 import pytest
 
 from fathom.errors import InvalidInput, StoreError
-from fathom.evidence.provenance import PROVENANCE, Provenance, digest_of, read, to_bytes
+from fathom.evidence.provenance import PROVENANCE, Provenance, digest_of, read
 from fathom.evidence.trace import trace
 from fathom.evidence.verify import verify_run
 from fathom.facts.dates import find_dates
@@ -48,8 +48,8 @@ def files() -> dict[str, bytes]:
 def resealed(files: dict[str, bytes], record: Provenance) -> dict[str, bytes]:
     """Return the files with a record whose own hash is right again, as a forger would leave them."""
     bare = record.model_copy(update={"sha256": ""})
-    sealed = bare.model_copy(update={"sha256": digest_of(to_bytes(bare))})
-    return {**files, PROVENANCE: to_bytes(sealed)}
+    sealed = bare.model_copy(update={"sha256": digest_of(json_bytes(bare))})
+    return {**files, PROVENANCE: json_bytes(sealed)}
 
 
 def test_an_untouched_run_is_as_it_was_recorded(files: dict[str, bytes]) -> None:

@@ -93,7 +93,7 @@ class SourceRecord(Referenced):
 
 
 class Provenance(Model):
-    """The record of a run. `sha256` is the hash of this record without that field, as `to_bytes` lays it out."""
+    """The record of a run. `sha256` is the hash of this record without that field, as `json_bytes` lays it out."""
 
     version: int = 1
     rules: int = 1  # the rules by which the claims were checked: `RULES` of the version that made the record
@@ -148,12 +148,7 @@ def build(
         claims=report.claims,
         files={name: digest_of(data) for name, data in sorted(files.items()) if name != PROVENANCE},
     )
-    return record.model_copy(update={"sha256": digest_of(to_bytes(record))})
-
-
-def to_bytes(record: Provenance) -> bytes:
-    """Return the record as the file has it."""
-    return json_bytes(record)
+    return record.model_copy(update={"sha256": digest_of(json_bytes(record))})
 
 
 def read(data: bytes) -> tuple[Provenance, list[str]]:

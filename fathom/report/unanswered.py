@@ -45,11 +45,6 @@ PASSAGE_CHARS = 300
 SAMPLE_CHARS = 2_000  # characters of each text from which the language of the sources is detected
 
 
-def words_to_look_for(question: str) -> list[str]:
-    """Return the words of a question that a source about it would have."""
-    return naming_words(question)
-
-
 def explain(
     question: str,
     calls: Sequence[Call],
@@ -67,7 +62,7 @@ def explain(
         question: as it was asked.
         calls: all tool calls of the run.
         texts: what they read.
-        catalogue: what the tools can find; asked about `words_to_look_for`.
+        catalogue: what the tools can find; asked about the question's `naming_words`.
         settings: the run's settings.
         unread: the files of the user that were not read.
         cut: the budget ended the research.
@@ -115,7 +110,7 @@ def _absent(question: str, texts: Sequence[SourceText], holdings: Sequence[Holdi
     if not texts and not lacking:
         return []  # nothing was read
     found: list[AbsentWord] = []
-    for word in words_to_look_for(question):
+    for word in naming_words(question):
         if read.isdisjoint(terms(word)) and all(word in absent for absent in lacking):
             nearby = [near for absent in lacking for near in absent[word].nearby] or meant_by(word, _words(texts))
             found.append(AbsentWord(word=word, nearby=list(dict.fromkeys(nearby))))
