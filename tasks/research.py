@@ -200,7 +200,7 @@ class _StepResearch:
         fresh = _fresh(results, self._calls)
         await reading.found(step, itertools.chain.from_iterable(fresh))
         own = [reading.reads(step, keys) for keys in fresh]
-        before = EarlierReading()
+        before = EarlierReading({})
         if not self._reads_for_nothing:
             before = EarlierReading(noted_whole(self._made, self._memory.notes), self._before, self._useless)
         compressed: list[Compressed] = await asyncio.gather(

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from types import MappingProxyType
 from typing import NamedTuple
 
 from fathom.evidence.grounding import ground
@@ -222,7 +221,7 @@ class EarlierReading:
 
     def __init__(
         self,
-        noted: Mapping[str, Sequence[Note]] = MappingProxyType({}),
+        noted: Mapping[str, Sequence[Note]],
         earlier_run: NotedBefore | None = None,
         useless: Sequence[Useless] = (),
     ) -> None:
