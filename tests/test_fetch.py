@@ -24,6 +24,7 @@ from fathom.models import SourceText, ToolOutput
 from fathom.storage.cache import TimedCache
 from fathom.text.urls import source_ids, urls_in
 from fathom.tools import http
+from fathom.tools.base import RunContext
 from fathom.tools.fetch import client, politeness
 from fathom.tools.fetch import web as reading
 from fathom.tools.fetch.allow import AllowList
@@ -498,7 +499,7 @@ async def test_when_fetch_is_offered(tmp_path: Path) -> None:
     assert "fetch" in configured_tools(ResearchSettings(), keyed)
     assert configured_tools(ResearchSettings(tools=["documents"]), keyed, naming) == ["documents"]
     settings = resolve(ResearchSettings(), bare, configured_tools(ResearchSettings(), bare, naming))
-    assert "fetch" in open_toolbox(settings, bare, NoArtifacts(), naming).offered
+    assert "fetch" in open_toolbox(RunContext(settings, bare, NoArtifacts(), naming)).offered
     with pytest.raises(InvalidInput, match="cannot be allowed"):
         configured_tools(ResearchSettings(fetch_allow_hosts=["everything"]), bare)
     allowing = Environment.read({"HOME": str(tmp_path), "FATHOM_FETCH_ALLOW": "wiki.corp:80, 10.0.0.0/8"})
@@ -550,7 +551,7 @@ async def test_redacted_runs_store_nothing_unredacted(site: Site, tmp_path: Path
     resolved = resolve(settings, environment, ["documents"])
     from fathom.models import ToolCall
 
-    output = await open_toolbox(resolved, environment, NoArtifacts()).run(
+    output = await open_toolbox(RunContext(resolved, environment, NoArtifacts())).run(
         ToolCall(tool="documents", input="tide office")
     )
     assert "under [email] and [phone] on" in output.results[0].text

@@ -28,6 +28,7 @@ from fathom.models import Ending, RunResult, SourceText, ToolCall
 from fathom.report.html import unsafe
 from fathom.storage.bundles import pack, unpack
 from fathom.storage.store import ArtifactStore, RunFolder
+from fathom.tools.base import RunContext
 from fathom.tools.earlier import EarlierRun
 from fathom.tools.earlier_run import EarlierRunTool
 from fathom.tools.registry import configured_tools
@@ -188,7 +189,7 @@ async def test_pages_that_were_read_are_not_requested_again(providers: Stubs, tm
     given = resolve(asked, environment, configured_tools(asked, environment, follow_up=True))
     for fresh, requests in ((False, 1), (True, 2)):
         settings = given.model_copy(update={"fresh": fresh})
-        toolbox = open_toolbox(settings, environment, folder, earlier=EarlierRun(folder))
+        toolbox = open_toolbox(RunContext(settings, environment, folder, earlier=EarlierRun(folder)))
         before = len(providers.calls("extract"))
         called = ToolCall(tool="web_extract", input=f"{url} https://elsewhere.example/tides-on-titan-1")
         output = await toolbox.run(called)

@@ -28,6 +28,7 @@ from fathom.flows.replay import replay
 from fathom.flows.runs.stored import find
 from fathom.models import Ending, ToolCall, ToolOutput
 from fathom.storage.store import ArtifactStore
+from fathom.tools.base import RunContext
 from fathom.tools.mcp.configuration import read_servers
 from fathom.tools.mcp.offer import OfferedTool
 from fathom.tools.registry import configured_tools
@@ -74,7 +75,7 @@ class Nothing:
 async def toolbox() -> AsyncIterator[Toolbox]:
     """Open the tools of the environment and of its MCP servers."""
     here, asked = Environment.read(), ResearchSettings(model="extractive")
-    opened = open_toolbox(resolve(asked, here, configured_tools(asked, here)), here, Nothing())
+    opened = open_toolbox(RunContext(resolve(asked, here, configured_tools(asked, here)), here, Nothing()))
     assert opened.servers
     try:
         opened.take_up(await opened.servers.offers())

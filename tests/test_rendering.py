@@ -15,6 +15,7 @@ from fathom.config.environment import Environment
 from fathom.config.settings import Render, ResearchSettings, resolve
 from fathom.errors import ToolRejected, ToolTimeout, ToolUnavailable
 from fathom.storage.cache import TimedCache
+from fathom.tools.base import RunContext
 from fathom.tools.fetch import render
 from fathom.tools.fetch.allow import AllowList
 from fathom.tools.fetch.client import GuardedBackend
@@ -179,7 +180,7 @@ async def test_the_browser_belongs_to_the_run(monkeypatch: pytest.MonkeyPatch) -
     asked = ResearchSettings(artifacts="memory://run", model="extractive")
     default = resolve(asked, environment, configured_tools(asked, environment))
     never = default.model_copy(update={"render": Render.never})
-    kept = [open_toolbox(settings, environment, NoArtifacts()) for settings in (default, never)]
+    kept = [open_toolbox(RunContext(settings, environment, NoArtifacts())) for settings in (default, never)]
     assert ["render" in toolbox.settings for toolbox in kept] == [False, True]
     for toolbox in kept:
         await toolbox.aclose()  # nothing was started

@@ -19,6 +19,7 @@ from fathom.llm.client import ModelBackend
 from fathom.llm.model_checks import PROBE, ProbeRequest
 from fathom.network import is_local, keeping_in, may_send
 from fathom.service.options import Options
+from fathom.tools.base import RunContext
 from fathom.tools.fetch.allow import AllowList
 from fathom.tools.fetch.client import Client, GuardedBackend
 from fathom.tools.http import limited_client
@@ -84,7 +85,7 @@ async def test_it_is_kept_below_the_choice_of_tools_and_models(docs: list[str]) 
     environment = Environment.read()
     resolved = resolve(ResearchSettings(docs=docs, scope=AccessScope.private), environment, ["documents", "fetch"])
     with pytest.raises(InvalidInput, match="fetch is outside"):
-        open_toolbox(resolved, environment, NoArtifacts())
+        open_toolbox(RunContext(resolved, environment, NoArtifacts()))
     models = ModelBackend(
         Environment.read({"OPENAI_API_KEY": "sk-1234567890"}), new_ledger(), scope=AccessScope.private
     )

@@ -22,8 +22,9 @@ from fathom.run.usage import UsageReader
 from fathom.storage.cache import TimedCache
 from fathom.storage.store import ArtifactStore
 from fathom.tools import http
-from fathom.tools.base import read_by_tools
+from fathom.tools.base import RunContext, read_by_tools
 from fathom.tools.pages import WebPage
+from fathom.tools.payment import SearchBudget
 from fathom.tools.registry import REGISTRY, configured_tools
 from fathom.tools.search.choice import prices_of
 from fathom.tools.search.searxng import SearXNG
@@ -194,7 +195,9 @@ async def test_a_page_that_jina_reads_is_paid_by_its_tokens(server: Server, tmp_
     asked = ResearchSettings(budget=Budget(max_usd=1))
     settings = resolve(asked, here, configured_tools(asked, here))
     ledger = Ledger(settings.budget, ArtifactStore(str(tmp_path)), "ledger")
-    tools = open_toolbox(settings, here, Stored(), ledger=ledger)
+    tools = open_toolbox(
+        RunContext(settings, here, Stored(), search_budget=SearchBudget(ledger, settings.search_prices))
+    )
     call = ToolCall(tool="web_extract", input="https://lakes.example/one https://lakes.example/two")
     for cost in (0.0002, 0.0002):  # the second time both are kept
         output = await tools.run(call)

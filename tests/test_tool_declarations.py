@@ -135,7 +135,7 @@ def shelf(service: Service) -> dict[str, str]:
 def opened(here: Environment, artifacts: Stored, settings: ResearchSettings | None = None) -> Toolbox:
     settings = settings or ResearchSettings()
     tools = configured_tools(settings, here, registry=REGISTRY)
-    return open_toolbox(resolve(settings, here, tools), here, artifacts, registry=REGISTRY)
+    return open_toolbox(RunContext(resolve(settings, here, tools), here, artifacts), registry=REGISTRY)
 
 
 def test_each_is_offered_only_when_its_variable_is_set(tmp_path: Path) -> None:
@@ -201,7 +201,7 @@ async def test_a_run_that_is_resumed_without_the_variable_says_which_one_is_miss
     with_it = environment(tmp_path, ALMANAC_URL="http://almanac.example")
     settings = ResearchSettings(tools=["almanac"])
     resolved = resolve(settings, with_it, configured_tools(settings, with_it, registry=REGISTRY))
-    toolbox = open_toolbox(resolved, environment(tmp_path), Stored(), registry=REGISTRY)
+    toolbox = open_toolbox(RunContext(resolved, environment(tmp_path), Stored()), registry=REGISTRY)
     with pytest.raises(ToolRejected, match="almanac is not configured") as failed:
         await toolbox.run(ToolCall(tool="almanac", input="tides"))
     assert failed.value.next_step == "set ALMANAC_URL"

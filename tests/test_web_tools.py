@@ -32,6 +32,7 @@ from fathom.storage.cache import TimedCache
 from fathom.text.plain import clean_text
 from fathom.text.urls import source_ids
 from fathom.tools import base, http
+from fathom.tools.base import RunContext
 from fathom.tools.pages import WebPage
 from fathom.tools.registry import configured_tools
 from fathom.tools.search.searxng import SearXNG
@@ -382,9 +383,8 @@ class NoArtifacts:
 
 
 def opened(settings: ResearchSettings, environment: Environment) -> Toolbox:
-    return open_toolbox(
-        resolve(settings, environment, configured_tools(settings, environment)), environment, NoArtifacts()
-    )
+    resolved = resolve(settings, environment, configured_tools(settings, environment))
+    return open_toolbox(RunContext(resolved, environment, NoArtifacts()))
 
 
 async def test_which_tools_a_run_may_use(tmp_path: Path) -> None:

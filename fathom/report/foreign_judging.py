@@ -121,7 +121,7 @@ async def _judged(foreign: Foreign, looked: Looked, judging: _Judging, *, fetch:
 
 
 async def _fetched(sources: Sequence[Source], settings: ResolvedSettings, environment: Environment) -> Looked:
-    context = RunContext(settings, environment, _NoArtifacts(), "", configured_vendors=(), fetchable=())
+    context = RunContext(settings, environment, _NoArtifacts())
     try:
         return await on_the_web(sources, context.reader.page, datetime.now(UTC).isoformat(timespec="seconds"))
     finally:

@@ -30,10 +30,12 @@ from fathom.telemetry.audit_log import AuditLog
 from fathom.telemetry.logs import Warnings
 from fathom.text.terms import terms
 from fathom.text.wording import language_wanted
+from fathom.tools.base import RunContext
 from fathom.tools.documents.corpus import UploadedCorpora
 from fathom.tools.earlier import EarlierRun, EarlierRuns, TextsFor
 from fathom.tools.mcp.offer import OfferedTools
 from fathom.tools.mcp.servers import McpServers
+from fathom.tools.payment import SearchBudget
 from fathom.tools.toolbox import Toolbox, open_toolbox, searched_by_default
 
 
@@ -159,17 +161,17 @@ class Engine:
         return plan_cost(self.settings, self._environment, steps, simple=self.simple)
 
     def _toolbox(self, servers: McpServers | None = None) -> Toolbox:
-        return open_toolbox(
+        run = RunContext(
             self.settings,
             self._environment,
             self,
             self.start.query,
-            ledger=self.ledger,
+            search_budget=SearchBudget(self.ledger, self.settings.search_prices),
             earlier=self.earlier,
             library=EarlierRuns(self.start.asker, self._library) if self.settings.library else None,
             corpora=self._corpora,
-            servers=servers,
         )
+        return open_toolbox(run, servers=servers)
 
     @property
     def words(self) -> int | None:

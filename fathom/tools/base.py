@@ -226,12 +226,12 @@ class RunContext:
     settings: ResolvedSettings
     environment: Environment
     artifacts: ArtifactReader  # what the run has read so far
-    query: str  # the run's question
-    configured_vendors: Sequence[type[SearchVendor]]  # in the order in which they are asked
-    fetchable: Sequence[str]  # names of the tools whose results may be fetched
+    query: str = ""  # the run's question, which may name pages to fetch
+    configured_vendors: Sequence[type[SearchVendor]] = ()  # in the order in which they are asked
+    fetchable: Sequence[str] = ()  # names of the tools whose results may be fetched
     search_budget: SearchBudget = field(default_factory=SearchBudget)  # the ledger that pays for searches and pages
     earlier: EarlierRun | None = None  # the run that it follows up on
-    library: EarlierRuns | None = None
+    library: EarlierRuns | None = None  # the runs that its asker may read
     corpora: UploadedCorpora | None = None  # in the editions that it reads
     unreadable: UnreadablePages = field(default_factory=UnreadablePages)
 

@@ -11,29 +11,26 @@ import tomllib
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from fathom.budget.ledger import Ledger
-from fathom.config.environment import Environment
 from fathom.config.secrets import Scrubber, each_text
-from fathom.config.settings import ResearchSettings, ResolvedSettings
+from fathom.config.settings import ResearchSettings
 from fathom.errors import ToolNotFound, ToolRejected
 from fathom.models import Catalogue, CheckedLink, PlanStep, Survey, ToolCall, ToolOutput, ToolResult
 from fathom.text.markers import as_words
 from fathom.text.plain import without_controls
 from fathom.text.terms import Language, language_of, terms
-from fathom.tools.base import ArtifactReader, RunContext, Tool, read_by_tools
-from fathom.tools.documents.corpus import UploadedCorpora
+from fathom.tools.base import RunContext, Tool, read_by_tools
 from fathom.tools.documents.tool import SHIPPED, DocumentsTool
-from fathom.tools.earlier import EarlierRun, EarlierRuns
 from fathom.tools.mcp.configuration import PREFIX
 from fathom.tools.mcp.offer import OfferedTools
 from fathom.tools.mcp.servers import McpServers
-from fathom.tools.payment import SearchBudget, receipt
+from fathom.tools.payment import receipt
 from fathom.tools.redact import redact, redacted
 from fathom.tools.registry import REGISTRY, Registry, check_scope
 from fathom.tools.warc import recording
@@ -187,38 +184,17 @@ class Toolbox:
         return self._scrubber.model(Catalogue(holdings=[each for each in found if each]))
 
 
-def open_toolbox(
-    settings: ResolvedSettings,
-    environment: Environment,
-    artifacts: ArtifactReader,
-    query: str = "",
-    *,
-    registry: Registry = REGISTRY,
-    ledger: Ledger | None = None,
-    earlier: EarlierRun | None = None,
-    library: EarlierRuns | None = None,
-    corpora: UploadedCorpora | None = None,
-    servers: McpServers | None = None,
-) -> Toolbox:
-    """Open the tools that the settings name. Nothing is read and no connection made before the first call.
+def open_toolbox(run: RunContext, *, registry: Registry = REGISTRY, servers: McpServers | None = None) -> Toolbox:
+    """Open the tools that a run's settings name. Nothing is read and no connection made before the first call.
 
-    The query is the run's question, which may name pages to fetch; the run's ledger pays; `earlier` is the run that it
-    follows up on, and `library` the runs that its asker may read. `corpora` holds the uploaded corpora in the editions
-    that it reads, `servers` the MCP servers, if some are open already.
+    `servers` are the MCP servers, if some are open already.
     """
+    settings, environment, search = run.settings, run.environment, run.settings.search
     check_scope(settings, registry)
-    search = settings.search
-    run = RunContext(
-        settings,
-        environment,
-        artifacts,
-        query,
+    run = replace(
+        run,
         configured_vendors=[vendor for vendor in registry.wanted(search) if vendor.is_configured(environment)],
         fetchable=[tool.name for tool in registry.tools.values() if tool.fetchable],
-        search_budget=SearchBudget(ledger, settings.search_prices),
-        earlier=earlier,
-        library=library,
-        corpora=corpora,
     )
     chosen = [tool for tool in registry.tools.values() if tool.name in settings.tools]
     of_servers = [name for name in settings.tools if name.startswith(PREFIX)]
@@ -233,9 +209,9 @@ def open_toolbox(
         run=run,
         settings={
             **read_by_tools(settings),
-            **({"earlier": earlier.folder} if earlier else {}),
-            **({"library": library.asker} if library else {}),
-            **({"corpora": corpora.digests} if corpora and corpora.digests else {}),
+            **({"earlier": run.earlier.folder} if run.earlier else {}),
+            **({"library": run.library.asker} if run.library else {}),
+            **({"corpora": run.corpora.digests} if run.corpora and run.corpora.digests else {}),
         },
         servers=servers,
     )

@@ -371,7 +371,7 @@ async def reach(environment: Environment, registry: Registry = REGISTRY) -> list
     except UserError as error:
         return [Finding("online", "broken", f"{error.code} {error.message}", error.next_step)]
     settings = resolve(ResearchSettings(fresh=True, max_results=1), environment, [])
-    run = RunContext(settings, environment, _Nothing(), QUESTION, configured_vendors=vendors, fetchable=[])
+    run = RunContext(settings, environment, _Nothing(), QUESTION, vendors)
     scrubber = Scrubber(environment.secrets)
     waiting = [_asked(kind, kind.name, _search(kind.open(run)), scrubber) for kind in vendors]
     waiting += [_asked(kind, kind.name.replace("_", " "), _look_up(kind.open(run)), scrubber) for kind in sources]
