@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from fathom.evidence.claims import claims_of, comparable
 from fathom.evidence.stored import StoredText
 from fathom.models import Answered, ReportSection, Source
-from fathom.report.foreign import read_markdown, report_of
-from fathom.report.foreign_check import to_judge
-from fathom.report.foreign_sources import NumberedSource, in_folder
+from fathom.report.foreign.check import to_judge
+from fathom.report.foreign.reading import read_markdown, report_of
+from fathom.report.foreign.sources import NumberedSource, in_folder
 from fathom.report.markdown import render_markdown
 from fathom.report.own_words import HOW_SURE, Added
 from fathom.text.wording import LANGUAGES_OF_REPORTS, wording

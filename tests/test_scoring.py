@@ -36,7 +36,7 @@ from benchmarks.scoring.table import kinds, missed, report, table
 from fathom.evidence.claims import claims_of
 from fathom.models import Report, ReportSection, Source
 from fathom.models.run import RowStatus
-from fathom.report.foreign import read_markdown
+from fathom.report.foreign.reading import read_markdown
 from fathom.report.markdown import render_markdown
 from fathom.text.urls import source_ids
 

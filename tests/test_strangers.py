@@ -35,7 +35,7 @@ from fathom.llm.dialects import dialect_of
 from fathom.llm.openai_chat import OpenAIChat
 from fathom.llm.windows import ollama_window, served_window
 from fathom.models import Plan, PlanStep
-from fathom.report.foreign import report_of
+from fathom.report.foreign.reading import report_of
 from fathom.report.html import unsafe
 from fathom.report.markdown import render_markdown
 from fathom.report.prose import draft_html

@@ -20,7 +20,7 @@ from fathom.evidence.passages import Search
 from fathom.evidence.stored import texts_of
 from fathom.models import SourceText
 from fathom.models.run import RowStatus
-from fathom.report.foreign_lists import comparable
+from fathom.report.foreign.lists import comparable
 from fathom.sources.domains import site_of
 from fathom.text.citations import without_citations
 from fathom.text.sentences import split_sentences

@@ -26,8 +26,8 @@ from fathom.evidence.claims import ClaimSentence, claims_of
 from fathom.models import Ending, Report, RunResult, SourceText, ToolOutput
 from fathom.models.run import RowStatus
 from fathom.report.answer import answer_of
-from fathom.report.foreign import read_markdown
-from fathom.report.foreign_lists import comparable
+from fathom.report.foreign.lists import comparable
+from fathom.report.foreign.reading import read_markdown
 from fathom.text.urls import source_ids
 
 _STEP = "give a results folder, or a folder of Fathom's runs"

@@ -31,7 +31,7 @@ from benchmarks.results import (
 from fathom.config.environment import Environment
 from fathom.errors import InvalidInput
 from fathom.models.run import RowStatus
-from fathom.report.foreign import read_markdown
+from fathom.report.foreign.reading import read_markdown
 from fathom.storage.cache import TimedCache
 from fathom.tools.fetch.allow import AllowList
 from fathom.tools.fetch.web import WebReader

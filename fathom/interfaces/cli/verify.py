@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from fathom.evidence.verify import Verification
     from fathom.models import Report
     from fathom.models.evidence import Claim
-    from fathom.report.foreign_check import CheckedSource, ForeignCheck
+    from fathom.report.foreign.check import CheckedSource, ForeignCheck
 
 _STYLES = {
     "supported": "green",
@@ -255,7 +255,7 @@ def verify_report(file: str, options: VerifyOptions, *, as_json: bool) -> None:
     """Check a report of another system, print what was found, and exit with 1 if a claim is objected to."""
     from fathom.config.given import table_from
     from fathom.interfaces.cli.progress import RunWatcher
-    from fathom.report.foreign_judging import Wish, check_file
+    from fathom.report.foreign.judging import Wish, check_file
     from fathom.telemetry.progress import listen
 
     path = Path(file).expanduser()
@@ -285,7 +285,7 @@ def _check_page(page: Path) -> None:
 
 def _write_page(page: Path, found: ForeignCheck, report: Report) -> None:
     from fathom.errors import InvalidInput
-    from fathom.report.foreign_check import page_of
+    from fathom.report.foreign.check import page_of
     from fathom.storage.atomic import AtomicFiles
 
     text = page_of(found, report)

@@ -17,8 +17,8 @@ from string import ascii_lowercase
 from typing import NamedTuple
 
 from fathom.models import Report, ReportSection, Source
-from fathom.report.foreign_lists import headings, level_of, take_lists, title_of
-from fathom.report.foreign_marks import LISTED, PLACE, Marks
+from fathom.report.foreign.lists import headings, level_of, take_lists, title_of
+from fathom.report.foreign.marks import LISTED, PLACE, Marks
 from fathom.report.own_words import without_own_words
 from fathom.text.plain import clean_line, clean_text
 from fathom.text.sentences import fences

@@ -17,7 +17,7 @@ from urllib.parse import unquote, urlsplit
 from fathom.errors import FathomError, InvalidInput
 from fathom.evidence.stored import StoredText
 from fathom.models import Source
-from fathom.report.foreign_lists import URL, clean_url, comparable
+from fathom.report.foreign.lists import URL, clean_url, comparable
 from fathom.telemetry.progress import phase
 from fathom.tools.documents.files import KINDS, File, find_files
 from fathom.tools.documents.header import readable

@@ -25,9 +25,9 @@ from fathom.llm.model_checks import check_models, settled_budget
 from fathom.llm.parsing import answer_of
 from fathom.llm.windows import fitting
 from fathom.models import Report, Source, ToolOutput, Usage
-from fathom.report.foreign import Foreign, report_of
-from fathom.report.foreign_check import ForeignCheck, checked, to_judge, wanted_of
-from fathom.report.foreign_sources import Looked, in_folder, on_the_web
+from fathom.report.foreign.check import ForeignCheck, checked, to_judge, wanted_of
+from fathom.report.foreign.reading import Foreign, report_of
+from fathom.report.foreign.sources import Looked, in_folder, on_the_web
 from fathom.roles import JUDGE
 from fathom.roles.judge import JudgeAnswer, JudgeRequest
 from fathom.storage.store import ArtifactStore

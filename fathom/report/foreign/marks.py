@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
-from fathom.report.foreign_lists import (
+from fathom.report.foreign.lists import (
     IN_LINK,
     LINK,
     OF_A_CITATION,

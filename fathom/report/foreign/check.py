@@ -17,8 +17,8 @@ from fathom.evidence.passages import Search
 from fathom.evidence.stored import StoredText
 from fathom.evidence.verify import check_statements
 from fathom.models import Claim, Model, Report, ReportSection, Source, Usage, Verdict
-from fathom.report.foreign import Cited, Foreign
-from fathom.report.foreign_sources import Looked, NumberedSource
+from fathom.report.foreign.reading import Cited, Foreign
+from fathom.report.foreign.sources import Looked, NumberedSource
 from fathom.report.html import render_html
 from fathom.sources.scoring import score_sources
 from fathom.text.citations import cited_ids
