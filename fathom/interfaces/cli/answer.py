@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fathom.errors import InvalidInput, ServerUnreachable
 from fathom.interfaces.cli.options import Json, Root, Run, known_runs
 from fathom.interfaces.cli.printing import line, one_line, output, printable
 
@@ -43,9 +45,7 @@ def answer(
 
     Example: fathom answer 1a2b3c4d --change "leave out the history"
     """
-    import asyncio
 
-    from fathom.errors import InvalidInput, ServerUnreachable
     from fathom.flows.server import ensure_api, find_api
 
     if accept + stop + bool(change or answers or file) > 1:
@@ -97,7 +97,6 @@ def _reply(asked: Asked, *, stop: bool, change: str, answers: Sequence[str], fil
     Raises:
         InvalidInput: they do not answer what is asked.
     """
-    from fathom.errors import InvalidInput
     from fathom.interfaces.cli.dialogue import person
     from fathom.models import Matter, Reply
     from fathom.run.checklist import from_yaml

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from collections.abc import Sequence
 from contextlib import redirect_stdout
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from fathom.errors import InvalidInput
 from fathom.interfaces.cli.options import GivenOptions, Json, Mcp, Quiet
 from fathom.interfaces.cli.printing import only_searched, output
 
@@ -62,7 +65,6 @@ def batch(
 
     Example: fathom batch questions.csv --docs notes/ --at-once 4
     """
-    from datetime import UTC, datetime
 
     from fathom.batch.questions import format_of, read_questions
     from fathom.flows.preflight import batch_caps, check_batch, estimated_batch
@@ -101,7 +103,6 @@ def batch(
 
 
 def _read(path: Path) -> str:
-    from fathom.errors import InvalidInput
 
     try:
         return path.read_text(encoding="utf-8")
@@ -124,7 +125,6 @@ def research_batch(
     Raises:
         FathomError: the batch failed or was stopped; another one with its run key continues it.
     """
-    import asyncio
     import logging
 
     from fathom.batch.questions import settings_of

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fathom.interfaces.cli.options import Json, Root
+from fathom.interfaces.cli.options import Json, Root, store_of
 from fathom.interfaces.cli.printing import line, one_line, output, row
+from fathom.text.plain import counted, size
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,13 +29,9 @@ SHOWN = 20
 
 
 def _corpora(artifacts: str | None) -> CorpusStore:
-    from fathom.config.environment import artifact_root
-    from fathom.storage.atomic import OUTAGE_SECONDS
     from fathom.storage.corpora import CorpusStore
-    from fathom.storage.store import ArtifactStore
 
-    store = ArtifactStore(artifact_root(artifacts), OUTAGE_SECONDS, lambda said: typer.echo(said, err=True))
-    return CorpusStore(store)
+    return CorpusStore(store_of(artifacts, patient=True))
 
 
 @corpora.command("add")
@@ -56,7 +54,6 @@ def add(
 
     Example: fathom corpora add handbook handbook/ contract.pdf
     """
-    import asyncio
 
     from fathom.tools.documents.uploads import local_files, sorted_out
 
@@ -78,7 +75,6 @@ def list_(*, artifacts: Root = None, as_json: Json = False) -> None:
 
     Example: fathom corpora list
     """
-    import asyncio
 
     output(asyncio.run(_corpora(artifacts).all()), _show_all, as_json=as_json)
 
@@ -89,7 +85,6 @@ def show(name: Name, *, artifacts: Root = None, as_json: Json = False) -> None:
 
     Example: fathom corpora show handbook
     """
-    import asyncio
 
     from fathom.tools.documents.uploads import examine
 
@@ -116,7 +111,6 @@ def remove(
 
     Example: fathom corpora remove handbook
     """
-    import asyncio
 
     corpora = _corpora(artifacts)
     asyncio.run(corpora.drop(name, file) if file else corpora.remove(name))
@@ -124,7 +118,6 @@ def remove(
 
 
 def _show_added(edition: Edition, files: int, left_out: Sequence[UnreadFile]) -> None:
-    from fathom.text.plain import counted, size
 
     together = f"{counted(len(edition.files), 'file')}, {size(edition.bytes)}"
     line(f"Added {counted(files, 'file')}. {edition.name} has {together}.")
@@ -132,7 +125,6 @@ def _show_added(edition: Edition, files: int, left_out: Sequence[UnreadFile]) ->
 
 
 def _show_all(found: Sequence[Edition]) -> None:
-    from fathom.text.plain import counted, size
 
     if not found:
         line("No corpora.")
@@ -145,7 +137,6 @@ def _show_all(found: Sequence[Edition]) -> None:
 
 
 def _show_one(edition: Edition, reading: CorpusReading) -> None:
-    from fathom.text.plain import counted, size
 
     read = f"{counted(reading.documents, 'document')} with {counted(reading.words, 'word')} can be read"
     line((edition.name, "bold"), f": {counted(len(edition.files), 'file')}, {size(edition.bytes)}; {read}")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from fathom.interfaces.cli.options import Json, Root
+from fathom.interfaces.cli.options import Json, Root, store_of
 from fathom.interfaces.cli.printing import line, one_line, output
 from fathom.text.plain import counted
 
@@ -31,16 +33,12 @@ def costs(
 
     Example: fathom costs --since 30d --by day
     """
-    import asyncio
-    from datetime import UTC, datetime
 
-    from fathom.config.environment import artifact_root
     from fathom.config.inputs import parse_since
     from fathom.flows.operations.costs import By, costs_of
-    from fathom.storage.store import ArtifactStore
 
     begin = parse_since(since, datetime.now(UTC))
-    found = asyncio.run(costs_of(ArtifactStore(artifact_root(artifacts)), begin, By(by)))
+    found = asyncio.run(costs_of(store_of(artifacts), begin, By(by)))
     output(found, _show, as_json=as_json)
 
 

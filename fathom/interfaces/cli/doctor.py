@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
+from fathom.config.environment import Environment
 from fathom.interfaces.cli.options import GivenOptions, Json, Mcp
 from fathom.interfaces.cli.printing import line, output, row
 
@@ -42,7 +43,6 @@ def doctor(
 
     Example: fathom doctor --model ollama_chat/qwen3
     """
-    from fathom.config.environment import Environment
     from fathom.flows.operations.diagnosis import examine, reach
 
     logging.disable(logging.WARNING)  # retries are not findings

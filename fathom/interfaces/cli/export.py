@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fathom.interfaces.cli.options import Json, Root, Run
+from fathom.config.environment import Environment
+from fathom.errors import InvalidInput, StoreError, UserError
+from fathom.interfaces.cli.options import Json, Root, Run, store_of
 from fathom.interfaces.cli.printing import line, one_line, output, row
+from fathom.text.plain import counted, joined, size
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fathom.errors import UserError
     from fathom.flows.housekeeping import Pruned
     from fathom.storage.bundles import Imported
     from fathom.storage.corpora import OldUploads
@@ -51,7 +54,6 @@ def export(
 
     Example: fathom export 1a2b3c4d --to docx,pdf,bib
     """
-    from fathom.errors import InvalidInput
     from fathom.flows.runs.stored import read_run
     from fathom.report.exporting import check_formats
 
@@ -75,13 +77,10 @@ def export(
 
 async def _exported(run: StoredRun, formats: list[str], out: str) -> tuple[dict[str, str], dict[str, UserError]]:
     """Write a report in some formats; return the paths, and what failed, by format."""
-    from fathom.config.environment import artifact_root
-    from fathom.errors import InvalidInput, StoreError
     from fathom.report.exporting import export as render
     from fathom.report.exporting import files_for
-    from fathom.storage.store import ArtifactStore
 
-    target = ArtifactStore(artifact_root(out))
+    target = store_of(out)
     _check_target(run.store, target.address())
     folder = run.files
     rendered, failed = render(await _files(folder, files_for(formats)), formats)
@@ -98,7 +97,6 @@ async def _exported(run: StoredRun, formats: list[str], out: str) -> tuple[dict[
 
 
 async def _bundle(run: StoredRun, file: Path) -> dict[str, str]:
-    from fathom.errors import InvalidInput
     from fathom.storage.bundles import pack
 
     _check_target(run.store, str(file.parent.resolve()))
@@ -119,7 +117,6 @@ async def _bundle(run: StoredRun, file: Path) -> dict[str, str]:
 
 def _check_target(store: ArtifactStore, folder: str) -> None:
     """Check that no file is written among the runs, where `fathom verify` checks every file."""
-    from fathom.errors import InvalidInput
 
     if f"{folder}/".startswith(f"{store.address('research_artifacts')}/"):
         raise InvalidInput(
@@ -152,22 +149,18 @@ def import_(
 
     Example: fathom import run.zip --artifacts s3://bucket/fathom
     """
-    import asyncio
 
-    from fathom.config.environment import Environment, artifact_root
     from fathom.report.html import unsafe
     from fathom.storage.bundles import unpack
-    from fathom.storage.store import ArtifactStore
     from fathom.storage.used import remember
 
-    store = ArtifactStore(artifact_root(artifacts))
+    store = store_of(artifacts)
     run = asyncio.run(unpack(store, file, unsafe))
     remember(store.address(), Environment.read())
     output(run, _show_imported, as_json=as_json)
 
 
 def _show_imported(run: Imported) -> None:
-    from fathom.text.plain import counted, size
 
     row(("  question ", "dim"), one_line(run.query))
     row(("  files    ", "dim"), f"{counted(run.files, 'file')}, {size(run.bytes)}, in {run.folder}")
@@ -205,18 +198,12 @@ def prune(
 
     Example: fathom prune --older-than 90d --keep-reports --dry-run
     """
-    import asyncio
 
-    from fathom.config.environment import artifact_root
     from fathom.config.inputs import period
-    from fathom.errors import InvalidInput
     from fathom.flows.housekeeping import prune as remove
-    from fathom.storage.atomic import OUTAGE_SECONDS
-    from fathom.storage.store import ArtifactStore
-    from fathom.text.plain import counted, joined, size
 
     age = period(older_than, "--older-than")
-    store = ArtifactStore(artifact_root(artifacts), OUTAGE_SECONDS, lambda said: typer.echo(said, err=True))
+    store = store_of(artifacts, patient=True)
     asking = not (dry_run or yes)
     if asking and (as_json or not sys.stdin.isatty()):
         raise InvalidInput("Nothing was removed: please confirm.", next_step="add --yes, or look first with --dry-run")
@@ -246,7 +233,6 @@ def _show(done: Pruned, *, listed: bool) -> None:
 
 
 def _show_runs(runs: Sequence[OldRun]) -> None:
-    from fathom.text.plain import size
 
     what = {"run": "", "evidence": "evidence of: ", "leftovers": "left over of: "}
     for run in runs:

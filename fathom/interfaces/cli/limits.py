@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fathom.errors import InvalidInput
 from fathom.interfaces.cli.options import Json
 from fathom.interfaces.cli.printing import line, output
 
@@ -39,9 +41,7 @@ def set_(
 
     Example: fathom limits set openai --per-minute 500 --at-once 20
     """
-    import asyncio
 
-    from fathom.errors import InvalidInput
     from fathom.flows.server import ensure_api
 
     if per_minute is None and at_once is None:
@@ -63,7 +63,6 @@ def list_(*, as_json: Json = False) -> None:
 
     Example: fathom limits list
     """
-    import asyncio
 
     from fathom.flows.server import ensure_api
 
@@ -79,9 +78,7 @@ def remove(provider: Provider) -> None:
 
     Example: fathom limits remove openai
     """
-    import asyncio
 
-    from fathom.errors import InvalidInput
     from fathom.flows.server import ensure_api
 
     provider = _checked(provider)
@@ -96,8 +93,6 @@ def remove(provider: Provider) -> None:
 def _checked(provider: str) -> str:
     """Return the name of a provider as it is spelled in model names and search services."""
     import re
-
-    from fathom.errors import InvalidInput
 
     name = provider.strip().rstrip("/").lower()
     if not re.fullmatch(r"[a-z0-9_.-]{1,60}", name):

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+import asyncio
+from typing import Annotated
 
 import typer
 
-from fathom.interfaces.cli.options import Json, Root
+from fathom.errors import NotThere
+from fathom.interfaces.cli.options import Json, Root, store_of
 from fathom.interfaces.cli.printing import line, one_line, output
-
-if TYPE_CHECKING:
-    from fathom.storage.store import ArtifactStore
 
 links = typer.Typer(
     help="List and remove the links to runs that people made on a server.\n\nStart with: fathom links list",
@@ -19,27 +18,19 @@ links = typer.Typer(
 )
 
 
-def _store(artifacts: str | None) -> ArtifactStore:
-    from fathom.config.environment import artifact_root
-    from fathom.storage.store import ArtifactStore
-
-    return ArtifactStore(artifact_root(artifacts))
-
-
 @links.command("list")
 def list_(artifacts: Root = None, as_json: Json = False) -> None:
     """List the links to all runs. Their addresses are not stored.
 
     Example: fathom links list
     """
-    import asyncio
 
     from fathom.client.shapes import ShareLink
     from fathom.flows.runs.index import RunIndex
     from fathom.service.links import ShareLinks
 
     async def read() -> list[tuple[str, str, ShareLink]]:
-        store = _store(artifacts)
+        store = store_of(artifacts)
         asked = {run.run_id: run.query for run in await RunIndex(store).read()}
         found = await ShareLinks(store).everywhere()
         return [(run_id, asked.get(run_id, ""), link) for run_id, links in found.items() for link in links]
@@ -67,16 +58,14 @@ def revoke(
 
     Example: fathom links revoke 3f9c1a7be204
     """
-    import asyncio
 
-    from fathom.errors import NotThere
     from fathom.service.activity import Action, ActivityLog
     from fathom.service.caller import AccessRole, Caller
     from fathom.service.links import ShareLinks
     from fathom.service.tokens import LOCAL_NAME
 
     async def remove() -> str:
-        store = _store(artifacts)
+        store = store_of(artifacts)
         found = await ShareLinks(store).everywhere()
         run_id = next((run_id for run_id, made in found.items() if link in {one.id for one in made}), "")
         if not run_id:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fathom.errors import InvalidInput
 from fathom.interfaces.cli.options import Json
 from fathom.interfaces.cli.printing import line, one_line, output
 
@@ -49,9 +51,7 @@ def add(
 
     Example: fathom notify add --webhook https://hooks.example.org/abc --on changed --watch plan-prices
     """
-    import asyncio
 
-    from fathom.errors import InvalidInput
     from fathom.flows.server import ensure_api
     from fathom.storage.names import slug
 
@@ -77,7 +77,6 @@ def show_all(as_json: Json = False) -> None:
 
     Example: fathom notify list
     """
-    import asyncio
 
     from fathom.flows.server import ensure_api
 
@@ -106,7 +105,6 @@ def remove(
 
     Example: fathom notify remove all-failed
     """
-    import asyncio
 
     from fathom.flows.server import ensure_api
 

@@ -7,6 +7,7 @@ long as all of `fathom --help`.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -15,12 +16,15 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 from typer.core import TyperCommand
 
+from fathom.config.environment import Environment, artifact_root
+from fathom.errors import FathomError, InvalidInput, WrongValue
+
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
     from fathom.config.layers import Layer
     from fathom.config.settings import ResearchSettings
-    from fathom.errors import WrongValue
+    from fathom.storage.store import ArtifactStore
 
 MOST_COMPLETIONS = 50
 _HOW = "docs/settings.md describes the settings"
@@ -28,15 +32,11 @@ _HOW = "docs/settings.md describes the settings"
 
 def known_runs(context: typer.Context, incomplete: str) -> list[tuple[str, str]]:
     """Return the ids of the newest stored runs that start with the incomplete word, each with its question."""
-    import asyncio
 
-    from fathom.config.environment import artifact_root
-    from fathom.errors import FathomError
     from fathom.flows.runs.index import RunIndex
-    from fathom.storage.store import ArtifactStore
 
     try:
-        found = asyncio.run(RunIndex(ArtifactStore(artifact_root(context.params.get("artifacts")))).read())
+        found = asyncio.run(RunIndex(store_of(context.params.get("artifacts"))).read())
     except FathomError:  # a shell has no use for it
         return []
     digits = max(8, len(incomplete))
@@ -44,8 +44,16 @@ def known_runs(context: typer.Context, incomplete: str) -> list[tuple[str, str]]
     return [(run_id, query) for run_id, query in ids if run_id.startswith(incomplete)][:MOST_COMPLETIONS]
 
 
+def store_of(artifacts: str | None, *, patient: bool = False) -> ArtifactStore:
+    """Return the store of --artifacts; a patient one waits while the storage does not answer, and says so on stderr."""
+    from fathom.storage.atomic import OUTAGE_SECONDS
+    from fathom.storage.store import ArtifactStore
+
+    wait = OUTAGE_SECONDS if patient else 0.0
+    return ArtifactStore(artifact_root(artifacts), wait, lambda said: typer.echo(said, err=True))
+
+
 def _use_servers(file: str | None) -> str | None:
-    from fathom.config.environment import Environment
 
     if file:
         Environment.use_servers(file)
@@ -192,7 +200,6 @@ class GivenOptions:
 
         from fathom.config.given import contradictory, from_option, pair_for, placed, read_settings
         from fathom.config.layers import Layer, template_from
-        from fathom.errors import InvalidInput
 
         options = {path: from_option(path, typed) for path, typed in self.options.items()}
         by_set = read_settings(self.pairs)
@@ -218,7 +225,6 @@ class GivenOptions:
         Raises:
             InvalidInput: some cannot be used; the message quotes each as it was given.
         """
-        from fathom.config.environment import Environment
         from fathom.config.layers import given_in, layered
 
         return self.checked(given_in(layered(self.layers(), Environment.read()), usual))
@@ -230,7 +236,6 @@ class GivenOptions:
             InvalidInput: some cannot be used; the message has each as the command line gave it.
         """
         from fathom.config.given import settings_from
-        from fathom.errors import InvalidInput
 
         try:
             return settings_from(settings)

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
+from fathom.config.environment import Environment, artifact_root
+from fathom.errors import InvalidInput, UserError
 from fathom.interfaces.cli.options import GivenOptions, Json, Mcp, Open, Quiet, Root, Run
 from fathom.interfaces.cli.printing import line, one_line, only_searched, open_page, output, show_answer, show_summary
 
@@ -63,12 +65,7 @@ def research(
 
         return local.create(request.query, request.settings, run_key)
 
-    def finish(flow_run: FlowRun, _watch: RunWatcher) -> Awaitable[RunResult]:
-        from fathom.flows.execution import local
-
-        return local.execute(flow_run)
-
-    follow(start, finish, request.notices, searched=request.searched, open_it=open_it, quiet=quiet, as_json=as_json)
+    follow(start, request.notices, searched=request.searched, open_it=open_it, quiet=quiet, as_json=as_json)
 
 
 def resume(
@@ -99,21 +96,20 @@ def resume(
 
         return resuming.finish(flow_run, watch.say, wait=not no_wait)
 
-    follow(start, finish, [], open_it=open_it, quiet=quiet, as_json=as_json)
+    follow(start, [], finish=finish, open_it=open_it, quiet=quiet, as_json=as_json)
 
 
 def follow(
     start: Callable[[], Awaitable[FlowRun]],
-    finish: Callable[[FlowRun, RunWatcher], Awaitable[RunResult | None]],
     notices: Sequence[str],
     *,
-    searched: str = "",
+    finish: Callable[[FlowRun, RunWatcher], Awaitable[RunResult | None]] | None = None,
+    searched: str = "",  # as in `CheckedRequest`
     open_it: bool,
     quiet: bool,
     as_json: bool,
 ) -> None:
-    """Show the progress of a run, print its result, and exit with its code; `searched` is as in `CheckedRequest`."""
-    from fathom.errors import UserError
+    """Show a run's progress until `finish`, by default this process, has ended it; print its result, and exit."""
     from fathom.flows.runs.stored import report_of
     from fathom.flows.server import ensure_api
     from fathom.interfaces.cli.progress import RunWatcher
@@ -133,7 +129,7 @@ def follow(
             watch.say(f"Run {run_id[:8]}  {address}")
             terminal = Dialogue(watch.aside) if is_terminal(quiet=quiet, as_json=as_json) else None
             with listen(watch), in_terminal(terminal):
-                result = await finish(flow_run, watch)
+                result = await (finish(flow_run, watch) if finish else local.execute(flow_run))
             report = await report_of(result) if result and not as_json else None
             return result
 
@@ -165,7 +161,6 @@ def follow(
 
 def _show_result(result: RunResult, report: Report | None, address: str, *, quiet: bool, as_json: bool) -> None:
     """Print the answer of a run that has ended, and how it ended."""
-    from fathom.config.environment import artifact_root
     from fathom.flows.runs.stored import reference
 
     shown = reference(result, artifact_root())
@@ -193,7 +188,6 @@ def _warn(result: RunResult, shown: str) -> None:
 
 def is_terminal(*, quiet: bool, as_json: bool) -> bool:
     """Whether a person who can be asked sits at the terminal."""
-    from fathom.config.environment import Environment
 
     return not (quiet or as_json or Environment.read().log) and sys.stdin.isatty() and sys.stderr.isatty()
 
@@ -250,8 +244,6 @@ def ask(
 
     Example: fathom ask 1a2b3c4d "and in Europe?"
     """
-    from fathom.config.environment import artifact_root
-    from fathom.errors import InvalidInput
     from fathom.flows.preflight import check_request
     from fathom.flows.runs.following import parent_of
     from fathom.flows.runs.stored import read_run
@@ -278,11 +270,6 @@ def ask(
 
         return local.create(request.query, request.settings, parent=parent.run_id)
 
-    def finish(flow_run: FlowRun, _watch: RunWatcher) -> Awaitable[RunResult]:
-        from fathom.flows.execution import local
-
-        return local.execute(flow_run)
-
     kept = ", ".join(f"{name} {one_line(str(value))}" for name, value in parent.settings.items() if name not in chosen)
     notices = [*([f"Settings taken from the run {parent.run_id[:8]}: {kept}"] if kept else []), *request.notices]
-    follow(start, finish, notices, searched=request.searched, open_it=open_it, quiet=quiet, as_json=as_json)
+    follow(start, notices, searched=request.searched, open_it=open_it, quiet=quiet, as_json=as_json)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -9,7 +10,8 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from fathom.interfaces.cli.options import Json, Open, Root, Run, known_runs
+from fathom.config.environment import Environment
+from fathom.interfaces.cli.options import Json, Open, Root, Run, known_runs, store_of
 from fathom.interfaces.cli.printing import MARKS, line, one_line, open_page, output, printable, row, show_summary
 from fathom.text.plain import counted, size
 
@@ -40,15 +42,12 @@ def runs(
 
     Example: fathom runs --limit 5
     """
-    import asyncio
 
-    from fathom.config.environment import artifact_root
     from fathom.flows.runs.listing import latest, with_sizes
     from fathom.flows.runs.stored import on_stderr
-    from fathom.storage.store import ArtifactStore
 
     async def listed() -> list[RunRow]:
-        store = ArtifactStore(artifact_root(artifacts))
+        store = store_of(artifacts)
         rows = await latest(store, limit, on_stderr)
         return await with_sizes(store, rows) if sizes else rows
 
@@ -99,16 +98,13 @@ def library(
 
     Example: fathom library "notice period of the Pro plan"
     """
-    import asyncio
 
     from fathom.client.shapes import LibraryHits
-    from fathom.config.environment import Environment, artifact_root
     from fathom.config.inputs import check_query
     from fathom.flows.runs.library import Library
     from fathom.flows.runs.stored import on_stderr
-    from fathom.storage.store import ArtifactStore
 
-    store = ArtifactStore(artifact_root(artifacts))
+    store = store_of(artifacts)
     searched = Library(store, Environment.read().cache, on_stderr).search(check_query(query), limit)
     linked = [hit.model_copy(update={"link": store.address(hit.folder)}) for hit in asyncio.run(searched)]
     output(LibraryHits(query=query, hits=linked), _show_hits, as_json=as_json)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 import os
 import sys
 from contextlib import suppress
+from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
 
+from fathom.config.environment import artifact_root
+from fathom.errors import InvalidInput, ServerUnreachable
 from fathom.interfaces.cli.exits import logged
-from fathom.interfaces.cli.options import Root
+from fathom.interfaces.cli.options import Root, store_of
 from fathom.text.plain import counted
 
 _NO_NAMES: list[str] = []
@@ -76,9 +80,7 @@ def serve(
 
     Example: fathom serve --at-once 4
     """
-    import asyncio
 
-    from fathom.config.environment import artifact_root
     from fathom.config.inputs import period
     from fathom.interfaces.cli.tokens import role_of
     from fathom.interfaces.starting import Starting
@@ -162,7 +164,6 @@ def worker(
 
 
 def _say_of_worker(line: str) -> None:
-    from datetime import UTC, datetime
 
     if not logged(line):
         with suppress(OSError):  # the terminal of a server that was killed is gone; its runs go on
@@ -184,10 +185,7 @@ def mcp(
 
     Example: fathom mcp
     """
-    import asyncio
 
-    from fathom.config.environment import artifact_root
-    from fathom.errors import InvalidInput
     from fathom.flows.server import be_patient, ensure_api
 
     try:
@@ -222,11 +220,8 @@ def metrics(
     """
     from prometheus_client import CollectorRegistry, generate_latest, start_http_server
 
-    from fathom.config.environment import artifact_root
-    from fathom.errors import InvalidInput, ServerUnreachable
     from fathom.flows.operations.metrics import FathomCollector
     from fathom.flows.server import find_api
-    from fathom.storage.store import ArtifactStore
 
     try:
         problem = (
@@ -236,7 +231,7 @@ def metrics(
         problem = str(error)
     if problem:  # the metrics report it too
         typer.echo(f"fathom: {problem}", err=True)
-    store = ArtifactStore(artifact_root(artifacts))
+    store = store_of(artifacts)
     registry = CollectorRegistry()
     registry.register(FathomCollector(store))
     first = generate_latest(registry)

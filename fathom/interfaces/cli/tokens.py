@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fathom.interfaces.cli.options import Json, Root
+from fathom.errors import InvalidInput
+from fathom.interfaces.cli.options import Json, Root, store_of
 from fathom.interfaces.cli.printing import dollars, line, output
 
 if TYPE_CHECKING:
@@ -54,7 +56,6 @@ def add(
 
     Example: fathom tokens add ann --role asker --days 90 --daily-usd 10
     """
-    import asyncio
 
     from fathom.service.caller import TokenLimits
 
@@ -74,7 +75,6 @@ def list_(artifacts: Root = None, as_json: Json = False) -> None:
 
     Example: fathom tokens list
     """
-    import asyncio
 
     found = asyncio.run(_tokens(artifacts).list())
     output([_shown(token) for token in found], lambda _found: _show(found), as_json=as_json)
@@ -86,7 +86,6 @@ def revoke(name: Name, artifacts: Root = None, as_json: Json = False) -> None:
 
     Example: fathom tokens revoke ann
     """
-    import asyncio
 
     token = asyncio.run(_tokens(artifacts).revoke(name))
     output(_shown(token), lambda _found: line(f"Revoked the token of {name}."), as_json=as_json)
@@ -98,7 +97,6 @@ def role_of(option: str, text: str) -> AccessRole:
     Raises:
         InvalidInput: there is none.
     """
-    from fathom.errors import InvalidInput
     from fathom.service.caller import AccessRole
 
     try:
@@ -108,11 +106,9 @@ def role_of(option: str, text: str) -> AccessRole:
 
 
 def _tokens(artifacts: str | None) -> Tokens:
-    from fathom.config.environment import artifact_root
     from fathom.service.tokens import Tokens
-    from fathom.storage.store import ArtifactStore
 
-    return Tokens(ArtifactStore(artifact_root(artifacts)))
+    return Tokens(store_of(artifacts))
 
 
 def _shown(token: Token) -> dict[str, Any]:

@@ -16,8 +16,10 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from fathom.errors import InvalidInput
 from fathom.interfaces.cli.options import Json, Root, Run, known_runs
 from fathom.interfaces.cli.printing import dollars, line, one_line, output, printable, row
+from fathom.text.plain import counted
 
 if TYPE_CHECKING:
     from fathom.evidence.trace import Link, Trace
@@ -74,7 +76,6 @@ def verify(
 
 def _show_verification(found: Verification) -> None:
     from fathom.models.evidence import Verdict
-    from fathom.text.plain import counted
 
     console = Console(highlight=False)
     for claim in found.claims:
@@ -168,7 +169,6 @@ def _show_row(name: str, *parts: str | tuple[str, str]) -> None:
 ENDINGS = (".md", ".markdown")
 PASSAGE_CHARS = 240
 PIPED_WIDTH = 160  # width of the table in columns, if the output is not a terminal
-_FOREIGN_STYLES = {"supported": "green", "contradicted": "red", "not_stated": "red", "not_checked": "dim"}
 
 RunOrReport = Annotated[
     str,
@@ -220,8 +220,6 @@ def is_report(run: str) -> bool:
     if path.suffix.lower() not in ENDINGS:
         return False
     if not path.is_file():
-        from fathom.errors import InvalidInput
-
         raise InvalidInput(f"The file {run!r} does not exist.", next_step="check the path, or give the id of a run")
     return True
 
@@ -243,7 +241,6 @@ def refuse(options: VerifyOptions) -> None:
     Raises:
         InvalidInput: one is given.
     """
-    from fathom.errors import InvalidInput
 
     if wrong := [name for name, value in options._asdict().items() if value not in (None, False, [])]:
         option = f"--{wrong[0].replace('_', '-')}"
@@ -277,14 +274,12 @@ def verify_report(file: str, options: VerifyOptions, *, as_json: bool) -> None:
 
 
 def _check_page(page: Path) -> None:
-    from fathom.errors import InvalidInput
 
     if page.suffix.lower() not in (".html", ".htm") or page.is_dir():
         raise InvalidInput(f"{page} is not an HTML file name.", next_step="use a name that ends in .html")
 
 
 def _write_page(page: Path, found: ForeignCheck, report: Report) -> None:
-    from fathom.errors import InvalidInput
     from fathom.report.foreign.check import page_of
     from fathom.storage.atomic import AtomicFiles
 
@@ -297,7 +292,6 @@ def _write_page(page: Path, found: ForeignCheck, report: Report) -> None:
 
 def _show(found: ForeignCheck) -> None:
     from fathom.models import Verdict
-    from fathom.text.plain import counted
 
     console = Console(highlight=False)
     if not console.is_terminal:
@@ -311,7 +305,7 @@ def _show(found: ForeignCheck) -> None:
     for claim in found.claims:
         cited = "".join(f"[{numbers[i]}]" for i in claim.source_ids if i in numbers)
         said = Text.assemble(one_line(claim.sentence), (f" {cited}" if cited else "", "dim"))
-        verdict = Text(claim.verdict.words, style=_FOREIGN_STYLES[claim.verdict.value])
+        verdict = Text(claim.verdict.words, style=_STYLES[claim.verdict.value])
         why = Text("\n").join(_why(claim, numbers, judged=bool(found.model)))
         table.add_row(str(claim.number), verdict, said, why)
     with console.capture() as drawn:
@@ -359,7 +353,6 @@ def _source(source: CheckedSource) -> Iterator[str | tuple[str, str]]:
 
 
 def _judge(found: ForeignCheck) -> str:
-    from fathom.text.plain import counted
 
     if not found.model:
         return (

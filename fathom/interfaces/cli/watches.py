@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fathom.interfaces.cli.options import GivenOptions, Json, Quiet, Root, SettingsCommand
+from fathom.errors import InvalidInput
+from fathom.interfaces.cli.options import GivenOptions, Json, Quiet, Root, SettingsCommand, store_of
 from fathom.interfaces.cli.printing import line, one_line, only_searched, output, row
 
 if TYPE_CHECKING:
@@ -15,8 +17,6 @@ if TYPE_CHECKING:
 
     from fathom.flows.runs.comparing import Ended
     from fathom.flows.watches import WatchedQuestion
-    from fathom.interfaces.cli.progress import RunWatcher as Progress
-    from fathom.models import RunResult
 
 watch = typer.Typer(
     help="Ask a question regularly and show what changed.\n\n"
@@ -53,9 +53,7 @@ def add(
 
     Example: fathom watch add "What does the Pro plan cost?" --every 1d --notify https://hooks.example.org/abc
     """
-    import asyncio
 
-    from fathom.errors import InvalidInput
     from fathom.flows.preflight import check_request
     from fathom.flows.server import ensure_api
 
@@ -104,7 +102,6 @@ def show_all(as_json: Json = False) -> None:
 
     Example: fathom watch list
     """
-    import asyncio
 
     from fathom.flows.server import ensure_api
 
@@ -144,7 +141,6 @@ def resume(name: Name) -> None:
 
 
 def _change(name: str, action: str, done: str) -> None:
-    import asyncio
 
     from fathom.flows.server import ensure_api
 
@@ -165,7 +161,6 @@ def remove(name: Name) -> None:
 
     Example: fathom watch remove plan-prices
     """
-    import asyncio
 
     from fathom.flows.server import ensure_api
 
@@ -195,12 +190,7 @@ def run(name: Name, as_json: Json = False, quiet: Quiet = False) -> None:
 
         return watches.start(name)
 
-    def finish(flow_run: FlowRun, _progress: Progress) -> Awaitable[RunResult]:
-        from fathom.flows.execution import local
-
-        return local.execute(flow_run)
-
-    follow(start, finish, [], open_it=False, quiet=quiet, as_json=as_json)
+    follow(start, [], open_it=False, quiet=quiet, as_json=as_json)
 
 
 @watch.command()
@@ -211,14 +201,10 @@ def history(name: Name, artifacts: Root = None, as_json: Json = False) -> None:
 
     Example: fathom watch history plan-prices
     """
-    import asyncio
 
-    from fathom.config.environment import artifact_root
-    from fathom.errors import InvalidInput
     from fathom.flows.runs.comparing import runs_of
-    from fathom.storage.store import ArtifactStore
 
-    store = ArtifactStore(artifact_root(artifacts))
+    store = store_of(artifacts)
     found = asyncio.run(runs_of(store, lambda run: run.watch_name == name))
     if not found:
         how = "fathom watch list shows the watches; --artifacts says where their runs are"
