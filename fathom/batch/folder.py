@@ -11,7 +11,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 from pydantic import ValidationError
 
@@ -194,8 +193,6 @@ def _cells(row: BatchRow) -> dict[str, Any]:
 
 @cache
 def _template() -> Any:
-    loader = FileSystemLoader(_TEMPLATES)
-    environment = Environment(
-        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    return environment.get_template("index.html.j2")
+    from fathom.report.html import pages_in
+
+    return pages_in(_TEMPLATES).get_template("index.html.j2")

@@ -8,16 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
+from jinja2 import Template
 from markupsafe import Markup
 
 from fathom.changes.model import Change, Changes, Kind, Place, Statement
 from fathom.models import Answered
-from fathom.report.html import policy
+from fathom.report.html import cleaned, pages_in, policy
 from fathom.report.quotations import escaped
-from fathom.text.plain import clean_line, clean_text
+from fathom.text.plain import clean_line
 from fathom.text.urls import at_text, linkable
 from fathom.text.wording import ENGLISH, Wording, wording
 
@@ -74,7 +73,7 @@ def render_changes(changes: Changes) -> str:
 
 def render_changes_html(changes: Changes) -> str:
     """Render the comparison as one page that needs nothing else and lets nothing else in."""
-    changes = Changes.model_validate(_clean(changes.model_dump(mode="json")))
+    changes = Changes.model_validate(cleaned(changes.model_dump(mode="json")))
     words = wording(changes.language)
     style = "\n".join((_FOLDER / name).read_text(encoding="utf-8") for name in ("report.css", "changes.css"))
     return _template().render(
@@ -96,23 +95,9 @@ def _answered(answered: Answered | None) -> str:
 
 @cache
 def _template() -> Template:
-    environment = Environment(
-        loader=FileSystemLoader(_FOLDER),
-        undefined=StrictUndefined,
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = pages_in(_FOLDER)
     environment.filters.update(linkable=linkable, at_text=at_text)
     return environment.get_template("changes.html.j2")
-
-
-def _clean(value: Any) -> Any:
-    if isinstance(value, str):
-        return clean_text(value)
-    if isinstance(value, list):
-        return [_clean(item) for item in value]
-    return {key: _clean(item) for key, item in value.items()} if isinstance(value, dict) else value
 
 
 def _unmentioned(changes: Changes, words: Wording) -> str:

@@ -48,7 +48,6 @@ if TYPE_CHECKING:
 
 _DEEPEST = 3  # list levels for which Word has styles
 _ALIGNED = {"left": 0, "center": 1, "right": 2}  # of docx.enum.text.WD_ALIGN_PARAGRAPH
-_BOX = "EEF3F7"
 _NARROWEST, _WIDEST = 13, 45  # characters of a table's column that count for its width
 
 
@@ -72,7 +71,7 @@ def render_docx(report: Report) -> bytes:
         writer.blocks(chapter.blocks)
         if number == 1:
             for paragraph in document.paragraphs[first:]:
-                shade(paragraph, _BOX)
+                shade(paragraph)
     _chapter(document, paged.words["Sources"], len(paged.chapters) + 1)
     for reference in paged.references:
         _reference(document, reference)
@@ -122,7 +121,7 @@ class _Writer:
                 case Code():
                     paragraph = self._document.add_paragraph(style="No Spacing")
                     set_mono(paragraph.add_run(block.text))
-                    shade(paragraph, _BOX)
+                    shade(paragraph)
                     self._document.add_paragraph(style="No Spacing")
                 case Items():
                     self._items(block, 0)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from docx.text.run import Run
 
 _LINK_BLUE = "1F4E9E"
-_INK, _SOFT, _RULE = "1E2227", "586069", "DFDCD4"
+_INK, _SOFT, _RULE, _BOX = "1E2227", "586069", "DFDCD4", "EEF3F7"
 TEXT_WIDTH = 16.2  # cm
 _RIGHT_TO_LEFT = ("ar", "he")
 # The schema sets the order of a paragraph's properties.
@@ -158,14 +158,14 @@ def lay_out(table: Table, weights: Sequence[float]) -> None:
             run.bold = True
 
 
-def shade(paragraph: Paragraph, colour: str) -> None:
-    """Give a paragraph a background, in hex."""
+def shade(paragraph: Paragraph) -> None:
+    """Give a paragraph the background of a box."""
     from docx.oxml.ns import qn
 
     properties = paragraph._p.get_or_add_pPr()
     for present in properties.findall(qn("w:shd")):
         properties.remove(present)
-    shading = _element("w:shd", {"w:val": "clear", "w:color": "auto", "w:fill": colour})
+    shading = _element("w:shd", {"w:val": "clear", "w:color": "auto", "w:fill": _BOX})
     properties.insert_element_before(shading, *_AFTER_SHADING)
 
 

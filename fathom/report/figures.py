@@ -151,7 +151,7 @@ def _timeline(report: Report, claims: Sequence[Claim]) -> Iterator[ClaimTable]:
             ),
             ClaimCell(event.claim.sentence, event.claim),
         )
-        for event in sorted(shown, key=_when)
+        for event in sorted(shown, key=lambda event: (event.day, event.claim.number))
     ]
     if more := len(events) - len(shown):
         rows.append(
@@ -200,10 +200,6 @@ def _told_once(events: Sequence[_Event]) -> list[_Event]:
 
 def _alike(one: frozenset[str], other: frozenset[str]) -> bool:
     return len(one & other) >= SAME * min(len(one), len(other))
-
-
-def _when(event: _Event) -> tuple[Date, int]:
-    return event.day, event.claim.number
 
 
 def _is_dated(row: Sequence[str]) -> bool:

@@ -55,7 +55,7 @@ _WRAP = re.compile(r"(?<!\n)[ \t]*\n(?![\n|*#>+-]|[ \t]|\d{1,3}[.)]|```)")
 
 def render_html(report: Report, phases: Sequence[Phase] = ()) -> str:
     """Render a report as a page, with charts of each phase's usage; the same arguments give the same bytes."""
-    report = Report.model_validate(_clean(report.model_dump(mode="json")))
+    report = Report.model_validate(cleaned(report.model_dump(mode="json")))
     cited, answer = cited_sources(report), answer_of(report)
     numbers = {source.source_id: number for number, source in enumerate(cited, 1)}
     sources = {source.source_id: source for source in report.sources}
@@ -72,7 +72,9 @@ def render_html(report: Report, phases: Sequence[Phase] = ()) -> str:
         parent=report.parent,
         notice=notice_of(report),
         answer=answer,
-        answer_html=_answer_html(report, answer, numbers, words) if answer else "",
+        answer_html=section_html(report.sections[0], _claims(report, 0), numbers, words, (0, answer.end))
+        if answer
+        else "",
         before=said_before(answer, words) if answer else "",
         why=in_short(answer.why, words) if answer else "",
         disagreement=[
@@ -110,10 +112,6 @@ def render_html(report: Report, phases: Sequence[Phase] = ()) -> str:
     )
 
 
-def _answer_html(report: Report, answer: AnswerBox, numbers: Mapping[str, int], words: Wording) -> Markup:
-    return section_html(report.sections[0], _claims(report, 0), numbers, words, (0, answer.end))
-
-
 def _claims(report: Report, section: int) -> list[Claim]:
     return [claim for claim in report.claims if claim.section == section]
 
@@ -140,12 +138,21 @@ def _sections(report: Report, answer: AnswerBox | None, numbers: Mapping[str, in
         yield {"id": f"section-{position + 1}", "heading": section.heading, "html": html}
 
 
+def pages_in(folder: Path) -> Environment:
+    """Return the templates of pages: what they show is escaped, and a name that they do not know is an error."""
+    return Environment(
+        loader=FileSystemLoader(folder),
+        undefined=StrictUndefined,
+        autoescape=True,
+        auto_reload=False,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
 @cache
 def _template() -> Template:
-    loader = FileSystemLoader(_FOLDER)
-    environment = Environment(
-        loader=loader, undefined=StrictUndefined, autoescape=True, trim_blocks=True, lstrip_blocks=True
-    )
+    environment = pages_in(_FOLDER)
     environment.filters.update(
         inline=inline_html,
         titled=_titled,
@@ -163,13 +170,13 @@ def _template() -> Template:
     return environment.get_template("report.html.j2")
 
 
-def _clean(value: Any) -> Any:
-    """Remove from every text of a report the characters that hide or reorder it, and those that look like our marks."""
+def cleaned(value: Any) -> Any:
+    """Remove from every text in a value the characters that hide or reorder it, and those that look like our marks."""
     if isinstance(value, str):
         return clean_text(value).translate(NO_MARKS)
     if isinstance(value, list):
-        return [_clean(item) for item in value]
-    return {key: _clean(item) for key, item in value.items()} if isinstance(value, dict) else value
+        return [cleaned(item) for item in value]
+    return {key: cleaned(item) for key, item in value.items()} if isinstance(value, dict) else value
 
 
 def _contents(
@@ -239,12 +246,6 @@ def _unwrapped(text: str) -> str:
     return _WRAP.sub(" ", text)
 
 
-def script_hash() -> str:
-    """Return the SHA-256 of the page's script in the form of a content security policy."""
-    script = (_FOLDER / "report.js").read_text(encoding="utf-8")
-    return digest(script)
-
-
 def policy(style: str, script: str = "") -> str:
     """Return the policy of a page with a style and, if it has one, a script."""
     scripts = f"script-src 'sha256-{digest(script)}'; " if script else ""
@@ -282,7 +283,8 @@ def unsafe(page: bytes) -> str:
     start = _START.match(text)
     if not start:
         return "does not begin with the content security policy of Fathom's pages"
-    if start["script"] and start["script"].removeprefix("sha256-") not in (script_hash(), *_FORMER):
+    own = digest((_FOLDER / "report.js").read_text(encoding="utf-8"))
+    if start["script"] and start["script"].removeprefix("sha256-") not in (own, *_FORMER):
         return "has a script that this version of Fathom does not know"
     for found in re.finditer("<meta", text[start.end() :], re.IGNORECASE):
         if not _PLAIN.match(text, start.end() + found.start()):  # it could lead to another page

@@ -135,7 +135,6 @@ def _titled(report: Report, texts: Sequence[StoredText]) -> Report:
     own: dict[str, Source] = {}
     for text in texts:
         own.setdefault(text.source.source_id, text.source)
-    update = {"title": "", "published": "", "reference": None}
     sources = []
     for source in report.sources:
         known = own.get(source.source_id)

@@ -11,7 +11,7 @@ person's message is the question, and the model's message is the report.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from string import ascii_lowercase
 from typing import NamedTuple
@@ -145,19 +145,13 @@ def without_between(text: str, opening: str, closing: str) -> str:
 def _sections(body: str) -> list[ReportSection]:
     sections: list[ReportSection] = []
     position, heading = 0, ""
-    for found in [*_headings(body), None]:
+    for found in [*_outside_code(body, headings(body)), None]:
         end = found.start() if found else len(body)
         if part := body[position:end].strip():
             sections.append(ReportSection(heading=heading, markdown=part))
         if found:
             position, heading = found.end(), title_of(found)
     return sections
-
-
-def _headings(text: str) -> Iterable[re.Match[str]]:
-    """Return the headings; a line of code is not a heading."""
-    code = [(fence.start, fence.end) for fence in fences(text)]
-    return [one for one in headings(text) if not any(start <= one.start() < end for start, end in code)]
 
 
 QUESTION_CHARS = 2_000

@@ -212,16 +212,10 @@ def _spans(node: Any) -> Iterator[str]:
             yield child.astext()
         elif child.tagname == "literal":
             yield inline_code(child.astext())
-        elif child.tagname not in (
-            "footnote_reference",
-            "image",
-            "target",
-            "substitution_definition",
-            "system_message",
-        ):
-            yield from _spans(child)
         elif child.tagname == "target":
             yield child.astext()
+        elif child.tagname not in ("footnote_reference", "image", "substitution_definition", "system_message"):
+            yield from _spans(child)
 
 
 def _language(node: Any) -> str:
