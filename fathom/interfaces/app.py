@@ -27,7 +27,7 @@ from fathom.interfaces.api import (
     watches,
 )
 from fathom.interfaces.chat import completions, responses, wire
-from fathom.interfaces.gate import Gate, Guard, is_program
+from fathom.interfaces.gate import PROGRAMS, Gate, Guard
 from fathom.interfaces.mcp.transports import Mounted
 from fathom.interfaces.page import PAGE
 from fathom.interfaces.page import rendering as page
@@ -75,8 +75,8 @@ def create_app(options: Options, wake: Callable[[], object] = lambda: None) -> F
 async def on_error(request: Request, error: Exception) -> Response:
     """Answer with an error."""
     problem, headers = problems.told(request, error)
-    if wire.speaks_openai(request):
+    if request.url.path.startswith(wire.PREFIX):  # whoever speaks its protocol expects its errors
         return wire.answer(problem, headers, error)
-    if not is_program(request.url.path) and "text/html" in request.headers.get("accept", ""):
+    if not request.url.path.startswith(PROGRAMS) and "text/html" in request.headers.get("accept", ""):
         return page.answer(request, problem, headers)
     return problems.answer(problem, headers)

@@ -11,7 +11,7 @@ import asyncio
 import ipaddress
 import resource
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from http import HTTPStatus
 from typing import Any
 
@@ -84,20 +84,6 @@ class Strangers:
                 del self._by_peer[peer]
 
 
-def connecting(strangers: Strangers) -> Callable[..., asyncio.Protocol]:
-    """Return what makes uvicorn's protocol for each new connection of one server."""
-
-    def connect(
-        config: Config,
-        server_state: ServerState,
-        app_state: dict[str, Any],
-        _loop: asyncio.AbstractEventLoop | None = None,
-    ) -> ClientConnection:
-        return ClientConnection(config, server_state, app_state, _loop, strangers)
-
-    return connect
-
-
 class ClientConnection(H11Protocol):
     """A connection that is closed when a request does not arrive in time. Requests find it in their ASGI state."""
 
@@ -106,10 +92,11 @@ class ClientConnection(H11Protocol):
         config: Config,
         server_state: ServerState,
         app_state: dict[str, Any],
-        loop: asyncio.AbstractEventLoop | None,
+        _loop: asyncio.AbstractEventLoop | None = None,
+        *,
         strangers: Strangers,
     ) -> None:
-        super().__init__(config, server_state, {**app_state, "connection": self}, loop)
+        super().__init__(config, server_state, {**app_state, "connection": self}, _loop)
         self._strangers = strangers
         self._deadline: asyncio.TimerHandle | None = None
 

@@ -135,11 +135,6 @@ class Gate:
             raise NotSignedIn(f"The proxy names an invalid user: {error.message}") from None
 
 
-def proves(session: BrowserSession, sent: str) -> bool:
-    """Whether what was sent with a request is the secret of the session's forms."""
-    return sent.isascii() and compare_digest(session.csrf, sent)
-
-
 PROGRAMS = ("/api/", "/v1/", "/mcp")
 """What answers programs, which have no use for pages."""
 SAFE = (HTTPMethod.GET, HTTPMethod.HEAD, HTTPMethod.OPTIONS)
@@ -234,11 +229,6 @@ def shared_with(origins: Iterable[str], headers: Headers) -> dict[str, str]:
         "Access-Control-Expose-Headers": "Location, Retry-After, Mcp-Session-Id",
         "Vary": "Origin",
     }
-
-
-def is_program(path: str) -> bool:
-    """Whether a path is one that programs ask, and no page."""
-    return path.startswith(PROGRAMS)
 
 
 def is_preflight(method: str, headers: Headers) -> bool:
@@ -357,8 +347,10 @@ class Guard:
         path = scope["path"]
         upload = has_files(headers) and (path == ASK or any(_below(path, folder) for folder in UPLOADS))
         body = None if upload else await _read(receive, headers)
-        if visit.session and path != SIGN_IN and not proves(visit.session, _secret(scope, headers, body)):
-            raise ForeignPage("The secret of the form is missing or belongs to another session.")
+        if visit.session and path != SIGN_IN:
+            sent = _secret(scope, headers, body)
+            if not (sent.isascii() and compare_digest(visit.session.csrf, sent)):
+                raise ForeignPage("The secret of the form is missing or belongs to another session.")
         return body
 
     def _arriving(self, scope: Scope, receive: Receive, visit: Visit) -> Receive:

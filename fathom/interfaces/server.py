@@ -7,6 +7,7 @@ import signal
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 
 import httpx
 import uvicorn
@@ -17,7 +18,7 @@ from fathom.config.environment import Environment
 from fathom.config.secrets import Scrubber, guard_logs
 from fathom.flows.execution.deploying import living
 from fathom.interfaces.app import create_app
-from fathom.interfaces.connections import Strangers, connecting, raise_file_limit
+from fathom.interfaces.connections import ClientConnection, Strangers, raise_file_limit
 from fathom.interfaces.starting import Starting
 from fathom.service.options import Options
 from fathom.service.outages import asking_briefly
@@ -53,7 +54,7 @@ def config_of(app: FastAPI, options: Options) -> uvicorn.Config:
         app,
         # Half of the files are for everything else, among it what is accepted before a connection is counted: asyncio
         # accepts as many at once as the backlog has.
-        http=connecting(Strangers(options.connections, files // 2)),  # type: ignore[arg-type]  # any maker of a protocol will do
+        http=partial(ClientConnection, strangers=Strangers(options.connections, files // 2)),  # type: ignore[arg-type]  # any maker of a protocol will do
         backlog=min(2_048, files // 4),
         ws="none",
         lifespan="on",

@@ -6,6 +6,7 @@ import asyncio
 import re
 import secrets
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import PurePath
 
 from fathom.client.shapes import Corpus, CorpusEntry, CorpusLimits, CorpusList, CorpusSummary
@@ -37,13 +38,7 @@ class CorpusService:
         return CorpusList(
             corpora=[_summary(edition, reading) for edition, reading in zip(found, readings, strict=True)],
             used=used,
-            limits=CorpusLimits(
-                file_bytes=limits.file_bytes,
-                corpus_bytes=limits.corpus_bytes,
-                corpus_files=limits.corpus_files,
-                all_bytes=limits.all_bytes,
-                endings=sorted(ENDINGS),
-            ),
+            limits=CorpusLimits(**asdict(limits), endings=sorted(ENDINGS)),
         )
 
     async def read(self, caller: Caller, name: str) -> Corpus:
@@ -60,14 +55,6 @@ class CorpusService:
         done, _ = await asyncio.wait([task], timeout=PATIENCE_SECONDS)
         return _corpus(edition, task.result() if done else None)
 
-    def check_create(self, caller: Caller) -> None:
-        """Check that the caller may make a corpus.
-
-        Raises:
-            NotAllowed: they may not.
-        """
-        caller.check(AccessRole.asker)
-
     async def create(self, caller: Caller, name: str, uploads: Sequence[Upload], *, shared: bool = False) -> Corpus:
         """Make a corpus of files. Those of a kind that is not read are left out and listed as unread.
 
@@ -77,7 +64,7 @@ class CorpusService:
             Conflict: the name is taken.
             TooLarge: a limit is exceeded.
         """
-        self.check_create(caller)
+        caller.check(AccessRole.asker)
         check_name(name)
         good, left_out = await asyncio.to_thread(sorted_out, uploads)
         return _corpus(await self.corpora.create(name, good, left_out, owner=caller.name, shared=shared), None)
@@ -90,7 +77,7 @@ class CorpusService:
             InvalidInput: the name of a file cannot be used, or all files are of a kind that is not read.
             TooLarge: a limit is exceeded.
         """
-        self.check_create(caller)
+        caller.check(AccessRole.asker)
         good, left_out = await asyncio.to_thread(sorted_out, uploads)
         stem = re.sub(r"[^\w.-]+|^[\W_]+", " ", PurePath(good[0].name).stem).strip()[:_STEM_CHARS].strip()
         name = check_name(f"{stem or 'files'} {secrets.token_hex(3)}")
@@ -188,14 +175,9 @@ class CorpusService:
 
 def _summary(edition: Edition, reading: CorpusReading | None) -> CorpusSummary:
     return CorpusSummary(
-        name=edition.name,
+        **edition.model_dump(include={"name", "owner", "shared", "temporary", "created", "changed"}),
         files=len(edition.files),
         bytes=edition.bytes,
-        owner=edition.owner,
-        shared=edition.shared,
-        temporary=edition.temporary,
-        created=edition.created,
-        changed=edition.changed,
         unread=[*edition.left_out, *(reading.unread if reading else [])],
         documents=reading.documents if reading else None,
         words=reading.words if reading else None,

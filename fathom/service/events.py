@@ -17,11 +17,8 @@ from collections.abc import AsyncGenerator, Coroutine, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
-from uuid import UUID
 
 import httpx
-from prefect.client.orchestration import get_client
-from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId
 from prefect.client.schemas.objects import FlowRun, StateType
 from prefect.exceptions import PrefectException, PrefectHTTPStatusError
 from pydantic import ValidationError
@@ -31,6 +28,7 @@ from fathom.errors import StoreError
 from fathom.flows.runs.finding import KnownRun, find_run
 from fathom.flows.runs.states import row_of, state_of
 from fathom.models import RunState, StepStatus
+from fathom.service.limits import flow_runs
 from fathom.storage.lease import RESULTS
 from fathom.storage.store import ArtifactStore
 from fathom.tasks.durable import recorded_folders
@@ -47,7 +45,6 @@ LINGER_SECONDS = 10.0
 """How long a run is still read after its last listener has gone: most come back."""
 CRASHED_SECONDS = 300.0
 """How long listeners wait for somebody to take up a run whose process is gone."""
-_IDS = 200  # the most that Prefect returns at once
 
 
 class Feeds:
@@ -120,18 +117,12 @@ class Feeds:
         """Ask for the states of all runs that are followed, while there are any."""
         while self._open:
             with suppress(httpx.HTTPError, PrefectException, PrefectHTTPStatusError):  # asked again
-                await self._ask_once([feed for feed in self._open.values() if feed.flow_run])
+                asked = [feed for feed in self._open.values() if feed.flow_run]
+                known = await flow_runs([feed.run_id for feed in asked])
+                for feed in asked:
+                    feed.flow_run = known[feed.run_id]  # None: somebody has deleted it
             self._open = {run_id: feed for run_id, feed in self._open.items() if not feed.done}
             await asyncio.sleep(STATE_SECONDS)
-
-    async def _ask_once(self, feeds: list[_Feed]) -> None:
-        for start in range(0, len(feeds), _IDS):
-            asked = feeds[start : start + _IDS]
-            which = FlowRunFilter(id=FlowRunFilterId(any_=[UUID(feed.run_id) for feed in asked]))
-            async with get_client() as client:
-                known = {str(row.id): row for row in await client.read_flow_runs(flow_run_filter=which, limit=_IDS)}
-            for feed in asked:
-                feed.flow_run = known.get(feed.run_id)  # None: somebody has deleted it
 
 
 class _Feed:

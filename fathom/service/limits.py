@@ -143,7 +143,7 @@ class Spending:
         names = {*await self._store.list(folder)}
         held = [name.removesuffix(_ENDING) for name in names if name.endswith(_ENDING)]
         open_ones = [run_id for run_id in held if f"{run_id}{_SETTLED}" not in names]
-        for run_id, flow_run in (await _flow_runs(open_ones)).items():
+        for run_id, flow_run in (await flow_runs(open_ones)).items():
             if flow_run is None or not _has_ended(flow_run):
                 continue
             _, key = place(run_id, flow_run.parameters)
@@ -174,7 +174,7 @@ def _has_ended(flow_run: FlowRun) -> bool:
     return not flow_run.state.is_crashed() or since > CRASHED_SECONDS
 
 
-async def _flow_runs(run_ids: list[str]) -> dict[str, FlowRun | None]:
+async def flow_runs(run_ids: list[str]) -> dict[str, FlowRun | None]:
     """Return what Prefect knows of runs, by id; None for those that it has forgotten."""
     found: dict[str, FlowRun | None] = dict.fromkeys(run_ids)
     async with get_client() as client:

@@ -13,7 +13,6 @@ from fathom.client.resources import (
     CostTable,
     Estimate,
     PhaseCost,
-    Range,
     Status,
     TemplateList,
     TemplateSummary,
@@ -28,7 +27,7 @@ from fathom.errors import UserError
 from fathom.flows.operations.costs import By, CostRow, costs_of
 from fathom.flows.operations.diagnosis import examine
 from fathom.flows.preflight import estimated, searched_in
-from fathom.run.estimate import Bounds, PhaseEstimate
+from fathom.run.estimate import PhaseEstimate
 from fathom.service.caller import AccessRole, Caller
 from fathom.service.runs import OF_THE_SERVER, RunService
 from fathom.tools.registry import REGISTRY, configured_tools
@@ -63,19 +62,7 @@ async def estimate(service: RunService, caller: Caller, request: RunRequest) -> 
     caller.check(AccessRole.asker)
     settings = service.settings_for(caller, request.settings, request.template)
     rows = await asyncio.to_thread(estimated, request.question, settings)
-    return Estimate(
-        phases=[
-            PhaseCost(
-                phase=row.phase,
-                model=row.model,
-                tool_calls=_range(row.tool_calls),
-                model_calls=_range(row.model_calls),
-                tokens=_range(row.tokens),
-                usd=_range(row.usd) if row.usd else None,
-            )
-            for row in rows
-        ]
-    )
+    return Estimate(phases=[PhaseCost.model_validate(row, from_attributes=True) for row in rows])
 
 
 def whole_estimate(question: str, given: dict[str, Any]) -> PhaseEstimate | None:
@@ -140,10 +127,6 @@ def _vendors(settings: ResolvedSettings, environment: Environment) -> list[str]:
     if "web_search" not in settings.tools:
         return []
     return [*prices_of(settings, environment, REGISTRY.vendors)]
-
-
-def _range(bounds: Bounds) -> Range:
-    return Range(usual=bounds.usual, most=bounds.most)
 
 
 def _line(row: CostRow) -> CostLine:

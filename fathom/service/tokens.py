@@ -12,6 +12,7 @@ import hmac
 import re
 import secrets
 import time
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 
 from pydantic import Field, ValidationError
@@ -89,9 +90,7 @@ class Tokens:
             sha256=_hashed(secret),
             created=now.isoformat(timespec="seconds"),
             expires=(now + timedelta(days=days)).isoformat(timespec="seconds") if days else None,
-            requests_per_minute=limits.requests_per_minute,
-            runs_per_day=limits.runs_per_day,
-            daily_usd=limits.daily_usd,
+            **asdict(limits),
         )
         if not await self._store.create(_path(token.id), json_bytes(token)):
             raise StoreError("The id of the new token is already in use.", next_step="try again")

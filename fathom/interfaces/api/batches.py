@@ -24,7 +24,6 @@ _FORMATS: dict[str, Format] = {
     "application/jsonl": "jsonl",
     "application/x-ndjson": "jsonl",
 }
-MOST_BYTES = 10_000_000  # of a body
 BatchId = Annotated[str, Path(max_length=100, description="Id of the batch.", examples=["batch-1a2b3c4d"])]
 _BODY: dict[str, Any] = {
     "requestBody": {
@@ -50,10 +49,7 @@ async def start_batch(  # noqa: PLR0917 - injected by name
     response: Response,
     service: TheService,
     caller: TheCaller,
-    profile: Annotated[
-        Profile | None,
-        Query(description="For a table: profile of every question."),
-    ] = None,
+    profile: Annotated[Profile | None, Query(description="For a table: profile of every question.")] = None,
     template: Annotated[str | None, Query(max_length=60, description="For a table: name of a template.")] = None,
     at_once: Annotated[
         int, Query(ge=1, le=500, description="For a table: maximum number of questions researched at once.")
@@ -66,7 +62,7 @@ async def start_batch(  # noqa: PLR0917 - injected by name
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != JSON and kind not in _FORMATS:
         raise WrongMediaType(f"Questions must be JSON, {', '.join(_FORMATS)}, not {kind[:60] or 'of no media type'}.")
-    body = await _read(request)
+    body = await request.body()
     if kind == JSON:
         made = await batches.start(service, caller, _asked(body))
     else:
@@ -92,17 +88,6 @@ async def read_batch(batch_id: BatchId, service: TheService, caller: TheCaller) 
 async def cancel_batch(batch_id: BatchId, service: TheService, caller: TheCaller) -> None:
     """End a batch and the runs of its questions that are under way; what has finished stays."""
     await batches.cancel(service, caller, batch_id)
-
-
-async def _read(request: Request) -> bytes:
-    parts: list[bytes] = []
-    size = 0
-    async for part in request.stream():
-        size += len(part)
-        if size > MOST_BYTES:
-            raise InvalidInput(f"The body is larger than {MOST_BYTES // 1_000_000} MB.", next_step="split the batch")
-        parts.append(part)
-    return b"".join(parts)
 
 
 def _asked(body: bytes) -> BatchRequest:

@@ -12,6 +12,7 @@ from fathom.client.shapes import Corpus, CorpusChange, CorpusList
 from fathom.errors import InvalidInput
 from fathom.interfaces.dependencies import TheCaller, TheService
 from fathom.interfaces.uploads import upload_form
+from fathom.service.caller import AccessRole
 
 router = APIRouter(prefix="/api/v1/corpora", tags=["corpora"])
 _FILES = {"type": "array", "items": {"type": "string", "format": "binary"}, "description": "The files."}
@@ -41,7 +42,7 @@ async def list_corpora(service: TheService, caller: TheCaller) -> CorpusList:
 @router.post("", status_code=HTTPStatus.CREATED, openapi_extra=_NEW)
 async def create_corpus(request: Request, response: Response, service: TheService, caller: TheCaller) -> Corpus:
     """Make a corpus of uploaded files."""
-    service.corpora.check_create(caller)
+    caller.check(AccessRole.asker)
     async with upload_form(request, service.corpora.corpora.limits) as form:
         if "name" not in form.fields:
             raise InvalidInput("The corpus has no name.", next_step="send a field `name`")

@@ -58,7 +58,7 @@ async def read_report(
     data = await reports.exported(run, chosen)
     name = f"{reports.stem(run)}.{chosen}"
     headers["Content-Disposition"] = f'{"inline" if chosen == "html" else "attachment"}; filename="{name}"'
-    headers |= _guarded(data) if chosen == "html" else {"X-Content-Type-Options": "nosniff"}
+    headers |= _guarded(data) if chosen == "html" else {}
     return Response(data, media_type=MEDIA_TYPES[chosen], headers=headers)
 
 
@@ -143,7 +143,6 @@ async def read_artifact(
         return Response(data, media_type="text/html", headers=_guarded(data))
     headers = {
         "Content-Disposition": f'attachment; filename="{name.encode("ascii", "replace").decode()}"',
-        "X-Content-Type-Options": "nosniff",
         "Content-Security-Policy": _PLAIN,
     }
     return Response(data, media_type="application/gzip" if name.endswith(".gz") else "text/plain", headers=headers)
@@ -163,8 +162,7 @@ def _accepted(accept: str) -> Form:
 
 def _guarded(page: bytes) -> dict[str, str]:
     """Return the headers of a report as a page. A page that Fathom did not make so runs and loads nothing."""
-    policy = _PLAIN if unsafe(page) else _SANDBOX
-    return {"Content-Security-Policy": policy, "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer"}
+    return {"Content-Security-Policy": _PLAIN if unsafe(page) else _SANDBOX, "Referrer-Policy": "no-referrer"}
 
 
 def preferred(accept: str, offered: Sequence[str]) -> str | None:

@@ -99,11 +99,6 @@ def citation_of(reference: Reference) -> dict[str, Any]:
     }
 
 
-def speaks_openai(request: Request) -> bool:
-    """Whether whoever sent a request expects errors of this form."""
-    return request.url.path.startswith(PREFIX)
-
-
 def error_of(problem: Problem, error: Exception | None = None) -> dict[str, dict[str, str | None]]:
     """Return a problem in the form of OpenAI's API; the message has its code of docs/errors.md and what to do."""
     status = HTTPStatus(problem.status)

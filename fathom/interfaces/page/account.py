@@ -11,6 +11,7 @@ from fastapi.responses import RedirectResponse
 from fathom.errors import NotSignedIn
 from fathom.interfaces.dependencies import TheCaller, TheGate, TheService
 from fathom.interfaces.gate import SIGN_IN
+from fathom.interfaces.page.forms import Wrong
 from fathom.interfaces.page.rendering import page
 from fathom.service.browser_sessions import COOKIE, SECONDS, BrowserSession
 from fathom.service.status import status
@@ -78,5 +79,5 @@ def local(path: str) -> str:
 
 
 def _form(request: Request, next_path: str, problem: str = "") -> Response:
-    status = HTTPStatus.UNAUTHORIZED if problem else HTTPStatus.OK
-    return page(request, "sign_in", status, next=next_path, wrong={"token": problem} if problem else {})
+    wrong = Wrong(token=problem) if problem else None
+    return page(request, "sign_in", HTTPStatus.UNAUTHORIZED if problem else None, wrong=wrong, next=next_path)

@@ -73,7 +73,7 @@ async def ask(request: Request, service: TheService, caller: TheCaller) -> Respo
 @router.post("/")
 async def start(request: Request, service: TheService, caller: TheCaller) -> Response:
     """Start a run and show it; if it cannot be researched, show the form again and say why."""
-    service.corpora.check_create(caller)
+    caller.check(AccessRole.asker)
     given, reads, about = FormValues(), list[str](), "files"
     try:
         async with _sent(request, service.corpora.corpora.limits) as (form, files):
@@ -99,9 +99,7 @@ async def offers(request: Request, service: TheService, caller: TheCaller) -> Re
     """Return profiles and models with what a question would take: the parts of the form that change as one types."""
     caller.check(AccessRole.asker)
     given = FormValues({name: value[:2_000] for name, value in request.query_params.items()})
-    return page(
-        request, "offers", **await _offers(given, _names(service, caller, given["model"])), given=given, wrong={}
-    )
+    return page(request, "offers", **await _offers(given, _names(service, caller, given["model"])), given=given)
 
 
 @asynccontextmanager
@@ -132,9 +130,8 @@ async def _form(
     return page(
         request,
         "ask",
-        HTTPStatus.UNPROCESSABLE_ENTITY if wrong else HTTPStatus.OK,
         given=given,
-        wrong=wrong or Wrong(),
+        wrong=wrong,
         **offered,
         depth=limits_of(SETTINGS["depth"]),
         templates=[template_of(name) for name in shipped()],

@@ -13,7 +13,7 @@ from fathom.interfaces.dependencies import TheCaller, TheService
 from fathom.interfaces.page.forms import FormValues, Wrong, text
 from fathom.interfaces.page.rendering import page
 from fathom.interfaces.uploads import upload_form
-from fathom.service.caller import Caller
+from fathom.service.caller import AccessRole, Caller
 from fathom.service.runs import RunService
 
 router = APIRouter(prefix="/corpora", include_in_schema=False)
@@ -28,7 +28,7 @@ async def list_corpora(request: Request, service: TheService, caller: TheCaller)
 @router.post("")
 async def create(request: Request, service: TheService, caller: TheCaller) -> Response:
     """Make a corpus of uploaded files."""
-    service.corpora.check_create(caller)
+    caller.check(AccessRole.asker)
     given = FormValues()
     try:
         async with upload_form(request, service.corpora.corpora.limits) as form:
@@ -88,10 +88,9 @@ async def _list(
     return page(
         request,
         "corpora",
-        HTTPStatus.UNPROCESSABLE_ENTITY if wrong else HTTPStatus.OK,
         found=await service.corpora.list(caller),
         given=given,
-        wrong=wrong or Wrong(),
+        wrong=wrong,
         may_ask=caller.may_ask,
     )
 
@@ -103,9 +102,8 @@ async def _read(
     return page(
         request,
         "corpus",
-        HTTPStatus.UNPROCESSABLE_ENTITY if wrong else HTTPStatus.OK,
         corpus=corpus,
-        wrong=wrong or Wrong(),
+        wrong=wrong,
         own=caller.may_change(corpus.owner),
     )
 

@@ -12,28 +12,20 @@ from typing import Any
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from fathom.client.shapes import Problem
 from fathom.errors import NotThere
-from fathom.interfaces.gate import SIGN_IN
-from fathom.interfaces.page.forms import csrf_field, csrf_query
+from fathom.interfaces.gate import SECURITY_HEADERS, SIGN_IN
+from fathom.interfaces.page.forms import Wrong, csrf_field, csrf_query
 from fathom.models import RunState
+from fathom.report.html import pages_in
 from fathom.report.prose import draft_html, inline_html
 from fathom.text.plain import clean_line, counted, size
 from fathom.text.urls import host_of, web_address
 
-POLICY = (
-    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; "
-    "frame-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-)
-HEADERS = {
-    "Content-Security-Policy": POLICY,
-    "Cache-Control": "no-store",
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "same-origin",
-}
+POLICY = f"{SECURITY_HEADERS['Content-Security-Policy']}; frame-src 'self'"
 STATES: dict[RunState, tuple[str, str]] = {
     RunState.queued: ("waiting its turn", "plain"),
     RunState.running: ("researching", "busy"),
@@ -50,25 +42,21 @@ STATES: dict[RunState, tuple[str, str]] = {
 _MINUTE, _HOUR = 60, 3_600
 
 
-def page(request: Request, name: str, status: int = HTTPStatus.OK, **values: Any) -> HTMLResponse:
-    """Return a page as a response; `values` are what its template names."""
+def page(
+    request: Request, name: str, status: int | None = None, *, wrong: Wrong | None = None, **values: Any
+) -> HTMLResponse:
+    """Return a page as a response; `values` are what its template names, `wrong` what is wrong with its form."""
     caller = getattr(request.state, "caller", None)
+    status = status or (HTTPStatus.UNPROCESSABLE_ENTITY if wrong else HTTPStatus.OK)
     template = templates().get_template(f"{name}.html.j2")
-    text = template.render(request=request, caller=caller, path=request.url.path, **values)
-    return HTMLResponse(text, status, HEADERS)
+    text = template.render(request=request, caller=caller, path=request.url.path, wrong=wrong or Wrong(), **values)
+    return HTMLResponse(text, status, {"Content-Security-Policy": POLICY})
 
 
 @cache
 def templates() -> Environment:
-    """Return the templates: what they show is escaped, and a name that they do not know is an error."""
-    made = Environment(
-        loader=FileSystemLoader(Path(__file__).parent / "templates"),
-        autoescape=True,
-        auto_reload=False,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    """Return the templates, with what they may name."""
+    made = pages_in(Path(__file__).parent / "templates")
     made.globals.update(static=address_of, csrf=csrf_field, csrf_query=csrf_query, counted=counted, states=STATES)
     made.filters.update(line=clean_line, web=web_address, host=host_of, draft=draft_html, inline=inline_html)
     made.filters.update(when=when, stamp=stamp, took=took, money=money, count=count, size=size)
@@ -149,7 +137,7 @@ async def read(name: str) -> Response:
     data = next((data for address, data in _files().values() if address == name), None)
     if data is None:
         raise NotThere("There is no such file.")
-    headers = {"Cache-Control": "public, max-age=31536000, immutable", "X-Content-Type-Options": "nosniff"}
+    headers = {"Cache-Control": "public, max-age=31536000, immutable"}
     return Response(data, media_type=_TYPES[Path(name).suffix], headers=headers)
 
 

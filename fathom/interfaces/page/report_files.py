@@ -30,7 +30,7 @@ _SANDBOX = "sandbox allow-scripts allow-popups allow-popups-to-escape-sandbox al
 FileName = Annotated[str, Path(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,250}$")]
 Place = Annotated[str, Query(alias="bytes", pattern=r"^(\d{1,12}-\d{1,12})?$")]
 """From which byte of a file to which one, as the links of a report name them."""
-_PLAIN = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'"}
+_PLAIN = {"Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'"}
 _FRAMED = (b'rel="noopener noreferrer nofollow"', b'rel="noopener noreferrer nofollow" target="_blank"')
 _BESIDE = ((b'<a href="./', b'<a target="_blank" href="./'), (b'<a href="../', b'<a target="_blank" href="../'))
 """Inside of a frame, what leads out of the report opens beside it."""
@@ -106,8 +106,6 @@ async def report_page(run: RunHandle, name: str, *, framed: bool = False, by_its
     headers = {
         "Content-Security-Policy": f"{policy}; {_SANDBOX}",
         "X-Frame-Options": "SAMEORIGIN",
-        "X-Content-Type-Options": "nosniff",
         "Referrer-Policy": "no-referrer",
-        "Cache-Control": "no-store",
     }
     return Response(data, media_type="text/html", headers=headers)

@@ -107,10 +107,9 @@ async def _list(
     return page(
         request,
         "watches",
-        HTTPStatus.UNPROCESSABLE_ENTITY if wrong else HTTPStatus.OK,
         watches=(await watches.everyone(service, caller)).watches,
         given=given,
-        wrong=wrong or Wrong(),
+        wrong=wrong,
         corpora=[one for one in (await service.corpora.list(caller)).corpora if not one.temporary],
         reads=reads,
         every=EVERY,
