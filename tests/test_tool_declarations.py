@@ -21,7 +21,7 @@ from fathom.roles import ResearchRequest
 from fathom.storage.names import artifact_name
 from fathom.tools import http
 from fathom.tools.base import RunContext, SearchVendor, Tool
-from fathom.tools.http import get
+from fathom.tools.http import request
 from fathom.tools.limits import ANYWHERE, SearchLimits
 from fathom.tools.pages import WebPage, output
 from fathom.tools.registry import TOOLS, VENDORS, Registry, configured_tools
@@ -53,7 +53,9 @@ class Shelf(SearchVendor):
 
     async def search(self, query: str, limit: int, within: SearchLimits = ANYWHERE) -> list[WebPage]:
         headers, params = {"X-Key": self._key}, {"q": query}
-        hit = await get(self.name, self.address, lambda r: Hit.model_validate(r.json()), params=params, headers=headers)
+        hit = await request(
+            self.name, self.address, lambda r: Hit.model_validate(r.json()), params=params, headers=headers
+        )
         return [WebPage(url=hit.url, excerpt=hit.text)]
 
 
@@ -72,7 +74,7 @@ class Almanac(Tool):
         return cls(run.variable("ALMANAC_URL"))
 
     async def run(self, tool_input: str) -> ToolOutput:
-        hit = await get(self.name, self._address, lambda r: Hit.model_validate(r.json()), params={"q": tool_input})
+        hit = await request(self.name, self._address, lambda r: Hit.model_validate(r.json()), params={"q": tool_input})
         return output([WebPage(url=hit.url, whole=hit.text)])
 
 

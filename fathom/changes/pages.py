@@ -9,7 +9,8 @@ from functools import cached_property
 from itertools import islice
 from typing import NamedTuple
 
-from fathom.changes.values import cells_of, figures_differ, names_apart
+from fathom.changes.values import figures_differ, names_apart
+from fathom.evidence.likeness import cells_of
 from fathom.evidence.stored import StoredText
 from fathom.evidence.support import spaced_words
 from fathom.facts.extraction import facts_of

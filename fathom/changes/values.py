@@ -8,6 +8,7 @@ from difflib import SequenceMatcher
 from typing import TypeVar
 
 from fathom.changes.model import Difference
+from fathom.evidence.likeness import cells_of
 from fathom.evidence.support import spaced_words
 from fathom.facts.dates import Date
 from fathom.facts.extraction import Facts, Name, facts_of
@@ -22,7 +23,6 @@ _TIME = re.compile(
 )
 _ORDINAL = re.compile(r"\b(?:first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|last)\b", re.IGNORECASE)
 
-_CELL = re.compile(r"(?:\\.|[^|\t\\]|\\(?=\Z))+")
 _WORD = re.compile(r"\w+(?:[.,'’-]\w+)*|[^\w\s]")
 T = TypeVar("T")
 
@@ -48,11 +48,6 @@ def row_differences(old: str, new: str) -> list[Difference]:
     if len(cells) != len(others):
         return differences(old, new)
     return [found for cell, other in zip(cells, others, strict=True) for found in _cell(cell, other)]
-
-
-def cells_of(row: str) -> list[str]:
-    """Return the cells of a row of a table."""
-    return [cell for found in _CELL.findall(row) if (cell := found.strip())]
 
 
 def _cell(old: str, new: str) -> Iterator[Difference]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from fathom.client.core import Awaiting, Blocking, Core, Pause, Program, made, path
@@ -31,8 +30,12 @@ from fathom.config.environment import Environment
 
 
 class _Client(Resource[D]):
-    def __init__(self, driver: D, url: str | None, token: str | None, timeout: float, retries: int) -> None:
-        known = Environment.read()
+    _kind: type[D]
+
+    def __init__(
+        self, url: str | None = None, token: str | None = None, *, timeout: float = 60.0, retries: int = 6
+    ) -> None:
+        known, driver = Environment.read(), self._kind()
         super().__init__(Core(url or known.server, token or known.token, timeout, retries), driver)
         self.runs: Runs[D] = Runs(self._core, driver)
         self.watches: Watches[D] = Watches(self._core, driver)
@@ -167,10 +170,7 @@ class Fathom(_Client[Blocking]):
         retries: how often a request is sent again after a failure that may pass, where that can do no harm.
     """
 
-    def __init__(
-        self, url: str | None = None, token: str | None = None, *, timeout: float = 60.0, retries: int = 6
-    ) -> None:
-        super().__init__(Blocking(), url, token, timeout, retries)
+    _kind = Blocking
 
     def close(self) -> None:
         """Close the connections. Runs go on."""
@@ -179,26 +179,14 @@ class Fathom(_Client[Blocking]):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self.close()
 
 
 class AsyncFathom(_Client[Awaiting]):
-    """A client with the methods of `Fathom`, as coroutines.
+    """A client with the arguments of `Fathom`, and with its methods as coroutines."""
 
-    Args:
-        url: address of the server; by default FATHOM_URL, else http://127.0.0.1:8700.
-        token: an API token; by default FATHOM_TOKEN. A server that only this machine reaches needs none.
-        timeout: seconds without an answer, or a part of one, after which a request is given up.
-        retries: how often a request is sent again after a failure that may pass, where that can do no harm.
-    """
-
-    def __init__(
-        self, url: str | None = None, token: str | None = None, *, timeout: float = 60.0, retries: int = 6
-    ) -> None:
-        super().__init__(Awaiting(), url, token, timeout, retries)
+    _kind = Awaiting
 
     async def close(self) -> None:
         """Close the connections. Runs go on."""
@@ -207,9 +195,7 @@ class AsyncFathom(_Client[Awaiting]):
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_error: object) -> None:
         await self.close()
 
 
@@ -233,12 +219,14 @@ class Watches(Resource[D]):
     @endpoint
     def pause(self, name: str) -> Program[Watch]:
         """Have a watch start no more runs."""
-        return _changed(self._core, name, WatchChange(state="paused"))
+        request = self._core.request("PATCH", path("watches", name), json=WatchChange(state="paused"))
+        return self._core.ask(Watch, request)
 
     @endpoint
     def resume(self, name: str) -> Program[Watch]:
         """Have a watch start runs again."""
-        return _changed(self._core, name, WatchChange(state="active"))
+        request = self._core.request("PATCH", path("watches", name), json=WatchChange(state="active"))
+        return self._core.ask(Watch, request)
 
     @endpoint
     def remove(self, name: str) -> Program[None]:
@@ -368,10 +356,6 @@ class Corpora(Resource[D]):
     def delete(self, name: str) -> Program[None]:
         """Remove a corpus. Runs that have begun to read it go on."""
         yield from self._core.send(self._core.request("DELETE", path("corpora", name)))
-
-
-def _changed(core: Core, name: str, change: WatchChange) -> Program[Watch]:
-    return core.ask(Watch, core.request("PATCH", path("watches", name), json=change))
 
 
 def _contents(files: Iterable[str | Path | tuple[str, bytes]]) -> list[tuple[str, tuple[str, bytes]]]:

@@ -289,12 +289,21 @@ class Pages(Generic[T]):
     page: Callable[[str | None], Program[tuple[Sequence[T], str | None]]]
 
 
-class endpoint(Generic[P, T]):
-    """A method that returns the value of its program."""
-
-    def __init__(self, method: Callable[Concatenate[Any, P], Program[T]]) -> None:
+class _Method(Generic[P, T]):
+    def __init__(self, method: Callable[Concatenate[Any, P], T]) -> None:
         self._method = method
         self.__doc__ = method.__doc__
+
+    def _bound(self, resource: Resource[Any] | None, run: Callable[[Any, T], Any]) -> Any:
+        """Return the method of a client, which runs what it makes."""
+        if resource is None:  # on the class, as documentation is read
+            return self._method
+        driver, made = resource._driver, MethodType(self._method, resource)
+        return update_wrapper(lambda *given, **named: run(driver, made(*given, **named)), made)
+
+
+class endpoint(_Method[P, Program[T]]):
+    """A method that returns the value of its program."""
 
     @overload
     def __get__(self, resource: Resource[Blocking], owner: object = None) -> Callable[P, T]: ...
@@ -302,15 +311,11 @@ class endpoint(Generic[P, T]):
     def __get__(self, resource: Resource[Awaiting], owner: object = None) -> Callable[P, Coroutine[Any, Any, T]]: ...
     def __get__(self, resource: Resource[Any] | None, owner: object = None) -> Any:
         """Return the method of a client."""
-        return _bound(resource, self._method, lambda driver, program: driver.run(program))
+        return self._bound(resource, lambda driver, program: driver.run(program))
 
 
-class listing(Generic[P, T]):
+class listing(_Method[P, Pages[T]]):
     """A method that returns an iterator over pages; each page is fetched when it is reached."""
-
-    def __init__(self, method: Callable[Concatenate[Any, P], Pages[T]]) -> None:
-        self._method = method
-        self.__doc__ = method.__doc__
 
     @overload
     def __get__(self, resource: Resource[Blocking], owner: object = None) -> Callable[P, Iterator[T]]: ...
@@ -318,15 +323,11 @@ class listing(Generic[P, T]):
     def __get__(self, resource: Resource[Awaiting], owner: object = None) -> Callable[P, AsyncIterator[T]]: ...
     def __get__(self, resource: Resource[Any] | None, owner: object = None) -> Any:
         """Return the method of a client."""
-        return _bound(resource, self._method, lambda driver, pages: _LISTED[type(driver)](driver, pages))
+        return self._bound(resource, lambda driver, pages: _LISTED[type(driver)](driver, pages))
 
 
-class following(Generic[P]):
+class following(_Method[P, Following]):
     """A method that returns an iterator over the events of a run."""
-
-    def __init__(self, method: Callable[Concatenate[Any, P], Following]) -> None:
-        self._method = method
-        self.__doc__ = method.__doc__
 
     @overload
     def __get__(self, resource: Resource[Blocking], owner: object = None) -> Callable[P, Events]: ...
@@ -334,14 +335,7 @@ class following(Generic[P]):
     def __get__(self, resource: Resource[Awaiting], owner: object = None) -> Callable[P, AsyncEvents]: ...
     def __get__(self, resource: Resource[Any] | None, owner: object = None) -> Any:
         """Return the method of a client."""
-        return _bound(resource, self._method, lambda driver, followed: _FOLLOWED[type(driver)](followed, driver))
-
-
-def _bound(resource: Resource[Any] | None, method: Callable[..., Any], run: Callable[[Any, Any], Any]) -> Any:
-    if resource is None:  # on the class, as documentation is read
-        return method
-    driver, made = resource._driver, MethodType(method, resource)
-    return update_wrapper(lambda *given, **named: run(driver, made(*given, **named)), made)
+        return self._bound(resource, lambda driver, followed: _FOLLOWED[type(driver)](followed, driver))
 
 
 def _listed(driver: Blocking, pages: Pages[T]) -> Iterator[T]:

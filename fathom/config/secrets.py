@@ -14,13 +14,13 @@ import re
 import traceback
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from itertools import takewhile
 from typing import Any, TypeVar
 from urllib.parse import quote, quote_plus
 
 from pydantic import BaseModel
 
 from fathom.errors import FathomError
+from fathom.text.plain import common_start
 
 HIDDEN = "***"
 BEGINNING = 12  # characters of a secret that are treated like the whole
@@ -59,7 +59,7 @@ class Scrubber:
             text = text.replace(spelling, HIDDEN)
         for beginning, spellings in self._beginnings.items():
             while (at := text.find(beginning)) >= 0:
-                size = max(_agreement(text[at : at + len(spelling)], spelling) for spelling in spellings)
+                size = max(common_start(text[at:], spelling) for spelling in spellings)
                 text = text[:at] + HIDDEN + text[at + size :]
         return text
 
@@ -92,11 +92,6 @@ class Scrubber:
             error.message, error.next_step = self.message(error.message), self.message(error.next_step)
             error.args = (error.message,)
             raise
-
-
-def _agreement(one: str, other: str) -> int:
-    """Return how many characters two texts have in common at their start."""
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
 def _spellings(value: str) -> set[str]:

@@ -60,9 +60,7 @@ class ClaimSentence(NamedTuple):
     sentence: str
     source_ids: tuple[str, ...]  # its citations, or else the next citations in its paragraph or item
     kind: Kind
-    context: str = (
-        ""  # the heading above it, with the sentence before it, the head of its table or the line before code
-    )
+    context: str = ""  # heading above it, with the sentence before it, its table's head or the line before code
     beside: tuple[str, ...] = ()  # for a sentence without its own citation: ids cited around it, the nearest first
 
     @property

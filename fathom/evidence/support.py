@@ -13,8 +13,9 @@ import re
 import unicodedata
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise, takewhile
+from itertools import pairwise
 
+from fathom.text.plain import common_start
 from fathom.text.sentences import split_sentences
 from fathom.text.terms import STOP_WORDS, query_terms, terms
 
@@ -106,8 +107,7 @@ def _covered(
     covered = {word: 1.0 for word in words if word in weights}
     for word in words:
         for term in families.get(word[:PREFIX], ()) if word not in covered else ():
-            common = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(word, term, strict=False)))
-            share = common / max(len(word), len(term))
+            share = common_start(word, term) / max(len(word), len(term))
             if share >= SHARE:
                 covered[term] = max(covered.get(term, 0.0), RELATED * share)
     return covered

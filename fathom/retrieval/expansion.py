@@ -15,8 +15,8 @@ import re
 from collections.abc import Mapping
 from difflib import get_close_matches
 from functools import cache
-from itertools import takewhile
 
+from fathom.text.plain import common_start
 from fathom.text.terms import terms
 
 _RELATED = """
@@ -265,7 +265,7 @@ SUGGESTED = 2
 
 def is_family(a: str, b: str) -> bool:
     """Whether two stems are different and of one family, such as "elast" and "elastic"."""
-    common = _common(a, b)
+    common = common_start(a, b)
     return a != b and common >= FAMILY_LETTERS and common >= FAMILY_SHARE * max(len(a), len(b))
 
 
@@ -273,7 +273,7 @@ def is_misspelt(a: str, b: str) -> bool:
     """Whether two words of at least five letters differ by one letter: wrong, missing, added, or two exchanged."""
     if min(len(a), len(b)) < MISSPELT_LETTERS or abs(len(a) - len(b)) > 1 or a == b or not (a + b).isalpha():
         return False
-    start = _common(a, b)
+    start = common_start(a, b)
     rest_a, rest_b = a[start:], b[start:]
     exchanged = rest_a[:2] == rest_b[1::-1] and rest_a[2:] == rest_b[2:]
     return rest_a[1:] == rest_b[1:] or rest_a[1:] == rest_b or rest_a == rest_b[1:] or exchanged
@@ -290,8 +290,3 @@ def meant_by(word: str, vocabulary: Mapping[str, int]) -> list[str]:
     if near := [known for known in like if is_misspelt(word, known)]:
         return sorted(near, key=lambda known: -vocabulary[known])[:SUGGESTED]
     return get_close_matches(word, like, SUGGESTED, ALIKE) if len(word) >= ALIKE_LETTERS else []
-
-
-def _common(a: str, b: str) -> int:
-    """Return how many letters two words have in common from the start."""
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(a, b, strict=False)))

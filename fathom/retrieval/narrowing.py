@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
@@ -12,7 +11,7 @@ from typing import NamedTuple
 
 from fathom.models import Brief, Model, Note, NoteMessage, SourceText, untold
 from fathom.retrieval.chunking import GAP, MAX_INDENT, chunks_of, headings_above, opening_of
-from fathom.retrieval.ranking import TITLE_WEIGHT, Passage, bm25, rank_passages
+from fathom.retrieval.ranking import TITLE_WEIGHT, Passage, bm25, count_in, rank_passages
 from fathom.text.blocks import open_fence
 from fathom.text.parsed import ParsedText, parse
 from fathom.text.terms import query_terms, terms
@@ -128,16 +127,11 @@ def _scores(
         title, found = titles[piece.text], parsed[piece.text].occurrences
         counts.append({})
         for term in wanted:
-            n = _between(found.get(term, ()), piece.sentences) + TITLE_WEIGHT * title.count(term)
+            n = count_in(found.get(term, ()), piece.sentences) + TITLE_WEIGHT * title.count(term)
             if n:
                 counts[-1][term] = n
     lengths = [parsed[p.text].length(p.sentences) + TITLE_WEIGHT * len(titles[p.text]) for p in pieces]
     return bm25(wanted, counts, lengths)
-
-
-def _between(numbers: Sequence[int], sentences: range) -> int:
-    """Return how many of some numbers, in order, are of a run of sentences."""
-    return bisect_left(numbers, sentences.stop) - bisect_left(numbers, sentences.start)
 
 
 def line_start(text: str, start: int) -> int:

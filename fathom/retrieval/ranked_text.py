@@ -6,7 +6,6 @@ The ranking itself is in `fathom.retrieval.relevance`.
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
@@ -16,7 +15,7 @@ from itertools import pairwise
 from fathom.retrieval.asked import QuestionTerms
 from fathom.retrieval.excerpts import Excerpt, ReadText, first_cell
 from fathom.retrieval.expansion import is_quantity, states
-from fathom.retrieval.ranking import Passage
+from fathom.retrieval.ranking import Passage, count_in
 from fathom.text.blocks import is_signature
 from fathom.text.boilerplate import is_boilerplate, lacks_subject, orders, points_elsewhere
 from fathom.text.parsed import KeptTexts
@@ -148,7 +147,7 @@ class RankedText:
             for weight, titled, found, is_term in words:
                 held = titled
                 if found:
-                    held += sum(factor * _between(found, own) for own, factor in fields if own)
+                    held += sum(factor * count_in(found, own) for own, factor in fields if own)
                 if is_term:
                     count += held
                 else:
@@ -165,7 +164,7 @@ class RankedText:
         for line in [*lines, *([range(n, n + 1)] for n in excerpt.headings)]:
             yield {
                 term: max(
-                    (weight for weight, _, found, _ in words if any(_between(found, own) for own in line)), default=0.0
+                    (weight for weight, _, found, _ in words if any(count_in(found, own) for own in line)), default=0.0
                 )
                 for term, words in sought.items()
             }
@@ -223,8 +222,8 @@ class RankedText:
         above = excerpt.headings[-1]
         for said in asked.terms.values():
             found = [numbers for word in said if (numbers := self._occurrences(word))]
-            told = any(_between(numbers, own) for numbers in found for own in (excerpt.own, excerpt.lead) if own)
-            if not told and any(_between(numbers, range(above, above + 1)) for numbers in found):
+            told = any(count_in(numbers, own) for numbers in found for own in (excerpt.own, excerpt.lead) if own)
+            if not told and any(count_in(numbers, range(above, above + 1)) for numbers in found):
                 return True
         return False
 
@@ -235,7 +234,3 @@ _kept = KeptTexts[Passage, RankedText](KEPT_CHARS)
 def ranked_text(passage: Passage) -> RankedText:
     """Return a text as the ranking sees it; the texts that were asked for last are kept."""
     return _kept.get(passage, partial(RankedText, passage))
-
-
-def _between(numbers: Sequence[int], own: range) -> int:
-    return bisect_left(numbers, own.stop) - bisect_left(numbers, own.start)

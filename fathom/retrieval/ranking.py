@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -56,6 +57,11 @@ def bm25(weights: Mapping[str, float], counts: Sequence[Mapping[str, int]], leng
         norm = K1 * (1 - B + B * length / mean)
         scores.append(sum(idf[term] * n * (K1 + 1) / (n + norm) for term, n in count.items()))
     return scores
+
+
+def count_in(numbers: Sequence[int], sentences: range) -> int:
+    """Return how many of some numbers, in order, are of a run of sentences."""
+    return bisect_left(numbers, sentences.stop) - bisect_left(numbers, sentences.start)
 
 
 _BETWEEN_WORDS = re.compile(r"[\W_]+")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import takewhile
 
 from fathom.text.citations import without_addresses
 
@@ -80,3 +81,8 @@ def size(number: int) -> str:
         if number >= of:
             return f"{number / of:,.1f} {unit}"
     return counted(number, "byte")
+
+
+def common_start(one: str, other: str) -> int:
+    """Return how many characters two texts have in common at their start."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))

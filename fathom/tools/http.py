@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from fathom.errors import ToolError, ToolRateLimited, ToolRejected, ToolTimeout, ToolUnavailable
 from fathom.network import ENCODINGS, BodyTooLarge, check_sending, limit_body, retry_after, tls, turn, user_agent
@@ -28,45 +28,25 @@ _FEWER = "lower max_results, or check the address of the service"
 T = TypeVar("T")
 
 
-class _Request(TypedDict, total=False):
-    params: Mapping[str, str | int] | None
-    headers: Mapping[str, str] | None
-    remedies: Mapping[int, str] | None
-
-
-async def get(service: str, url: str, read: Callable[[httpx.Response], T], **request: Unpack[_Request]) -> T:
-    """Make one GET request to a service and read its answer; a ValueError in `read` means that it is unreadable.
-
-    `headers` are sent besides the User-Agent; `remedies` holds by status the user's remedy for a refusal.
-
-    Raises:
-        ToolError: the request failed; the class says whether trying again can help.
-    """
-    return await _request("GET", service, url, read, None, **request)
-
-
-async def post(
-    service: str, url: str, read: Callable[[httpx.Response], T], body: object, **request: Unpack[_Request]
-) -> T:
-    """Make one POST request with a body in JSON, and read its answer as `get` does.
-
-    Raises:
-        ToolError: the request failed; the class says whether trying again can help.
-    """
-    return await _request("POST", service, url, read, body, **request)
-
-
-async def _request(
-    method: str,
+async def request(
     service: str,
     url: str,
     read: Callable[[httpx.Response], T],
-    body: object,
     *,
+    body: object = None,
     params: Mapping[str, str | int] | None = None,
     headers: Mapping[str, str] | None = None,
     remedies: Mapping[int, str] | None = None,
 ) -> T:
+    """Make one request to a service, by POST if it has a body, which is sent as JSON, and read its answer.
+
+    A ValueError in `read` means that the answer is unreadable. `headers` are sent besides the User-Agent; `remedies`
+    holds by status the user's remedy for a refusal.
+
+    Raises:
+        ToolError: the request failed; the class says whether trying again can help.
+    """
+    method = "GET" if body is None else "POST"
     with service_errors(service):
         async with limited_client() as http:
             answer = await http.request(method, url, params=params, headers=headers, json=body)

@@ -48,7 +48,7 @@ from fathom.sources.domains import admitted
 from fathom.text.plain import clean_line
 from fathom.text.terms import ENGLISH
 from fathom.tools.base import RunContext, Tool
-from fathom.tools.http import get, retrying, service_errors
+from fathom.tools.http import request, retrying, service_errors
 from fathom.tools.pages import WebPage, output, remembered
 
 if TYPE_CHECKING:
@@ -148,7 +148,9 @@ class LookupTool(Tool):
         headers = {"User-Agent": self.name_given, **self.headers()}
         sent = {name: value for name, value in parameters.items() if value != ""}
         return await retrying(
-            lambda: get(self.service, self.place(path), read, params=sent, headers=headers, remedies=self._remedies()),
+            lambda: request(
+                self.service, self.place(path), read, params=sent, headers=headers, remedies=self._remedies()
+            ),
             self.name,
             self._turn,
         )

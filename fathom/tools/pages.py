@@ -71,9 +71,7 @@ class WebPage(BaseModel):
     score: float = 0.0  # comparable within one query only
     excerpt: Annotated[str, AfterValidator(_text)] = ""
     whole: Annotated[str, AfterValidator(_text)] = ""
-    reference: Annotated[Bibliographic | None, AfterValidator(_clean_reference)] = (
-        None  # the catalogue's description of a work
-    )
+    reference: Annotated[Bibliographic | None, AfterValidator(_clean_reference)] = None  # a catalogue's entry
     fields: dict[str, str] = {}  # of its header, for a page that was read
     kept_since: str = Field("", exclude=True)  # ISO 8601, UTC; for a page from the cache
 

@@ -1,7 +1,7 @@
 """The responses that a tool call received, as they arrived: the records of a web archive (WARC 1.1, ISO 28500).
 
-A tool returns readable text; these are the bytes that it was read from. `keep` is called where they arrive: by `get`
-and `post` in `fathom/tools/http.py`, and by the reader of pages. Bodies are stored unpacked, and headers only as far as
+A tool returns readable text; these are the bytes that it was read from. `keep` is called where they arrive: by
+`request` in `fathom/tools/http.py`, and by the reader of pages. Bodies are stored unpacked, and headers only as far as
 they describe the body: others hold cookies and tokens. Each record is compressed by itself, as the format has it, so a
 file of records is one behind the other.
 """

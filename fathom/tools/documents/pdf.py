@@ -28,9 +28,8 @@ SMALLER = 0.8  # times the size of the line, up to which something is the mark o
 LETTER = 0.6  # of the size of the font: about the width of a letter
 FULL = 0.8  # of the width of the page's lines; a line of that width may be wrapped
 _MONOSPACE = re.compile(r"courier|mono|consol|menlo|typewriter|(?:CM|SF)TT\d|inconsolata|fixed", re.I)
-_BULLET = re.compile(
-    r"\s*(?:[\x7f•●▪■◦‣∙\uf0b7\uf0a7\u2043]\s*|[o–]\s+(?=\S))"
-)  # 127 is a bullet in PDF's own encoding
+# 127 is a bullet in PDF's own encoding.
+_BULLET = re.compile(r"\s*(?:[\x7f•●▪■◦‣∙\uf0b7\uf0a7\u2043]\s*|[o–]\s+(?=\S))")
 _NUMBER = re.compile(r"\s*(?:\d{1,2}[.)]|\(?[a-z][.)])\s+\S")
 _PAGE_NUMBER = re.compile(r"\s*(?:page\s+)?\d{1,4}(?:\s*(?:of|/)\s*\d{1,4})?\s*\Z", re.I)
 _SENTENCE_END = re.compile(r"[.!?:][\"'”’)\]]*\Z")

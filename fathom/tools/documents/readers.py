@@ -12,8 +12,8 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path, PurePath
-from typing import NamedTuple
 
 from fathom.text.plain import clean_text
 from fathom.tools.documents import configuration
@@ -102,15 +102,6 @@ _PARSER_ERRORS = (
 _XML_NO_MEMORY = 2  # `code` of lxml's error; XML_ERR_NO_MEMORY in libxml2
 
 
-class _Content(NamedTuple):
-    title: str  # that the file names
-    sections: list[DocumentSection]
-    stated: str = ""  # date that the author states
-    metadata: str = ""  # date that a program wrote
-    fields: dict[str, str] = {}  # fields of the header that the reader took off the text, or of its front matter
-    unread: str = ""  # what of the file was not read, and why
-
-
 class UnreadableFile(Exception):
     """A file without readable text; the message says why."""
 
@@ -128,13 +119,13 @@ def read_document(name: str, data: bytes) -> ReadDocument:
     """
     if not data.strip():
         raise UnreadableFile("it is empty")
-    named, sections, stated, metadata, fields, unread = _read(PurePath(name).suffix.lower(), data)
-    if not any(c.isalnum() for section in sections for c in section.text + section.heading):
+    read, metadata = _read(PurePath(name).suffix.lower(), data)
+    if not any(c.isalnum() for section in read.sections for c in section.text + section.heading):
         raise UnreadableFile("it holds no text")
-    date = stated or document_date(name, named, sections) or metadata
-    fields = {**fields, **{name: value for name, value in stated_fields(sections).items() if name not in fields}}
-    title = title_of(named, fields, sections, name)
-    return ReadDocument(title, sections, date, shown_fields(fields, title), unread)
+    date = read.date or document_date(name, read.title, read.sections) or metadata
+    fields = {**read.fields, **{n: value for n, value in stated_fields(read.sections).items() if n not in read.fields}}
+    title = title_of(read.title, fields, read.sections, name)
+    return ReadDocument(title, read.sections, date, shown_fields(fields, title), read.unread)
 
 
 def refusal(name: str, head: bytes) -> str:
@@ -204,7 +195,8 @@ def _is_text(head: bytes) -> bool:
     )
 
 
-def _read(ending: str, data: bytes) -> _Content:
+def _read(ending: str, data: bytes) -> tuple[ReadDocument, str]:
+    """Return what a file holds, with the date that its author states, and the date that a program wrote."""
     kind = _kind(ending, data[:HEAD])
     if kind in ("pdf", "html"):
         return _read_pdf(data) if kind == "pdf" else _read_html(data)
@@ -215,12 +207,12 @@ def _read(ending: str, data: bytes) -> _Content:
     if reason := refusal(f"a{ending}", data[:HEAD]):
         raise UnreadableFile(reason)
     if kind in _MAIL:
-        return _parsed(kind, lambda: _MAIL[kind](data, _attached))
+        return _parsed(kind, lambda: _MAIL[kind](data, _attached)), ""
     text = clean_text(_decode(data))
     if kind in _PARSED:
-        return _parsed(kind, lambda: _PARSED[kind](text))
+        return _parsed(kind, lambda: _PARSED[kind](text)), ""
     if kind == "data":
-        return _Content("", [DocumentSection(configuration.read_configuration(ending, text))])
+        return ReadDocument("", [DocumentSection(configuration.read_configuration(ending, text))]), ""
     header, text = split_header(text)
     if kind == "md" or (kind == "guessed" and is_markdown(text)):
         title, sections, date, matter = read_markdown(text)
@@ -231,7 +223,7 @@ def _read(ending: str, data: bytes) -> _Content:
         is_parsed = kind == "rst" or (kind == "guessed" and is_rest(text))
         sections = rest_sections(text) if is_parsed else underlined_sections(text)
     above = [DocumentSection(written(header))] if header else []
-    return _Content(title, [*above, *sections], date, fields={**matter, **header})
+    return ReadDocument(title, [*above, *sections], date, {**matter, **header}), ""
 
 
 def _decode(data: bytes) -> str:
@@ -246,14 +238,14 @@ def _decode(data: bytes) -> str:
         return data.decode("cp1252", "replace")
 
 
-def _read_html(data: bytes) -> _Content:
+def _read_html(data: bytes) -> tuple[ReadDocument, str]:
     try:
-        return _Content(*read_page(data), metadata=published(data)[:10])
+        return ReadDocument(*read_page(data)), published(data)[:10]
     except SyntaxError as error:
         raise UnreadableFile("it holds no text") from error
 
 
-def _read_pdf(data: bytes) -> _Content:
+def _read_pdf(data: bytes) -> tuple[ReadDocument, str]:
     from pypdf.errors import DependencyError, FileNotDecryptedError, PyPdfError
 
     try:
@@ -266,15 +258,14 @@ def _read_pdf(data: bytes) -> _Content:
         raise UnreadableFile(f"it is a damaged pdf ({type(error).__name__})") from error
     if not sections:
         raise PicturesOnly("it holds scanned pages and no text")
-    return _Content(title, sections, metadata=date)
+    return ReadDocument(title, sections), date
 
 
-def _parsed(kind: str, parse: Callable[[], ReadDocument]) -> _Content:
+def _parsed(kind: str, parse: Callable[[], ReadDocument]) -> ReadDocument:
     try:
-        read = parse()
+        return parse()
     except _PARSER_ERRORS as error:
         raise UnreadableFile(f"it is a damaged {kind}, or no {kind} file ({type(error).__name__})") from error
-    return _Content(read.title, read.sections, read.date, fields=read.fields, unread=read.unread)
 
 
 def _attached(name: str, data: bytes) -> list[DocumentSection] | None:
@@ -282,10 +273,10 @@ def _attached(name: str, data: bytes) -> list[DocumentSection] | None:
     ending = PurePath(name).suffix.lower()
     if refusal(name, data[:HEAD]) or _kind(ending, data[:HEAD]) not in _TEXTUAL.difference(_MAIL):
         return None
-    return _read(ending, data).sections
+    return _read(ending, data)[0].sections
 
 
-def _read_zipped(kind: str, data: bytes) -> _Content:
+def _read_zipped(kind: str, data: bytes) -> tuple[ReadDocument, str]:
     """Read a zip; `kind` is the kind that it is expected to be."""
     from docx.opc.exceptions import OpcError
 
@@ -300,4 +291,4 @@ def _read_zipped(kind: str, data: bytes) -> _Content:
         if getattr(error, "code", None) == _XML_NO_MEMORY:
             raise MemoryError from error
         raise UnreadableFile(f"it is a damaged {kind}, or no {kind} file ({type(error).__name__})") from error
-    return _Content(read.title, read.sections, metadata=read.date, fields=read.fields, unread=read.unread)
+    return replace(read, date=""), read.date

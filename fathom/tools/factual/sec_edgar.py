@@ -66,7 +66,6 @@ class CompanyRecord(BaseModel):
     name: str
     tickers: list[str] = []
     industry: str = Field("", validation_alias="sicDescription")
-    year_end: str = Field("", validation_alias="fiscalYearEnd")
     state: str = Field("", validation_alias="stateOfIncorporationDescription")
     recent: _Recent = Field(_Recent(), validation_alias=AliasPath("filings", "recent"))
 

@@ -34,9 +34,7 @@ class McpServer(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, hide_input_in_errors=True)
 
-    type: Literal["stdio", "http", "streamable-http"] | None = (
-        None  # for other programs' files; it follows from the rest
-    )
+    type: Literal["stdio", "http", "streamable-http"] | None = None  # for files of other programs
     command: str = ""
     args: list[str] = []
     env: dict[str, str] = Field({}, repr=False)

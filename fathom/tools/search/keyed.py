@@ -6,13 +6,13 @@ import html
 import re
 import textwrap
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Self, TypeVar
+from typing import Annotated, ClassVar, Self, TypeVar
 
 from pydantic import BaseModel, BeforeValidator
 
 from fathom.errors import ToolRejected
 from fathom.tools.base import RunContext, SearchVendor
-from fathom.tools.http import get, post
+from fathom.tools.http import request
 
 # Marks around the search words; other tags, such as `<td>`, may be the subject of a text.
 _MARKS = re.compile(r"</?(?:b|strong|em|i|mark|span)\b[^<>]*>", re.IGNORECASE)
@@ -75,12 +75,12 @@ class KeyedVendor(SearchVendor):
         if not (self._key.isascii() and self._key.isprintable()):
             how = f"copy the value of {self.variables[0]} again"
             raise ToolRejected(f"{self.variables[0]} holds characters that no key has.", next_step=how)
-        request: dict[str, Any] = {
-            "params": params,
-            "headers": {"Accept": "application/json", name: f"{before}{self._key}", **(headers or {})},
-            "remedies": dict.fromkeys((401, 402, 403), f"check {self.variables[0]} and the limits of its plan"),
-        }
-        url = f"{address or self.address}{path}"
-        if body is None:
-            return await get(self.name, url, lambda answer: shape.model_validate(answer.json()), **request)
-        return await post(self.name, url, lambda answer: shape.model_validate(answer.json()), body, **request)
+        return await request(
+            self.name,
+            f"{address or self.address}{path}",
+            lambda answer: shape.model_validate(answer.json()),
+            body=body,
+            params=params,
+            headers={"Accept": "application/json", name: f"{before}{self._key}", **(headers or {})},
+            remedies=dict.fromkeys((401, 402, 403), f"check {self.variables[0]} and the limits of its plan"),
+        )

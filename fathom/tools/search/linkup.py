@@ -31,9 +31,8 @@ class Linkup(KeyedVendor):
     limits = ("dates",)
     setup = "LINKUP_API_KEY (keys: https://linkup.so)"
     api = "https://api.linkup.so"
-    usd = Decimal(
-        "0.00587"
-    )  # 0.005 EUR for older accounts, https://docs.linkup.so/pages/documentation/platform/pricing
+    # 0.005 EUR for older accounts, https://docs.linkup.so/pages/documentation/platform/pricing
+    usd = Decimal("0.00587")
 
     async def search(self, query: str, limit: int, within: SearchLimits = ANYWHERE) -> list[WebPage]:
         """Return the pages it finds, without images."""

@@ -18,7 +18,7 @@ from fathom.config.environment import Environment
 from fathom.errors import ToolRejected
 from fathom.llm.over_litellm import load_litellm
 from fathom.tools.base import RunContext, SearchVendor
-from fathom.tools.http import get, post
+from fathom.tools.http import request
 from fathom.tools.limits import ANYWHERE, SearchLimits
 from fathom.tools.pages import WebPage
 from fathom.tools.search.keyed import plain
@@ -88,9 +88,8 @@ class LiteLLMVendor(SearchVendor):
             ]
 
         remedies = dict.fromkeys((401, 402, 403), f"check {' and '.join(self.variables)} and the limits of its plan")
-        if config.get_http_method() == "GET":
-            return await get(self.name, url, read, headers=headers, remedies=remedies)
-        return await post(self.name, url, read, body, headers=headers, remedies=remedies)
+        sent = None if config.get_http_method() == "GET" else body
+        return await request(self.name, url, read, body=sent, headers=headers, remedies=remedies)
 
 
 def _says_error(answer: Any) -> bool:

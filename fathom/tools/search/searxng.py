@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from fathom.errors import ToolUnavailable
 from fathom.text.plain import clean_line
 from fathom.tools.base import RunContext, SearchVendor
-from fathom.tools.http import get
+from fathom.tools.http import request
 from fathom.tools.limits import ANYWHERE, SearchLimits
 from fathom.tools.pages import Score, WebPage
 
@@ -53,7 +53,7 @@ class SearXNG(SearchVendor):
 
     async def search(self, query: str, limit: int, within: SearchLimits = ANYWHERE) -> list[WebPage]:
         """Return the best of the pages it finds."""
-        answer = await get(
+        answer = await request(
             self.name,
             f"{self.address.rstrip('/')}/search",
             lambda response: _Search.model_validate(response.json()),
