@@ -150,15 +150,13 @@ class Pulse:
 class Spacing:
     """Spaces out the starts of requests to one service."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._free_at = float("-inf")
+    _free_at = float("-inf")
 
     async def turn(self, per_minute: int | None) -> None:
         """Wait until a request may start: 60 / `per_minute` seconds after the previous one, at once when None."""
         if per_minute is None:
             return
-        now = self._clock()
+        now = time.monotonic()
         start = max(now, self._free_at)
         self._free_at = start + 60 / per_minute  # before the wait, so that the next request waits longer
         await asyncio.sleep(start - now)

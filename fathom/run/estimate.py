@@ -290,9 +290,8 @@ LEAST_MINUTES = 1  # a faster run needs no notice
 class Speed:
     """Observes the completions of a run and reports the speed of its models."""
 
-    def __init__(self, settings: ResolvedSettings, tell: Callable[[Event], None] = publish) -> None:
+    def __init__(self, settings: ResolvedSettings) -> None:
         self._settings = settings
-        self._tell = tell
         self._told = set[str]()
 
     def heard(self, completion: Completion) -> None:
@@ -300,7 +299,7 @@ class Speed:
         if completion.pace and completion.model not in self._told:
             self._told.add(completion.model)
             if words := self._words(completion, completion.pace):
-                self._tell(Event("speed", words))
+                publish(Event("speed", words))
 
     def _words(self, completion: Completion, pace: Pace) -> str:
         sent, received = usual_tokens(self._settings, completion.model)

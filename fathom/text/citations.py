@@ -14,9 +14,7 @@ _UNSEEN = r"[\xad\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]"
 _COLON = rf"{_UNSEEN}*(?::|&(?:#0*58|#x0*3a|colon);?){_UNSEEN}*"
 _SLASH = rf"(?:[/\\]|&(?:#0*47|#x0*2f|sol|#0*92|#x0*5c|bsol);?){_UNSEEN}*"
 _SCHEME = "|".join(rf"{_UNSEEN}*".join(scheme) for scheme in ("https", "http", "ftp", "wss", "ws"))
-_FILES = (
-    "cc|go|h|js|kt|md|pl|ps|py|rb|rs|sh|ts"  # endings of names of files, such as `node.js`, that countries have too
-)
+_FILES = "cc|go|h|js|kt|md|pl|ps|py|rb|rs|sh|ts"  # endings of files, as in `node.js`, that countries have, too
 _HOST = (
     rf"(?:[a-z0-9][a-z0-9-]{{0,62}}\.)+(?:(?!{_FILES}|pi)[a-z]{{2}}|com|net|org|edu|gov|info|biz|app|dev|xyz|top|site|"
     r"online|shop|store|club|cloud|tech|live|news|blog|page|link|click|example)\b(?::\d+)?"
