@@ -168,11 +168,7 @@ class ReportSettings(FormModel):
     """Length and checks of the report."""
 
     words: Annotated[int | None, Setting(empty="the length that the question asks for or needs")] = Field(
-        None,
-        ge=100,
-        le=20_000,
-        description="Approximate length of the report in words.",
-        examples=[500],
+        None, ge=100, le=20_000, description="Approximate length of the report in words.", examples=[500]
     )
     judge: Annotated[Judging, Setting(page="evidence")] = Field(
         Judging.auto,
@@ -242,9 +238,7 @@ class SourceRules(FormModel):
         [], description="Read pages of these domains first.", examples=[["who.int"]]
     )
     block: Annotated[list[Domain], Setting(page="sources", tools=ReadByTools.always)] = Field(
-        [],
-        description="Never read pages of these domains, even if `allow` includes them.",
-        examples=[["example.com"]],
+        [], description="Never read pages of these domains, even if `allow` includes them.", examples=[["example.com"]]
     )
     scores: Annotated[
         dict[Domain, Annotated[float, Field(ge=0, le=1)]], Setting(page="sources", tools=ReadByTools.always)
@@ -326,12 +320,7 @@ class Budget(FormModel):
             empty=f"{DEFAULT_USD:g} if the price of every model is known, else no cap",
             page="budget",
         ),
-    ] = Field(
-        None,
-        ge=0,
-        description="Maximum cost in US dollars.",
-        examples=[0.5],
-    )
+    ] = Field(None, ge=0, description="Maximum cost in US dollars.", examples=[0.5])
     max_tokens: Annotated[int, Setting("--max-tokens", "N", page="budget", most=DEFAULT_TOKENS)] = Field(
         DEFAULT_TOKENS, ge=1, description="Maximum tokens sent to and received from models.", examples=[500_000]
     )
@@ -339,10 +328,7 @@ class Budget(FormModel):
         DEFAULT_CALLS, ge=1, description="Maximum requests to models, including retries.", examples=[100]
     )
     max_seconds: Annotated[float | None, Setting("--max-seconds", "S", empty="no cap", page="budget")] = Field(
-        None,
-        gt=0,
-        description="Maximum seconds of work, not counting pauses before a resume.",
-        examples=[600],
+        None, gt=0, description="Maximum seconds of work, not counting pauses before a resume.", examples=[600]
     )
     research_share: Annotated[float, Setting(page="budget")] = Field(
         0.85,
@@ -438,17 +424,10 @@ class ModelCallSettings(FormModel):
         4, ge=0, le=10, description="Attempts after the first one, if the failure may be temporary.", examples=[2]
     )
     backoff_seconds: float = Field(
-        2,
-        ge=0,
-        le=60,
-        description="Seconds before the second attempt; doubled before each one after it.",
-        examples=[5],
+        2, ge=0, le=60, description="Seconds before the second attempt; doubled before each one after it.", examples=[5]
     )
     per_minute: Annotated[int | None, Setting(empty="no limit", page="models")] = Field(
-        None,
-        ge=1,
-        description="Maximum requests per minute to one service, evenly spaced.",
-        examples=[60],
+        None, ge=1, description="Maximum requests per minute to one service, evenly spaced.", examples=[60]
     )
 
 
@@ -475,10 +454,7 @@ class RoleModel(FormModel):
         examples=[32_000],
     )
     window: Annotated[int | None, Setting(empty="as the server or litellm's table says")] = Field(
-        None,
-        ge=1_024,
-        description="Maximum tokens of prompt and answer together.",
-        examples=[32_768],
+        None, ge=1_024, description="Maximum tokens of prompt and answer together.", examples=[32_768]
     )
     structured_output: Annotated[StructuredOutput | None, Setting(empty="as the provider supports it")] = Field(
         None, description="How the model is asked for JSON."

@@ -209,8 +209,7 @@ class ResearchSettings(TemplatedSettings):
 
     budget: Budget = Field(Budget(), title="Budget: caps")
     prices: Annotated[
-        dict[str, Price],
-        Setting("--price", "MODEL=IN,OUT[,CACHED]", page="budget", set_by=SetBy.admins),
+        dict[str, Price], Setting("--price", "MODEL=IN,OUT[,CACHED]", page="budget", set_by=SetBy.admins)
     ] = Field(
         default_factory=dict,
         title="Budget: prices",
@@ -248,12 +247,7 @@ class ResearchSettings(TemplatedSettings):
         examples=[3],
     )
     max_steps: Annotated[int | None, Setting(empty=_BY_PROFILE)] = Field(
-        None,
-        title="Advanced: steps",
-        ge=1,
-        le=10,
-        description="Maximum number of steps in a plan.",
-        examples=[5],
+        None, title="Advanced: steps", ge=1, le=10, description="Maximum number of steps in a plan.", examples=[5]
     )
     turns: Annotated[int | None, Setting(empty=_BY_PROFILE)] = Field(
         None,

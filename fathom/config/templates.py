@@ -238,8 +238,7 @@ class TemplatedSettings(FormModel):
     """Settings that a template can set."""
 
     template: Annotated[
-        str | None,
-        Setting("--template", "NAME|FILE", page="templates", by_template=False, set_by=SetBy.server),
+        str | None, Setting("--template", "NAME|FILE", page="templates", by_template=False, set_by=SetBy.server)
     ] = Field(
         None,
         title="Template: name",

@@ -14,18 +14,7 @@ from starlette.responses import Response
 
 from fathom.errors import FathomError
 from fathom.interfaces import problems
-from fathom.interfaces.api import (
-    batches,
-    corpora,
-    document,
-    library,
-    reports,
-    runs,
-    sessions,
-    sharing,
-    status,
-    watches,
-)
+from fathom.interfaces.api import batches, corpora, document, library, reports, runs, sessions, sharing, status, watches
 from fathom.interfaces.chat import completions, responses, wire
 from fathom.interfaces.gate import PROGRAMS, Gate, Guard
 from fathom.interfaces.mcp.transports import Mounted

@@ -89,9 +89,7 @@ TABLE = (
         own_server=True,
     ),
     Line(
-        {"bounds": True},
-        "https://docs.ollama.com/capabilities/structured-outputs and the two above",
-        providers=LOCAL,
+        {"bounds": True}, "https://docs.ollama.com/capabilities/structured-outputs and the two above", providers=LOCAL
     ),
     Line(
         {"num_ctx": OLLAMA_WINDOW},

@@ -232,14 +232,8 @@ def _against(claims: Sequence[Claim], words: Wording) -> Iterator[str]:
 
 
 _SUPPORTED = ("the sources support it", "the sources support {number} of its {total} sentences")
-_UNCHECKED = (
-    "it was not checked by a model",
-    "{number} of its {total} sentences was not checked by a model",
-)
-_SEVERAL_UNCHECKED = (
-    "it was not checked by a model",
-    "{number} of its {total} sentences were not checked by a model",
-)
+_UNCHECKED = ("it was not checked by a model", "{number} of its {total} sentences was not checked by a model")
+_SEVERAL_UNCHECKED = ("it was not checked by a model", "{number} of its {total} sentences were not checked by a model")
 _INDEPENDENT = ("two independent sources say it", "two independent sources say {number} of its {total} sentences")
 _CONTRADICTED = (
     "a source that it cites says otherwise about it",

@@ -22,15 +22,7 @@ from fathom.models import (
 )
 from fathom.report.answer import AnswerBox, answer_of, making_parts
 from fathom.report.figures import ClaimCell, ClaimTable, figures_of
-from fathom.report.own_words import (
-    BETWEEN,
-    CLOSEST,
-    COMPUTED_NOTICE,
-    EXTRACTIVE_NOTICE,
-    HOW_SURE,
-    POSSIBLE,
-    Added,
-)
+from fathom.report.own_words import BETWEEN, CLOSEST, COMPUTED_NOTICE, EXTRACTIVE_NOTICE, HOW_SURE, POSSIBLE, Added
 from fathom.report.quotations import escaped, quoted_markdown, with_names
 from fathom.sources.corroboration import site
 from fathom.text.citations import number_citations, without_citations
@@ -317,10 +309,7 @@ def _coverage_table(rows: Sequence[StepCoverage], words: Wording) -> list[str]:
         return []
     failing = any(row.failures for row in rows)
     names = ["Step", "Status", "Evidence", "Calls", "Useful notes", "Sources", *["Failed"] * failing]
-    lines = [
-        f"| {' | '.join(map(words, names))} |",
-        "|---|---|---|--:|--:|--:|" + "---|" * failing,
-    ]
+    lines = [f"| {' | '.join(map(words, names))} |", "|---|---|---|--:|--:|--:|" + "---|" * failing]
     for row in rows:
         failed = "; ".join(dict.fromkeys(failure.line for failure in row.failures))
         counts = [str(row.calls), str(row.useful_notes), str(row.sources)]

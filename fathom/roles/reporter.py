@@ -202,13 +202,7 @@ def _outline_schema(request: OutlineRequest) -> dict[str, Any]:
 
 
 OUTLINE = RoleSpec(
-    "outline",
-    Role.reporter,
-    OutlineRequest,
-    OutlineAnswer,
-    _normalize_outline,
-    _check_outline,
-    schema=_outline_schema,
+    "outline", Role.reporter, OutlineRequest, OutlineAnswer, _normalize_outline, _check_outline, schema=_outline_schema
 )
 SECTION = RoleSpec("section", Role.reporter, SectionRequest, Text, check=_check_section, draft=_draft)
 ANSWER = RoleSpec("answer", Role.reporter, ShortAnswerRequest, ShortAnswer, _normalize_answer, _check_answer)

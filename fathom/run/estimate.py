@@ -220,10 +220,7 @@ def _correcting(settings: ResolvedSettings, sections: Bounds) -> Bounds:
 
 
 def _phases(
-    settings: ResolvedSettings,
-    rows: Iterable[_Row],
-    rates_of: Callable[[str], Rates | None],
-    search_usd: Bounds | None,
+    settings: ResolvedSettings, rows: Iterable[_Row], rates_of: Callable[[str], Rates | None], search_usd: Bounds | None
 ) -> Iterator[PhaseEstimate]:
     none = Bounds(0, 0)
     for phase, role, tool_calls, calls, usual, material in rows:

@@ -354,11 +354,7 @@ def _sentence(event: AuditEvent) -> str:
 def told_now(live: Live) -> RunEvent:
     """Return what a run does right now."""
     return RunEvent(
-        id=0,
-        type=EventType.now,
-        at=live.at,
-        message=live.phase,
-        data=live.model_dump(mode="json", exclude={"at"}),
+        id=0, type=EventType.now, at=live.at, message=live.phase, data=live.model_dump(mode="json", exclude={"at"})
     )
 
 

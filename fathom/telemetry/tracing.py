@@ -274,13 +274,7 @@ def tool_span(tool: str) -> AbstractContextManager[Span]:
 def describe_tool(call: Span, result: ToolResult) -> None:
     """Add a tool's output to the span of its call; a call that stored nothing has failed."""
     codes = [failure.code for failure in result.failures]
-    call.note(
-        {
-            "fathom.cached": result.cached,
-            "fathom.sources": len(result.sources),
-            "fathom.failures": codes or None,
-        }
-    )
+    call.note({"fathom.cached": result.cached, "fathom.sources": len(result.sources), "fathom.failures": codes or None})
     if codes and not result.artifact_file:
         call.failed("ToolError", codes[0])
 

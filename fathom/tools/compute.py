@@ -307,10 +307,7 @@ def _source(query: str, found: dict[str, Any], read: Sequence[tuple[RunTable, Se
     titles = dict.fromkeys(clean_line(table.source.title) for table, _ in read)
     more = f"\n\nOnly the first {sql.MOST_ROWS} rows." if found["more"] else ""
     result = _markdown(found["columns"], map(_cells, found["rows"])) if found["rows"] else f"No row fits: `{query}`"
-    parts = [
-        f"# Result of a query\n\n{result}{more}",
-        *(_origin(table, names, found["rows"]) for table, names in read),
-    ]
+    parts = [f"# Result of a query\n\n{result}{more}", *(_origin(table, names, found["rows"]) for table, names in read)]
     url = f"{COMPUTED}:{clean_line(query)}"
     return SourceText(
         source_id=source_ids([url])[url],

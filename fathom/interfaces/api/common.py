@@ -18,9 +18,7 @@ Cursor = Annotated[str, Query(max_length=300, description="`next` from the previ
 Key = Annotated[
     str,
     Header(
-        alias="Idempotency-Key",
-        max_length=200,
-        description="A caller who sends the same key again gets the same run.",
+        alias="Idempotency-Key", max_length=200, description="A caller who sends the same key again gets the same run."
     ),
 ]
 LastEvent = Annotated[

@@ -64,8 +64,7 @@ async def read_report(
 
 @router.get("/claims", summary="List claims")
 async def list_claims(
-    run: TheRun,
-    verdict: Annotated[Verdict | None, Query(description="Only claims with this verdict.")] = None,
+    run: TheRun, verdict: Annotated[Verdict | None, Query(description="Only claims with this verdict.")] = None
 ) -> ClaimList:
     """List the sentences of the report with the verdict on each, and the stored bytes that it rests on."""
     return await reports.claims(run, verdict)
@@ -73,8 +72,7 @@ async def list_claims(
 
 @router.get("/claims/{number}/trace", summary="Trace a claim")
 async def trace_claim(
-    run: TheRun,
-    number: Annotated[int, Path(ge=1, le=1_000_000, description="Number of the claim.", examples=[1])],
+    run: TheRun, number: Annotated[int, Path(ge=1, le=1_000_000, description="Number of the claim.", examples=[1])]
 ) -> Trace:
     """Return a claim with the way to each of its quotes: source, call, step, file and line."""
     return await reports.follow_claim(run, number)

@@ -8,15 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 from fastapi.responses import StreamingResponse
 
-from fathom.client.shapes import (
-    AnswerRequest,
-    FollowUpRequest,
-    RatingRequest,
-    RemarkRequest,
-    Run,
-    RunList,
-    RunRequest,
-)
+from fathom.client.shapes import AnswerRequest, FollowUpRequest, RatingRequest, RemarkRequest, Run, RunList, RunRequest
 from fathom.interfaces.api.common import (
     JSON_ONLY,
     PULSE_SECONDS,

@@ -157,13 +157,7 @@ class _Response:
     def message(self, answer: ChatAnswer | None, status: str = "completed") -> dict[str, Any]:
         """Return the item that answers."""
         content = [self.part(answer.text, self.annotations(answer))] if answer else []
-        return {
-            "id": f"msg_{self._name}",
-            "type": "message",
-            "role": "assistant",
-            "status": status,
-            "content": content,
-        }
+        return {"id": f"msg_{self._name}", "type": "message", "role": "assistant", "status": status, "content": content}
 
     def part(self, text: str = "", annotations: list[dict[str, Any]] | None = None) -> dict[str, Any]:
         """Return the text of an answer."""

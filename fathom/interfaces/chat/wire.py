@@ -91,12 +91,7 @@ def event(data: dict[str, Any], kind: str = "") -> str:
 
 def citation_of(reference: Reference) -> dict[str, Any]:
     """Return a citation's fields; `text[start_index:end_index]` is its number in the text."""
-    return {
-        "start_index": reference.start,
-        "end_index": reference.end,
-        "title": reference.title,
-        "url": reference.url,
-    }
+    return {"start_index": reference.start, "end_index": reference.end, "title": reference.title, "url": reference.url}
 
 
 def error_of(problem: Problem, error: Exception | None = None) -> dict[str, dict[str, str | None]]:

@@ -167,11 +167,7 @@ def stop(run: Run, *, name: As = None, artifacts: Root = None, as_json: Json = F
     from fathom.storage.steering import Steer
 
     said = say(run, Steer.stop, "", check_author(name), artifacts)
-    output(
-        said,
-        lambda said: _show(said, "writes its report once the calls in progress have ended"),
-        as_json=as_json,
-    )
+    output(said, lambda said: _show(said, "writes its report once the calls in progress have ended"), as_json=as_json)
 
 
 def _show(said: Steered, then: str) -> None:

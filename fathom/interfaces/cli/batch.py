@@ -113,12 +113,7 @@ def _read(path: Path) -> str:
 
 
 def research_batch(
-    questions: Sequence[BatchQuestion],
-    request: dict[str, Any],
-    notices: Sequence[str],
-    *,
-    quiet: bool,
-    progress: bool,
+    questions: Sequence[BatchQuestion], request: dict[str, Any], notices: Sequence[str], *, quiet: bool, progress: bool
 ) -> BatchResult:
     """Research questions and show their progress on stderr; `request` is as in `fathom.flows.batch.run`.
 

@@ -53,12 +53,7 @@ def _show(found: Costs) -> None:
         line(f"Reports rated by their readers: {found.rated.said}.")
     if found.total.unpriced_runs:
         runs = counted(found.total.unpriced_runs, "run")
-        line(
-            (
-                f"price unknown: {runs}, not in the totals (for the next run, set --price MODEL=IN,OUT)",
-                "yellow",
-            )
-        )
+        line((f"price unknown: {runs}, not in the totals (for the next run, set --price MODEL=IN,OUT)", "yellow"))
     if found.unsettled_usd:
         line(f"Requests that failed or are not answered yet may have cost up to ${found.unsettled_usd:.4f} more.")
     if found.unreadable:

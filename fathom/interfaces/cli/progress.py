@@ -201,11 +201,7 @@ class RunWatcher:
         frame = FRAMES[int(monotonic() * FRAMES_A_SECOND) % len(FRAMES)]
         steps = self._steps(max(0, min(room, MOST_STEPS)))
         return Group(
-            *steps,
-            drawn_line(f"{frame} {self._phase}"),
-            *(drawn_line(f"    {what}") for what in doing),
-            *draft,
-            *used,
+            *steps, drawn_line(f"{frame} {self._phase}"), *(drawn_line(f"    {what}") for what in doing), *draft, *used
         )
 
     def _last_lines(self, most: int) -> list[Text]:

@@ -170,12 +170,7 @@ def _say_of_worker(line: str) -> None:
             typer.echo(f"{datetime.now(UTC):%H:%M:%S}  {line}", err=True)
 
 
-def mcp(
-    *,
-    pool: _Pool = "",
-    at_once: _AtOnce = 2,
-    artifacts: Root = None,
-) -> None:
+def mcp(*, pool: _Pool = "", at_once: _AtOnce = 2, artifacts: Root = None) -> None:
     """Serve tools to an MCP client over standard input and output.
 
     The client starts this command: add `fathom mcp` as a server in the settings of Claude Desktop or another client.

@@ -40,8 +40,7 @@ def add(
         typer.Option(metavar="N", min=0.001, max=36_500, help="Days until the token expires (default: never)."),
     ] = None,
     daily_usd: Annotated[
-        float | None,
-        typer.Option(metavar="USD", min=0, help="Maximum cost of the runs per day (default: $5 per run)."),
+        float | None, typer.Option(metavar="USD", min=0, help="Maximum cost of the runs per day (default: $5 per run).")
     ] = None,
     runs_per_day: Annotated[
         int | None, typer.Option(metavar="N", min=0, help="Maximum number of runs per day (default: no limit).")

@@ -86,12 +86,7 @@ async def _list(
     request: Request, service: RunService, caller: Caller, given: FormValues, wrong: Wrong | None = None
 ) -> Response:
     return page(
-        request,
-        "corpora",
-        found=await service.corpora.list(caller),
-        given=given,
-        wrong=wrong,
-        may_ask=caller.may_ask,
+        request, "corpora", found=await service.corpora.list(caller), given=given, wrong=wrong, may_ask=caller.may_ask
     )
 
 
@@ -99,13 +94,7 @@ async def _read(
     name: str, request: Request, service: RunService, caller: Caller, wrong: Wrong | None = None
 ) -> Response:
     corpus = await service.corpora.read(caller, name)
-    return page(
-        request,
-        "corpus",
-        corpus=corpus,
-        wrong=wrong,
-        own=caller.may_change(corpus.owner),
-    )
+    return page(request, "corpus", corpus=corpus, wrong=wrong, own=caller.may_change(corpus.owner))
 
 
 def _to(name: str) -> Response:

@@ -54,13 +54,7 @@ async def export(run: TheRun, form: Form) -> Response:
 
 @router.get("/{name}")
 async def file(
-    run_id: str,
-    name: FileName,
-    *,
-    request: Request,
-    service: TheService,
-    caller: TheCaller,
-    place: Place = "",
+    run_id: str, name: FileName, *, request: Request, service: TheService, caller: TheCaller, place: Place = ""
 ) -> Response:
     """Return a file of a run, which its report leads to: as text, and never as a page of its own."""
     try:

@@ -146,8 +146,7 @@ class Marks:
         text = LINK.sub(of_link, text)
         text = _BARE.sub(lambda found: self._cite(found[1]), text)
         text = _RAISED.sub(
-            lambda found: self._all_cited(number, found[1]) or found[0],
-            _WITHIN.sub(r"\1", _TOPLACE.sub(r"[\1]", text)),
+            lambda found: self._all_cited(number, found[1]) or found[0], _WITHIN.sub(r"\1", _TOPLACE.sub(r"[\1]", text))
         )
         text = _LETTERED.sub(lambda found: self._all_cited(number, found[1]) or found[0], text)
         text = _MARKER.sub(of_marker, _FROM_TO.sub(r"[\1-\2]", text))
