@@ -13,7 +13,6 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
-from functools import cache
 from heapq import nlargest
 from itertools import islice
 from typing import NamedTuple
@@ -203,6 +202,7 @@ def _same_event(a: Assertion, b: Assertion, verb: str, done_to: bool) -> bool:
     return bool(known) and _alike(a, b, frozenset())
 
 
+_IGNORED = frozenset(terms(" ".join(STOP_WORDS)))
 OPPOSED_SHARED = 0.8  # of all words of both sentences
 IN_ORDER = 0.8  # of the longer one's words: "A increases B" says nothing against "B decreases A"
 LEAST_OPPOSED = 3  # common words besides the denied one; two if a name is among them
@@ -252,10 +252,5 @@ def _plain(text: str) -> list[str]:
     return [
         f"±{side.pair}" if (side := side_of(term)) and side.excludes else term
         for term in terms(NEGATION.sub(" ", text))
-        if term not in _ignored()
+        if term not in _IGNORED
     ]
-
-
-@cache
-def _ignored() -> frozenset[str]:
-    return frozenset(terms(" ".join(STOP_WORDS)))

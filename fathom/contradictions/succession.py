@@ -80,14 +80,18 @@ _ROLE = re.compile(
 _FIELD = re.compile(r"(?P<key>[^\W\d][^:.|]{1,60}?)\s*:\s+(?P<value>\S.*)", re.DOTALL)
 _MARKS = re.compile(r"[*_`]+|\{%.*?%\}|\S*/\S*/\S*|^\s*(?:[-*+]|\d{1,3}[.)])\s+|\[[^\]]{0,80}\]")
 # Words for a change, an owner or a statement, which do not name the subject.
-_ASIDE_WORDS = """
+_ASIDE = frozenset(
+    terms("""
 now currently new longer instead rather place replace supersede take over hand move change switch raise reduce lower
 increase decrease rise drop cut go reverse revoke overturn effect effective own owner lead leader led responsible charge
 maintain maintainer manage manager decision decide agree resolve approve consensus use choose adopt pick meet hold will
 is are be become set stay item today per month year seat previous current start plan schedule postpone delay push due
 expect
-"""
-_PRICES = "price cost costs fee fees priced charge"
+    """)
+)
+_PRICES = frozenset(terms("price cost costs fee fees priced charge"))
+_MONTHS = frozenset(terms(" ".join(MONTHS)))
+_MEETINGS = frozenset(terms("minutes meeting standup sync retrospective protocol agenda"))
 
 
 class ReadStatement(NamedTuple):
@@ -123,13 +127,13 @@ def readings(markdown: str, title: str, date: str = "") -> tuple[ReadStatement, 
     day = of_iso(date) if date else None
     for fence in reversed(list(fences(markdown))):
         markdown = markdown[: fence.start] + markdown[fence.end :]
-    named = frozenset(term for term in query_terms(title) if not term.isdigit()) - _months()
+    named = frozenset(term for term in query_terms(title) if not term.isdigit()) - _MONTHS
     return tuple(reading._replace(date=day) for reading in _each(markdown, named))
 
 
 def content_terms(text: str) -> list[str]:
     """Return the terms of a text without function words; all words for prices count as one term."""
-    return ["price" if term in _prices() else term for term in query_terms(text)]
+    return ["price" if term in _PRICES else term for term in query_terms(text)]
 
 
 def _each(markdown: str, title: frozenset[str]) -> Iterator[ReadStatement]:
@@ -178,7 +182,7 @@ def _reading(text: str, key: frozenset[str], title: frozenset[str]) -> ReadState
         text=text,
         key=key,
         title=title,
-        about=frozenset(content_terms(plain)) - _aside(),
+        about=frozenset(content_terms(plain)) - _ASIDE,
         names=frozenset(terms(" ".join(word for name in facts.names for word in name.words))) - days,
         days=days,
         facts=facts,
@@ -191,7 +195,7 @@ def _reading(text: str, key: frozenset[str], title: frozenset[str]) -> ReadState
         moved_to=next((d.date for d in facts.dates if _MOVED.search(facts.text[: d.start])), None),
         assertion=None if key else assertion_of(_undated(facts), (), " ".join(sorted(title))),
         open=bool(_OPEN.search(text)),
-        minutes=not title.isdisjoint(_meetings()),
+        minutes=not title.isdisjoint(_MEETINGS),
         revokes=_revoked_date(text),
     )
 
@@ -222,30 +226,12 @@ def _undated(facts: Facts) -> str:
     return text[:1].upper() + text[1:]
 
 
-@lru_cache(maxsize=1)
-def _aside() -> frozenset[str]:
-    return frozenset(terms(_ASIDE_WORDS))
-
-
-@lru_cache(maxsize=1)
-def _prices() -> frozenset[str]:
-    return frozenset(terms(_PRICES))
-
-
-@lru_cache(maxsize=1)
-def _months() -> frozenset[str]:
-    return frozenset(terms(" ".join(MONTHS)))
-
-
-@lru_cache(maxsize=1)
-def _meetings() -> frozenset[str]:
-    return frozenset(terms("minutes meeting standup sync retrospective protocol agenda"))
-
-
 SHARED = 0.6  # share of a statement's words that both must have if the later one announces a change
 
 _VERSION = re.compile(r"v?\d{1,3}(?:\.\d+)+")
-_VAGUE_WORDS = "team project document page meeting group work service product thing plan price name date note section"
+_VAGUE = frozenset(
+    terms("team project document page meeting group work service product thing plan price name date note section")
+)
 
 
 def differing(a: ReadStatement, b: ReadStatement) -> bool:
@@ -349,9 +335,4 @@ def _covers(shared: frozenset[str], about: frozenset[str]) -> bool:
 
 def _telling(about: frozenset[str]) -> frozenset[str]:
     """Return the terms that identify the thing."""
-    return about - _vague()
-
-
-@lru_cache(maxsize=1)
-def _vague() -> frozenset[str]:
-    return frozenset(terms(_VAGUE_WORDS))
+    return about - _VAGUE

@@ -19,6 +19,7 @@ sixteenth seventeenth eighteenth nineteenth twentieth
 _GERMAN_ORDINALS = """
 erste zweite dritte vierte fünfte sechste siebte achte neunte zehnte elfte zwölfte
 """
+_MONTHS = {terms(name)[0]: number for name, number in MONTHS.items()}
 DIGITS = 8  # maximum digits of a figure in another unit: nobody writes more
 
 
@@ -34,10 +35,10 @@ def other_forms(text: str) -> dict[str, str]:
     for dated in dates:
         own = terms(dated.text)
         month = dated.date.month
-        named = [term for term in own if term in _months() and _months()[term] == month]
+        named = [term for term in own if _MONTHS.get(term) == month]
         written = named or [term for term in own if term.isdigit() and int(term) == month]
         if month and written:
-            others = [f"{month:02}", str(month), *(name for name, number in _months().items() if number == month)]
+            others = [f"{month:02}", str(month), *(name for name, number in _MONTHS.items() if number == month)]
             found |= {other: written[0] for other in others if other not in own}
         if dated.date.day:
             day = next((term for term in own if term.isdigit() and int(term) == dated.date.day), "")
@@ -69,8 +70,3 @@ def _words() -> dict[str, list[str]]:
         for term in [*said, str(value)]:
             table[term] = [*dict.fromkeys([*table.get(term, []), str(value), *sorted(said)])]
     return {term: [other for other in others if other != term] for term, others in table.items()}
-
-
-@cache
-def _months() -> dict[str, int]:
-    return {terms(name)[0]: number for name, number in MONTHS.items()}

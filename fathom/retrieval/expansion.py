@@ -217,20 +217,18 @@ version: <version>
 """
 
 
-@cache
-def _held_by_term() -> dict[str, tuple[str, ...]]:
-    entries = (entry.split(":") for entry in re.split(r"(?<=[>)])\n", _ASKED.strip()))
-    return {term: tuple(held.split()) for asked, held in entries for term in terms(asked)}
+_ENTRIES = (entry.split(":") for entry in re.split(r"(?<=[>)])\n", _ASKED.strip()))
+_HELD_BY_TERM = {term: tuple(held.split()) for asked, held in _ENTRIES for term in terms(asked)}
 
 
 def quantities_of(term: str) -> list[str]:
     """Return the quantities of which an answer states one, where a term of a question asks for it."""
-    return [held.strip("()") for held in _held_by_term().get(term, ())]
+    return [held.strip("()") for held in _HELD_BY_TERM.get(term, ())]
 
 
 def stand_ins_of(term: str) -> list[str]:
     """Return the quantities that texts state in place of a term of a question."""
-    return [held for held in _held_by_term().get(term, ()) if is_quantity(held)]
+    return [held for held in _HELD_BY_TERM.get(term, ()) if is_quantity(held)]
 
 
 def is_quantity(term: str) -> bool:

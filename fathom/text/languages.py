@@ -83,6 +83,7 @@ _ASKED_WORDS = {  # what questions often ask for
     "pt": "funciona melhor melhores compare compara diferença explique liste custa custam preço bem",
     "nl": "beste goedkope goedkoopste vergelijk verschil noem leg kost kosten prijs werkt werken",
 }
+_GRAMMAR = {tag: frozenset(f"{words} {_ASKING_WORDS[tag]}".split()) for tag, words in _FUNCTION_WORDS.items()}
 _ENDINGS = {  # of long words
     "de": "ungen ung keit keiten heiten schaft",
     "fr": "euse euses eaux tés",
@@ -135,19 +136,14 @@ def language_of_question(question: str) -> str:
 def words_of_asking(question: str) -> Set[str]:
     """Return the words of a question's language that only ask or join; none for English or if it is not clear."""
     tag = language_of_question(question)
-    return _grammar().get(tag, frozenset()) if tag != "en" else frozenset()
-
-
-@cache
-def _grammar() -> dict[str, frozenset[str]]:
-    return {tag: frozenset(f"{words} {_ASKING_WORDS[tag]}".split()) for tag, words in _FUNCTION_WORDS.items()}
+    return _GRAMMAR.get(tag, frozenset()) if tag != "en" else frozenset()
 
 
 @cache
 def _weights() -> dict[str, dict[str, int]]:
     """Return for each language how much a word tells: two if it asks and no other language has it, else one."""
     asking = {tag: {*_ASKING_WORDS[tag].split(), *words.split()} for tag, words in _ASKED_WORDS.items()}
-    own = {tag: words | asking[tag] for tag, words in _grammar().items()}
+    own = {tag: words | asking[tag] for tag, words in _GRAMMAR.items()}
     languages = Counter(word for words in own.values() for word in words)
     return {tag: {w: 2 if languages[w] == 1 and w in asking[tag] else 1 for w in words} for tag, words in own.items()}
 
