@@ -76,17 +76,10 @@ class InvalidInput(UserError):
     code = "E4001"
     remedy = "correct the value that the message names"
 
-    def __init__(
-        self,
-        message: str = "",
-        *,
-        next_step: str = "",
-        retry_after: float | None = None,
-        wrong: Sequence[WrongValue] = (),
-    ) -> None:
+    def __init__(self, message: str = "", *, next_step: str = "", wrong: Sequence[WrongValue] = ()) -> None:
         """Take a message, or the wrong values; the message then quotes the first of them."""
         told = message or " ".join(one.told() for one in wrong[:_MOST_TOLD])
-        super().__init__(told, next_step=next_step, retry_after=retry_after)
+        super().__init__(told, next_step=next_step)
         self.wrong = tuple(wrong)
 
     def __reduce__(self) -> tuple[type[FathomError], tuple[str], dict[str, object]]:

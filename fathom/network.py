@@ -130,8 +130,8 @@ async def unpacked(chunks: AsyncIterable[bytes], encoding: str, most: int) -> As
     """Yield a body in pieces, unpacked according to its Content-Encoding.
 
     Raises:
-        TooLarge: after the piece with which it exceeds `most` bytes, on the wire or unpacked.
-        Unreadable: it is damaged, or compressed in another way than gzip or deflate.
+        BodyTooLarge: after the piece with which it exceeds `most` bytes, on the wire or unpacked.
+        BodyUnreadable: it is damaged, or compressed in another way than gzip or deflate.
     """
     unpacker = _Unpacker(encoding.strip().lower())
     received = size = 0
