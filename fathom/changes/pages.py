@@ -13,7 +13,7 @@ from fathom.changes.values import figures_differ, names_apart
 from fathom.evidence.likeness import cells_of
 from fathom.evidence.stored import StoredText
 from fathom.evidence.support import spaced_words
-from fathom.facts.extraction import facts_of
+from fathom.facts.extraction import blanked, facts_of
 from fathom.models import Quote, Source
 from fathom.text.blocks import Kind
 from fathom.text.parsed import parse
@@ -145,15 +145,9 @@ def _pairs(removed: Sequence[PageLine], added: Sequence[PageLine]) -> Iterator[t
 
 def _about(line: PageLine) -> set[str]:
     """Return the words of a line without its numbers and dates."""
-    return {term for term in query_terms(_without_figures(line.text)) if not term.isdigit()}
-
-
-def _without_figures(text: str) -> str:
-    facts = facts_of(text)
-    plain = facts.undated
-    for number in facts.numbers:
-        plain = plain[: number.start] + " " * (number.end - number.start) + plain[number.end :]
-    return plain
+    facts = facts_of(line.text)
+    plain = blanked(facts.undated, ((number.start, number.end) for number in facts.numbers))
+    return {term for term in query_terms(plain) if not term.isdigit()}
 
 
 def _alike(a: PageLine, b: PageLine) -> float:
