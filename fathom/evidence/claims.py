@@ -21,6 +21,7 @@ from fathom.models import Corroboration, ReportSection, Verdict
 from fathom.text.blocks import Kind
 from fathom.text.citations import cited_ids, in_last_cell, without_citations
 from fathom.text.sentences import Sentence, fenced_code, fences, split_markdown
+from fathom.text.tables import BAR
 from fathom.text.terms import query_terms
 from fathom.text.wording import Wording
 
@@ -49,7 +50,6 @@ _REFERS = re.compile(
     r"\b(?:its|their|this|that|same|former|latter|successor|predecessor|dessen|deren|diese\w*)\b", re.IGNORECASE
 )
 _RUN_IN = re.compile(r"(\*\*|__)[^*_]+\1[.:]?")  # a heading at the beginning of a paragraph or item
-_BAR = re.compile(r"(?<!\\)\|")
 _ITEM_MARKER = re.compile(r"(?:[-*+]|\d+[.)])[ \t]+")
 
 
@@ -194,7 +194,7 @@ def _in_place_of(part: Sentence, said: str) -> str:
         return ""
     if part.kind == "table":
         row, before = (f"| {in_last_cell(one, '').strip('| ')} |" for one in (said, part.text))
-        if len(_BAR.findall(row)) != len(_BAR.findall(before)):
+        if len(BAR.findall(row)) != len(BAR.findall(before)):
             return ""
         own = " ".join(f"[{source_id}]" for source_id in cited_ids(part.text))
         return row if cited_ids(row) or not own else in_last_cell(row, f" {own}")

@@ -21,6 +21,7 @@ from fathom.facts.extraction import facts_of
 from fathom.models import Claim, Corroboration, Phase, Report
 from fathom.text.citations import without_citations
 from fathom.text.sentences import split_markdown
+from fathom.text.tables import BAR
 from fathom.text.terms import query_terms, terms
 from fathom.text.wording import Wording, wording
 
@@ -50,7 +51,6 @@ _AUTHOR = re.compile(r"[A-Z][\w.-]+(?: [A-Z][\w.-]+| et al\.?| and [A-Z][\w.-]+|
 _STOP = re.compile(r"\s*[:,–—]|\s+-\s")
 _YEAR = re.compile(r"(?:1[5-9]|20|21)\d\d\Z")
 _FIGURE = re.compile(r"[-+]?\d+(?:,\d{3})*(?:\.\d+)?\Z")
-_BAR = re.compile(r"(?<!\\)\|")
 
 
 class ClaimCell(NamedTuple):
@@ -218,7 +218,7 @@ def _tables(markdown: str) -> Iterator[list[list[str]]]:
             if head and table:
                 yield table
                 table = []
-            table.append([cell.strip() for cell in _BAR.split(without_citations(part.text).strip().strip("|"))])
+            table.append([cell.strip() for cell in BAR.split(without_citations(part.text).strip().strip("|"))])
         elif part.kind != "rule" and table:
             yield table
             table = []

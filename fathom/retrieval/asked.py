@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from fathom.facts.dates import MONTHS, Date, find_dates, of_iso
-from fathom.retrieval.expansion import quantities_of, related_terms, stand_ins_of
+from fathom.retrieval.expansion import MONTH, quantities_of, related_terms, stand_ins_of
 from fathom.text.languages import language_of_question
 from fathom.text.terms import query_terms, terms
 
@@ -230,7 +230,6 @@ def times_of(question: str) -> list[Date]:
     return dates or months
 
 
-_MONTH = r"(?:January|February|March|April|May|June|July|August|September|October|November|December)"
 _NAMED = r"(?:(?:[A-ZÀ-ÖØ-Þ][\w'’-]+|[A-Z]\.)(?:\s+(?:(?:de|van|von|der|al|bin|of|the)\s+)?[A-ZÀ-ÖØ-Þ][\w.'’-]*)*)"
 _ROLE = re.compile(
     r"\b(?:[Tt]he|[Aa]n?|[Ee]ach|[Ee]very|[Oo]ur|[Yy]our|[Tt]heir) (?:[\w-]+ ){0,2}?\*{0,2}"
@@ -239,7 +238,7 @@ _ROLE = re.compile(
     r"(?P<behind>(?:\W+\w+){0,6})"
 )
 _WHO = re.compile(r"\bwho (.+)", re.IGNORECASE)
-_DATE = rf"\b(?:1[0-9]|20)\d\ds?\b|\b{_MONTH}\b|\b\d+(?:st|nd|rd|th) century\b|\b\d{{1,2}}:\d\d\b|\b[A-Z][a-z]+day\b"
+_DATE = rf"\b(?:1[0-9]|20)\d\ds?\b|\b{MONTH}\b|\b\d+(?:st|nd|rd|th) century\b|\b\d{{1,2}}:\d\d\b|\b[A-Z][a-z]+day\b"
 _NUMBER = (
     r"(?i)\d|\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fifteen|twenty|thirty|forty|fifty|"
     r"sixty|seventy|eighty|ninety|hundred|thousand|million|billion|half|once|twice|daily|weekly|monthly|annually)\b"

@@ -138,7 +138,7 @@ def related_terms(term: str) -> tuple[str, ...]:
 _SMALL_NUMBERS = "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|twenty|thirty|forty|fifty"
 _NUMBER = rf"(?:\d[\d.,]*|\b(?:half an?|{_SMALL_NUMBERS}|hundred|thousand))(?:[ \u00a0-]|(?<=\d))(?:and a half )?"
 _MANY = r"(?:(?:hundred|thousand|k|m|bn|million|billion|trillion)[ \u00a0-])?"
-_MONTH = r"(?:January|February|March|April|May|June|July|August|September|October|November|December)"
+MONTH = r"(?:January|February|March|April|May|June|July|August|September|October|November|December)"
 
 
 def _measured(units: str) -> str:
@@ -182,7 +182,7 @@ _HELD: Mapping[str, str] = {
     "<weekday>": r"\b(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?\b",
     "<hour>": r"\b\d{1,2}:\d\d\b|\b\d{1,2} ?[ap]\.?m\b|\b(?:noon|midnight)\b|\bo'clock\b",
     "<year>": r"\b(?:1\d|20)\d\d\b",
-    "<date>": rf"\b{_MONTH} \d|\b\d{{1,2}}\.? {_MONTH}|\b\d{{4}}-\d\d-\d\d\b",
+    "<date>": rf"\b{MONTH} \d|\b\d{{1,2}}\.? {MONTH}|\b\d{{4}}-\d\d-\d\d\b",
     "<colour>": (
         r"\b(?:red|green|blue|yellow|orange|purple|violet|pink|brown|black|white|gr[ae]y|gold|golden|silver|turquoise|"
         r"crimson|scarlet|beige|cream)\b"

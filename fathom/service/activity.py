@@ -20,7 +20,7 @@ from fathom.service.caller import Caller
 from fathom.storage.store import ArtifactStore
 
 FOLDER = ".serve/audit"
-_RUN = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+RUN_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _NAME = re.compile(r"(\d{4,9})\.json")
 
 
@@ -89,7 +89,7 @@ class ActivityLog:
             ) from None
 
     async def _names(self, run_id: str) -> list[str]:
-        if not _RUN.fullmatch(run_id):  # of a run that was imported, or whose manifest is damaged
+        if not RUN_ID.fullmatch(run_id):  # of a run that was imported, or whose manifest is damaged
             return []
         names = [name for name in await self._store.list(f"{FOLDER}/{run_id}") if _NAME.fullmatch(name)]
         return sorted(names, key=lambda name: int(name[:-5]))

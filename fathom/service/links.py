@@ -7,7 +7,6 @@ A public link shows the report and the files that it leads to, and nothing else;
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 import secrets
@@ -15,13 +14,14 @@ from datetime import UTC, datetime
 
 from fathom.client.shapes import ShareLink
 from fathom.errors import NotThere, StoreError
+from fathom.service.activity import RUN_ID
 from fathom.service.caller import Caller
+from fathom.service.tokens import hashed
 from fathom.storage.store import ArtifactStore, json_bytes
 
 PUBLIC = "/shared/"
 """Where the addresses of public links are."""
 LINKS, GUESTS = ".serve/links", ".serve/guests"
-_RUN = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _SECRET = re.compile(r"[0-9a-f]{64}")
 _ID_DIGITS = 12
 _NAME = re.compile(r"([0-9a-f]{64})\.json")
@@ -36,7 +36,7 @@ class ShareLinks:
     async def make(self, run_id: str, caller: Caller, *, public: bool = False) -> ShareLink:
         """Make a link and return it with its address, which cannot be had again."""
         secret = secrets.token_hex(32)
-        key, now = _hashed(secret), datetime.now(UTC).isoformat(timespec="seconds")
+        key, now = hashed(secret), datetime.now(UTC).isoformat(timespec="seconds")
         kept = {"by": caller.name, "created": now, **({"public": "yes"} if public else {})}
         await self._store.write(_link(run_id, key), json_bytes(kept))
         page = f"{PUBLIC}{run_id}/{secret}/" if public else f"/runs/{run_id}/join/{secret}"
@@ -81,7 +81,7 @@ class ShareLinks:
         Raises:
             NotThere: it is no link to this run, shows its report only, or was removed.
         """
-        key, link = _hashed(secret), await self._named_by(run_id, secret)
+        key, link = hashed(secret), await self._named_by(run_id, secret)
         if not link or "public" in link:
             raise NotThere("There is no such link.", next_step="ask for another one")
         known = await self.let_in(run_id, caller)
@@ -98,9 +98,9 @@ class ShareLinks:
 
     async def _named_by(self, run_id: str, secret: str) -> dict[str, str]:
         """Return what is stored of the link with a secret; nothing if there is no such link."""
-        if not (_RUN.fullmatch(run_id) and _SECRET.fullmatch(secret)):
+        if not (RUN_ID.fullmatch(run_id) and _SECRET.fullmatch(secret)):
             return {}
-        path = _link(run_id, _hashed(secret))
+        path = _link(run_id, hashed(secret))
         return await self._read(path) if await self._store.exists(path) else {}
 
     async def _keys(self, run_id: str) -> list[str]:
@@ -113,10 +113,6 @@ class ShareLinks:
             return {str(name): str(value) for name, value in found.items()}
         except (ValueError, AttributeError) as error:
             raise StoreError(f"{self._store.address(path)} is damaged: {error}.", next_step="remove it") from None
-
-
-def _hashed(secret: str) -> str:
-    return hashlib.sha256(secret.encode()).hexdigest()
 
 
 def _link(run_id: str, key: str) -> str:

@@ -87,7 +87,7 @@ class Tokens:
             id=secrets.token_hex(6),
             name=name,
             role=role,
-            sha256=_hashed(secret),
+            sha256=hashed(secret),
             created=now.isoformat(timespec="seconds"),
             expires=(now + timedelta(days=days)).isoformat(timespec="seconds") if days else None,
             **asdict(limits),
@@ -131,7 +131,7 @@ class Tokens:
         if not (parts := _FORM.fullmatch(text)):
             raise unknown
         token = await self._recent(parts[1])
-        if token is None or not hmac.compare_digest(token.sha256, _hashed(parts[2])):
+        if token is None or not hmac.compare_digest(token.sha256, hashed(parts[2])):
             raise unknown
         return self._valid(token)
 
@@ -186,7 +186,8 @@ def check_name(name: str) -> str:
     return name
 
 
-def _hashed(secret: str) -> str:
+def hashed(secret: str) -> str:
+    """Return what is stored of a secret."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
+from fathom.text.tables import BAR
+
 ROW_CHARS = 300  # a longer row of a table lays out a page: each of its cells is a block
 
 _BLOCKS = "p|h[1-6]|[uod]l|li|d[dt]|table|caption|t[rdh]"
@@ -130,7 +132,6 @@ _SAYS = re.compile(r":\s+\S|(?<![\w-])[$€£+-]?\d|[a-z]{3}[.!?]\s+[A-Z]|\s[.!?
 _COLUMNS = re.compile(r"\S(?:(?! {3,}).){0,60} {3,}(?=\S)")
 _BARRED = re.compile(r"(?:>\s*)*\|.*\||[^|]*\|.*\|\Z")  # a row with a bar before it or behind it
 _CODE_SPAN = re.compile(r"(`+)[^`\n]*\1")
-_BAR = re.compile(r"(?<!\\)\|")
 _UNSPACED = re.compile("[\u2e80-\u9fff\uac00-\ud7af\uf900-\uffef]")  # writing that breaks a line anywhere
 _RULE = re.compile(r"[\W_]*\Z")
 _UNDERLINE = re.compile(r"([=\-~^*#\"+'`.])\1{2,}\Z")
@@ -306,7 +307,7 @@ def _rows_of_bars(run: list[_Line]) -> frozenset[int]:
 
 def _columns_of_bars(run: list[_Line], first: int, last: int) -> Iterator[int]:
     """Yield groups of adjacent lines with equally many cells, if they read as rows rather than as prose."""
-    cells = [len(_BAR.findall(_CODE_SPAN.sub("", run[n].text))) for n in range(first, last)]
+    cells = [len(BAR.findall(_CODE_SPAN.sub("", run[n].text))) for n in range(first, last)]
     start = first
     for n in range(first + 1, last + 1):
         if n < last and cells[n - first] == cells[start - first]:
@@ -332,7 +333,7 @@ def _is_lone_row(text: str) -> bool:
 
 def _is_aligned(lines: list[_Line]) -> bool:
     """Whether all lines have a bar in the same column."""
-    places = [{line.indent + found.start() for found in _BAR.finditer(line.text)} for line in lines]
+    places = [{line.indent + found.start() for found in BAR.finditer(line.text)} for line in lines]
     return len(lines) > 2 and bool(set.intersection(*places))
 
 
