@@ -136,6 +136,7 @@ def _of_best(asked: Sequence[_Asked], tables: Iterable[tuple[int, WholeTable, st
     """Return what is computed of the table that has most of a question's words, with its number."""
     best: tuple[int, FromTable] | None = None
     best_fit = (0.0, 0)  # of a table from which nothing may be computable: another that fits less is not meant
+    rows: Sequence[Sequence[str]] = ()  # of that table
     for number, table, above in tables:
         if len(table.rows) > MOST_ROWS:
             continue
@@ -143,10 +144,13 @@ def _of_best(asked: Sequence[_Asked], tables: Iterable[tuple[int, WholeTable, st
         fit = max(each.fit for each in tried)
         if fit[0] < LEAST_ON or fit < best_fit:
             continue
+        if fit == best_fit and not fit[1] and table.rows != rows:  # no word tells which of the two is meant
+            best = None
+            continue
         found = next(filter(None, (each.computed() for each in tried)), None)
         if fit > best_fit or not best:
             best = (number, found) if found else None
-        best_fit = fit
+        best_fit, rows = fit, table.rows
     return best
 
 
@@ -157,13 +161,16 @@ def asks_to_compute(question: str) -> bool:
 
 
 def words_of_superlative(question: str) -> str:
-    """Return the words of a question for the greatest or least of a kind, without the superlative; empty for others."""
+    """Return the words of a question for the greatest or least of a kind, without the superlative; empty for others.
+
+    Where it has no other words ("Which is the cheapest?"), they are what texts call the quantity: price, weight.
+    """
     grade = _superlative(question)
     if not grade or comparison_of(question):
         return ""
     graded = {word.lower() for word in grade_words(question)}
-    lasting = FOUNDING if grade.is_in_time and "date" not in grade.words else ""
-    return " ".join([word for word in keywords(question) if word.lower() not in graded] or [lasting]).strip()
+    named = [*grade.words, *([FOUNDING] if grade.is_in_time else [])]
+    return " ".join([word for word in keywords(question) if word.lower() not in graded] or named)
 
 
 def words_for_people(question: str) -> list[str]:
@@ -358,6 +365,8 @@ class _AskedTable:
         A verb must where rows are counted or dates compared: who left in 2021 is not who joined then. Where nothing
         else is asked ("Who joined last?"), its rows must be people if "who" is asked.
         """
+        if self._asked.grade and not self._asked.words:
+            return float(self._column(self._asked.grade) is not None), 0
         wanted = [word for word in self._asked.words if not self._is_of_rows(word)]
         held = sum(map(self._held, wanted))
         lacked = [word for word in wanted if not self._held(word) and LIGHT_TERMS.isdisjoint(terms(word))]

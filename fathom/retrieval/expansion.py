@@ -116,7 +116,11 @@ interval timetable recurring; cron: schedule; change: immutable mutable alter mu
 lose missing stolen; laptop: computer equipment device; catch: handle except; handle: catch except; crash: killed died
 fail failure; crashed: killed died failed; complain: error warn fail; assign: bind binding; bind: assign; book:
 reserve reservation; reserve: book; limit: cap budget; see: view read visible; tidy: clean delete remove; spend: cost
-budget cap; built: builder; builder: built; kostet: preis; kosten: preis; coûte: prix; coûtent: prix
+budget cap; built: builder; builder: built; kostet: preis; kosten: preis; coûte: prix; coûtent: prix;
+price: fee preis prix; preis: price prix gebühr; prix: price preis
+tarif; weight: gewicht poids; gewicht: weight poids; poids: weight gewicht; length: länge longueur; länge: length
+longueur; longueur: length länge; size: größe taille; größe: size taille; taille: size größe; speed: geschwindigkeit
+vitesse; geschwindigkeit: speed vitesse; vitesse: speed geschwindigkeit; date: datum; datum: date
 """
 
 
