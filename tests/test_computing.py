@@ -64,6 +64,20 @@ DEVICES = """# Devices
 | A-03 | Tablet | 2026-05-08 | 410 |
 | A-05 | Laptop | 2025-11-02 | 1320 |
 """
+SEATS = """# Plans
+
+- Basic: 9 € a month, 5 seats
+- Pro: 29 € to 39 € a month, 35 seats
+- Team: 49 € a month, 10 seats
+"""
+USAGE = """# Use of the plans
+
+| Plan | Customers | Average storage |
+|---|---|---|
+| Basic | 120 | 3 GB |
+| Pro | 35 | 60 GB |
+| Team | 12 | 35 GB |
+"""
 TEAM = """# Team
 
 | Name | Job | Team |
@@ -198,6 +212,8 @@ FILES = {
     "boats": BOATS,
     "courses": COURSES,
     "team": TEAM,
+    "seats": SEATS,
+    "usage": USAGE,
     "devices": DEVICES,
     "stock": STOCK,
     "hotels": HOTELS,
@@ -294,6 +310,7 @@ hotels | Which hotel is closest to the lake?
 hotels | what is the smallest hotel
 hotels | Which is bigger, the Panorama or the Seeblick?
 hotels prices | Which is the cheapest?
+seats usage | Which plans have more than 20 seats?
 """
 
 
@@ -303,6 +320,12 @@ async def test_nothing_is_computed_of_what_the_columns_do_not_say(case: str, tmp
     result = await _asked(tmp_path, question, *name.split())
     report = Path(result.artifacts, "report.md")
     assert not report.is_file() or "Computed:" not in report.read_text(encoding="utf-8").split("As of", maxsplit=1)[0]
+
+
+async def test_what_is_on_one_side_of_a_bound_may_be_among_what_is_quoted(tmp_path: Path) -> None:
+    result = await _asked(tmp_path, "Which plans cost less than 35 euros?", "seats")
+    assert result.answered is Answered.maybe
+    assert "Basic: 9 € a month" in Path(result.artifacts, "report.md").read_text(encoding="utf-8")
 
 
 async def test_what_is_computed_under_a_condition_that_no_source_has_only_may_answer(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from itertools import pairwise, takewhile
 from typing import NamedTuple, Self
 
 from fathom.contradictions.succession import ReadStatement, differing, readings, replaces
-from fathom.extractive.questions import is_verb, topic_terms
+from fathom.extractive.questions import bound_of, is_verb, topic_terms
 from fathom.facts.dates import find_dates, iso
 from fathom.models import Answered, Contradiction, Note, SourceText
 from fathom.retrieval.asked import (
@@ -209,7 +209,9 @@ class Quotations:
         if best >= ANSWERED:
             defined = asks_definition(question) and self._evidence.defines(trusted[0], asked)
             sure = defined or (
-                trusted[0].share >= SURE and self._relates(trusted[0], question) and not compares(question)
+                trusted[0].share >= SURE
+                and self._relates(trusted[0], question)
+                and not (compares(question) or bound_of(question))
             )
             return Answered.yes if sure else Answered.maybe
         possible = trusted[0].share >= POSSIBLE and self._evidence.answers(trusted[0], asked)

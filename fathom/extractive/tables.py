@@ -25,8 +25,9 @@ from fathom.evidence.computed import (
     values_of,
 )
 from fathom.extractive.comparisons import FOUNDING, SUPERLATIVE, Grade, comparison_of, grade_of, grade_words
-from fathom.extractive.questions import families, is_verb, keywords, topic_terms
+from fathom.extractive.questions import BOUND, families, is_verb, keywords, topic_terms
 from fathom.facts.dates import find_dates
+from fathom.facts.numbers import UNITS
 from fathom.retrieval.asked import LIGHT_TERMS
 from fathom.retrieval.expansion import stand_ins_of, states
 from fathom.text.records import RowPlace, records_of
@@ -51,15 +52,6 @@ _NAMED = frozenset(terms("name person employee member colleague staff mitarbeite
 _LISTING = re.compile(r"\A\W*(?:which|who|what|list|name|show|welche\w*|wer|nenne|quel\w*|qui)\b", re.IGNORECASE)
 _SHARE = re.compile(
     r"\b(?:percent\w*|per cent|shares?|proportions?|ratios?|median|together|combined|prozent\w*|anteil\w*|zusammen)\b",
-    re.IGNORECASE,
-)
-_LIMIT = re.compile(
-    r"\b(?:(?P<more>more than|over|above|after|longer than|mehr als|über|nach)|"
-    r"(?P<least>at least|since|from|mindestens|seit)|"
-    r"(?P<less>(?:less|fewer|cheaper|shorter) than|under|below|before|weniger als|unter|vor)|"
-    r"(?P<most>at most|up to|until|höchstens|bis))\s+(?:the\s+)?"
-    r"(?P<limit>(?:[$€£]?\s?\d|(?:one|two|three|four|five|six|seven|eight|nine|ten|zwei|drei|vier|fünf|zehn)\b)"
-    r"[^?;:]{0,24})",
     re.IGNORECASE,
 )
 _SIGNS = {"more": ">", "least": "≥", "less": "<", "most": "≤"}
@@ -156,7 +148,7 @@ def _of_best(asked: Sequence[_Asked], tables: Iterable[tuple[int, WholeTable, st
 
 def asks_to_compute(question: str) -> bool:
     """Whether a question asks for the least or greatest, a number, a sum, an average or a share, or sets a limit."""
-    forms = (_HOW_MANY, _AVERAGE, _SUM, _SHARE, _LIMIT)
+    forms = (_HOW_MANY, _AVERAGE, _SUM, _SHARE, BOUND)
     return bool(_superlative(question)) or any(form.search(question) for form in forms)
 
 
@@ -192,6 +184,13 @@ def _superlative(question: str) -> Grade | None:
     return lasting if lasting and lasting.is_in_time else grade_of(" ".join(said))
 
 
+def _is_in_unit(limit: Value | None, column: Iterable[str]) -> bool:
+    """Whether a bound has a unit of measurement, or counts what a column says: 20 seats are no customers."""
+    if not limit or not limit.unit:
+        return False
+    return limit.unit.lower() in UNITS or set(terms(limit.unit)) <= set(terms(" ".join(column)))
+
+
 class Limit(NamedTuple):
     """A bound that a question sets: "more than 40"."""
 
@@ -202,7 +201,7 @@ class Limit(NamedTuple):
     @classmethod
     def each(cls, question: str) -> Iterator[Limit]:
         """Yield the only bound of a question, with its unit, and without it: a column's name may have that."""
-        found = list(_LIMIT.finditer(question))
+        found = list(BOUND.finditer(question))
         if len(found) != 1:
             return
         sign = next(sign for name, sign in _SIGNS.items() if found[0][name])
@@ -475,7 +474,7 @@ class _AskedTable:
             values = [values_in(self._table, number, row) for row in self._table.rows]
             valued = all(len(each) == 1 and (not limited or comparable(each[0], limited)) for each in values)
             fits = valued and number > 0 and dated is in_time
-            in_unit = bool(limited and limited.unit) or (self._asked.is_sum and fits and self._is_money(number))
+            in_unit = _is_in_unit(limited, [name, *cells]) or (self._asked.is_sum and fits and self._is_money(number))
             held.append(fits * (2.0 * exact + related + measured + 2.0 * dated + founding + 0.5 * in_unit))
         best = max(held, default=0.0)
         return held.index(best) if best > 0 and held.count(best) == 1 else None
