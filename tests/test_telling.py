@@ -194,6 +194,18 @@ def test_a_report_says_whether_it_answers_may_answer_or_does_not(question: str, 
     assert answered(question, page("The lamp of the harbour of Skarn is kept by Ida Holm."))[0] is answer
 
 
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("What is the key pair for signing commits of the Skarn server for?", Answered.yes),
+        ("Which command creates the key pair for signing commits of the Skarn server?", Answered.maybe),
+        ("Was the key pair for signing commits of the Skarn server created in 2019?", Answered.maybe),
+    ],
+)
+def test_an_answer_has_the_thing_and_the_year_that_are_asked_for(question: str, answer: Answered) -> None:
+    assert answered(question, page("Signing commits of the Skarn server requires creating a key pair."))[0] is answer
+
+
 def test_the_answer_is_the_line_that_answers_not_the_short_document_around_it() -> None:
     lines = [f"- The {thing} is kept by the harbour office." for thing in ("boat", "crane", "shed", "quay")]
     text = "\n".join(["# Minutes of the harbour", "", *lines, "- Ida Holm keeps the lamp of Skarn from now on."])

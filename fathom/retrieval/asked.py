@@ -266,6 +266,11 @@ class AnswerKind(NamedTuple):
     pattern: re.Pattern[str]
     needed: bool  # nothing without it can be the answer
 
+    @property
+    def is_thing(self) -> bool:
+        """Whether it is told in one way: reasons, conditions and what happens are told in many."""
+        return self.pattern.pattern not in (_REASON, _CONDITION, _MECHANISM)
+
 
 # What is asked, the pattern that an answer to it holds, and whether it must; the first match counts.
 _KINDS = [
