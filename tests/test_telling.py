@@ -173,6 +173,15 @@ def test_a_page_about_what_is_asked_comes_before_others() -> None:
     assert 0 <= said.find("57 people") < said.index("12 people")
 
 
+def test_how_something_happens_is_told_by_all_its_steps() -> None:
+    steps = (
+        "A ship asks for a signal. First the keeper lights a lamp. Then he waits until it answers. If not, he leaves."
+    )
+    said = "The signal of the keeper of the harbour to a ship is given with the lamp by day."
+    _, told = answered("How does the keeper of the harbour signal to a ship with the lamp?", page(said), page(steps, 2))
+    assert "First the keeper lights a lamp. [S000002] Then he waits" in told and told.index("First") < told.index(said)
+
+
 def test_a_sentence_on_the_question_is_quoted_once() -> None:
     said = "The harbour of Skarn was dredged in spring."
     pages = [

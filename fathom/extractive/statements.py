@@ -227,7 +227,7 @@ class Quotations:
 
     def _is_of_kind(self, found: Found, question: str) -> bool:
         """Whether an excerpt has the thing that is asked for, if a thing is: a command, a name, a number."""
-        kind = kind_of(question)
+        kind = None if asks_for_steps(question) else kind_of(question)
         return kind is None or not kind.is_thing or has_kind(kind, self.markdown(found, question), question)
 
     def _is_of_year(self, found: Found, question: str) -> bool:

@@ -337,6 +337,14 @@ def kind_of(question: str) -> AnswerKind | None:
     return next((kind for asked, kind in _KINDS if asked.search(text)), None)
 
 
+STEPS = 3  # of what happens, from which a text explains it
+
+
+def explains(kind: AnswerKind, text: str) -> bool:
+    """Whether a text tells several steps of what happens, where that is asked."""
+    return kind.pattern.pattern == _MECHANISM and len(kind.pattern.findall(text)) >= STEPS
+
+
 def has_kind(kind: AnswerKind | None, text: str, question: str) -> bool:
     """Whether a text holds something of a kind that the question does not hold already.
 
