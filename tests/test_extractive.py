@@ -547,6 +547,38 @@ async def test_what_answers_is_told_from_what_only_shares_a_word(
     assert noise not in answer
 
 
+TERMS = """# Bedingungen
+
+## Ende
+
+Der Vertrag kann mit einer Frist von vier Wochen zum Monatsende gekündigt werden.
+
+## Rechnung
+
+Wir rechnen den Verbrauch jeden Monat ab und schicken ein Blatt.
+
+## Lieferung
+
+Die Ware wird binnen drei Tagen geliefert.
+"""
+
+
+@pytest.mark.parametrize(
+    ("query", "answered", "shown"),
+    [
+        ("Wie kündige ich?", Answered.yes, "vier Wochen"),
+        ("Wie wird abgerechnet?", Answered.maybe, "jeden Monat"),
+        ("Wann liefern Sie?", Answered.yes, "drei Tagen"),
+    ],
+)
+async def test_a_german_verb_is_found_in_its_other_forms(
+    query: str, answered: Answered, shown: str, tmp_path: Path
+) -> None:
+    result, _, answer = await asked_over_settings(tmp_path, query, TERMS)
+    assert result.answered is answered
+    assert shown in answer
+
+
 @pytest.mark.parametrize(
     ("asked", "parts"),
     [

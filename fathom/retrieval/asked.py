@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from fathom.facts.dates import MONTHS, Date, find_dates, of_iso
-from fathom.retrieval.expansion import quantities_of, related_terms, stand_ins_of
+from fathom.retrieval.expansion import forms_of, quantities_of, related_terms, stand_ins_of
 from fathom.text.languages import language_of_question
 from fathom.text.terms import query_terms, terms
 
@@ -127,7 +127,8 @@ def read_asked(
     has_topic = not lesser.issuperset(asked)
     weights = {**(beside or {}), **{term: LESSER if has_topic and term in lesser else 1.0 for term in asked}}
     measured = bool(_ASKS_QUANTITY.search(question)) or not _ASKS.search(question)
-    wanted = {term: _instead(term, measured) for term in weights}
+    forms = forms_of(question)
+    wanted = {term: {**forms.get(term, {}), **_instead(term, measured)} for term in weights}
     pairs = frozenset(pair for pair in pairwise(terms(question)) if wanted.keys() >= set(pair))
     only = _RELATION.search(question) or asks_definition(question)
     defined = DEFINED_ONLY if only else 1.0 if _ASKS_ELSE.match(question) else DEFINITION
