@@ -64,6 +64,20 @@ DEVICES = """# Devices
 | A-03 | Tablet | 2026-05-08 | 410 |
 | A-05 | Laptop | 2025-11-02 | 1320 |
 """
+SEATS = """# Plans
+
+- Basic: 9 € a month, 5 seats
+- Pro: 29 € to 39 € a month, 35 seats
+- Team: 49 € a month, 10 seats
+"""
+USAGE = """# Use of the plans
+
+| Plan | Customers | Average storage |
+|---|---|---|
+| Basic | 120 | 3 GB |
+| Pro | 35 | 60 GB |
+| Team | 12 | 35 GB |
+"""
 TEAM = """# Team
 
 | Name | Job | Team |
@@ -198,6 +212,8 @@ FILES = {
     "boats": BOATS,
     "courses": COURSES,
     "team": TEAM,
+    "seats": SEATS,
+    "usage": USAGE,
     "devices": DEVICES,
     "stock": STOCK,
     "hotels": HOTELS,
@@ -260,6 +276,12 @@ offices | Which office is the newest? | the latest of the 3 values of “office 
 offices | What is the total rent of all offices? | the sum of the 3 values of “Rent crowns” is 78,500 crowns.
 changes | What is the latest release of Pelican? | the latest of the 3 values of “Released” is 2025-02-11 (2.0.1).
 changes | How many releases of Pelican were there in 2025? | 2 of the 3 rows have “2025”: 2.0.1; 2.0.0.
+prices | Which is the cheapest? | the lowest of the 3 values of “Price” is €249 (Ridge 2).
+prices | What is the most expensive one? | the highest of the 3 values of “Price” is €410 (Summit 1).
+prices | Welches ist das leichteste? | the lowest of the 3 values of “Weight” is 1.2 kg (Summit 1).
+prices | Which ones cost more than €300? | 2 of the 3 rows have “Price > €300”: Vale 3; Summit 1.
+releases | Which is the newest? | the latest of the 3 values of “Date” is 2025-06-30 (1.3).
+velos | Lequel est le moins cher ? | the lowest of the 3 values of “Prix par jour” is 15 € (Lumière).
 firmen | Ist Nordblech älter als Steiner? | 1920 (Steiner) is 34 years earlier than 1954 (Nordblech).
 """
 
@@ -287,15 +309,23 @@ staff | How many coaches who joined in 2018 are not treasurers?
 hotels | Which hotel is closest to the lake?
 hotels | what is the smallest hotel
 hotels | Which is bigger, the Panorama or the Seeblick?
+hotels prices | Which is the cheapest?
+seats usage | Which plans have more than 20 seats?
 """
 
 
 @pytest.mark.parametrize("case", NOT_COMPUTED.strip().split("\n"))
 async def test_nothing_is_computed_of_what_the_columns_do_not_say(case: str, tmp_path: Path) -> None:
     name, question = case.split(" | ")
-    result = await _asked(tmp_path, question, name)
+    result = await _asked(tmp_path, question, *name.split())
     report = Path(result.artifacts, "report.md")
     assert not report.is_file() or "Computed:" not in report.read_text(encoding="utf-8").split("As of", maxsplit=1)[0]
+
+
+async def test_what_is_on_one_side_of_a_bound_may_be_among_what_is_quoted(tmp_path: Path) -> None:
+    result = await _asked(tmp_path, "Which plans cost less than 35 euros?", "seats")
+    assert result.answered is Answered.maybe
+    assert "Basic: 9 € a month" in Path(result.artifacts, "report.md").read_text(encoding="utf-8")
 
 
 async def test_what_is_computed_under_a_condition_that_no_source_has_only_may_answer(tmp_path: Path) -> None:

@@ -173,6 +173,15 @@ def test_a_page_about_what_is_asked_comes_before_others() -> None:
     assert 0 <= said.find("57 people") < said.index("12 people")
 
 
+def test_how_something_happens_is_told_by_all_its_steps() -> None:
+    steps = (
+        "A ship asks for a signal. First the keeper lights a lamp. Then he waits until it answers. If not, he leaves."
+    )
+    said = "The signal of the keeper of the harbour to a ship is given with the lamp by day."
+    _, told = answered("How does the keeper of the harbour signal to a ship with the lamp?", page(said), page(steps, 2))
+    assert "First the keeper lights a lamp. [S000002] Then he waits" in told and told.index("First") < told.index(said)
+
+
 def test_a_sentence_on_the_question_is_quoted_once() -> None:
     said = "The harbour of Skarn was dredged in spring."
     pages = [
@@ -192,6 +201,18 @@ def test_a_sentence_on_the_question_is_quoted_once() -> None:
 )
 def test_a_report_says_whether_it_answers_may_answer_or_does_not(question: str, answer: Answered) -> None:
     assert answered(question, page("The lamp of the harbour of Skarn is kept by Ida Holm."))[0] is answer
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("What is the key pair for signing commits of the Skarn server for?", Answered.yes),
+        ("Which command creates the key pair for signing commits of the Skarn server?", Answered.maybe),
+        ("Was the key pair for signing commits of the Skarn server created in 2019?", Answered.maybe),
+    ],
+)
+def test_an_answer_has_the_thing_and_the_year_that_are_asked_for(question: str, answer: Answered) -> None:
+    assert answered(question, page("Signing commits of the Skarn server requires creating a key pair."))[0] is answer
 
 
 def test_the_answer_is_the_line_that_answers_not_the_short_document_around_it() -> None:

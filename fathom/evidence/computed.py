@@ -42,6 +42,12 @@ _SUM = re.compile(rf"the (?P<what>sum|average) of the \d+ values of “(?P<colum
 _MOST = re.compile(r"“[^”]+” is the most frequent value of “(?P<column>[^”]+)”, in \d+ of the \d+ rows(?:: .+)?")
 
 
+_COMES_TO = re.compile(
+    rf"{MARK}(?:the (?:lowest|highest|earliest|latest) of the \d+ values of [^.]*? is )?"
+    r"[^();]{1,60} \((?P<name>[^()]{1,80})\)"
+)
+
+
 class Value(NamedTuple):
     """A number or date that a text states, as it is written, and in a comparable form."""
 
@@ -103,6 +109,12 @@ def _of_number(number: Number, text: str) -> Value | None:
 
 def _of_date(date: Date, text: str) -> Value:
     return Value(text, Decimal(date.year * 10_000 + date.month * 100 + date.day), DATE, "")
+
+
+def winner_of(text: str) -> str:
+    """Return the name to which the first computed sentence of a text comes, of a table or of two; empty without one."""
+    found = _COMES_TO.search(text)
+    return found["name"] if found else ""
 
 
 def difference(a: Operand, b: Operand) -> str | None:

@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from fathom.evidence.computed import winner_of
+from fathom.extractive.comparisons import SUPERLATIVE, comparison_of, grade_words
 from fathom.extractive.questions import is_question, is_verb, keywords, topic_terms
 from fathom.text.terms import STOP_WORDS, terms
 
@@ -76,8 +78,11 @@ _YEAR = re.compile(r"\b(?:1[5-9]|20)\d\d\b")
 _END = " .?!？。，、;:"
 
 
-def understood(query: str, earlier: str) -> str:
-    """Return a follow-up to an earlier question as a question that needs no other; itself if it is one."""
+def understood(query: str, earlier: str, answer: str = "") -> str:
+    """Return a follow-up to an earlier question as a question that needs no other; itself if it is one.
+
+    "It" is what the answer to that question computed: the plan that is the cheapest.
+    """
     lead = _LEAD.match(query)
     rest = query[lead.end() :] if lead else query
     own = own_words(rest)
@@ -90,6 +95,12 @@ def understood(query: str, earlier: str) -> str:
     known = {term for word in own for term in terms(word)}
     added = [word for word in own_words(earlier) if not set(terms(word)) & known]
     added = [word for word in added if not (word.islower() and is_verb(word))] or added
+    asks_other = bool(grade_words(rest) and SUPERLATIVE.search(rest))  # "and the most expensive one?"
+    winner = winner_of(answer) if _REFERENCE.search(rest) and not asks_other else ""
+    if winner or asks_other:
+        graded = {word.lower() for word in grade_words(earlier)}
+        added = [word for word in added if word.lower() not in graded and not (winner and comparison_of(earlier))]
+    added = [winner, *added] if winner else added
     if _YEAR.search(rest):
         added = [word for word in added if not _YEAR.fullmatch(word)]
     if not added:
@@ -112,7 +123,7 @@ def asked_in(before: Sequence[tuple[str, str]], last: str) -> tuple[str, dict[st
         elif role == "user" and text.strip() and not (_GREETING.fullmatch(text) and text != last):
             if question and asked.endswith(("?", "？")) and len(asked) <= _ASKED_CHARS and not is_question(text):
                 clarified[asked] = text.strip()
-            elif (meant := understood(text.strip(), question)) != text.strip():
+            elif (meant := understood(text.strip(), question, asked)) != text.strip():
                 question = meant
             else:
                 question, clarified = text.strip(), {}

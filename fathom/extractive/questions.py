@@ -63,6 +63,22 @@ _LISTED = re.compile(
 _SEPARATOR = re.compile(r",?\s+(?:and|or)\s+|[,;]\s*")
 
 
+BOUND = re.compile(
+    r"\b(?:(?P<more>more than|over|above|after|longer than|mehr als|über|nach)|"
+    r"(?P<least>at least|since|from|mindestens|seit)|"
+    r"(?P<less>(?:less|fewer|cheaper|shorter) than|under|below|before|weniger als|unter|vor)|"
+    r"(?P<most>at most|up to|until|höchstens|bis))\s+(?:the\s+)?"
+    r"(?P<limit>(?:[$€£]?\s?\d|(?:one|two|three|four|five|six|seven|eight|nine|ten|zwei|drei|vier|fünf|zehn)\b)"
+    r"[^?;:]{0,24})",
+    re.IGNORECASE,
+)
+"""A bound that a question sets: "more than 40", "since 2021"."""
+
+
+_FOR_ROWS = re.compile(r"\W*(?:which|who|list|name|show|how many|welche\w*|wer|nenne|wie ?viele)\b", re.IGNORECASE)
+_IN_TIME = re.compile(r"after|since|from|before|until|nach|seit|vor|bis", re.IGNORECASE)
+
+
 class QuestionPart(NamedTuple):
     """A side, an aspect or an item that a question names: its title, and the queries for it."""
 
@@ -210,10 +226,24 @@ def _is_acronym(word: str) -> bool:
 
 
 def topic_terms(text: str, *, frame: bool = False) -> list[str]:
-    """Return the key terms without those of asking; with `frame`, also without those of a step's description."""
-    found = key_terms(text)
+    """Return the key terms without those of asking, and of a bound; with `frame`, also without a description's."""
+    bound = bound_of(text)
+    found = key_terms(text.replace(bound, " ") if bound else text)
     left_out = _FRAME_TERMS if frame else _META_TERMS
     return [term for term in found if term not in left_out] or found
+
+
+def bound_of(question: str) -> str:
+    """Return the amount by which a question tells things apart: "less than €35", of "Which cost less than €35?".
+
+    What meets it does not say it. Where no verb stands before it, it is a part of what is asked: "Which fee is due for
+    more than 50 kg?"
+    """
+    found = BOUND.search(question) if _FOR_ROWS.match(question) else None
+    if not found or _IN_TIME.match(found[0]):
+        return ""
+    before = next(reversed(_WORD.findall(question[: found.start()])))
+    return found[0] if is_verb(before) or _GERMAN_VERB.fullmatch(before) else ""
 
 
 def with_related(weights: Mapping[str, float]) -> dict[str, float]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 from textwrap import shorten
 from typing import NamedTuple
 
@@ -205,7 +206,7 @@ def _answer(quotations: Quotations, query: str, words: Wording) -> str:
         if hop and question == hop.asked:
             succession.found = list(hop.found)
         chosen = quotations.choose(_best(succession.found), question, room, most)
-        shown += succession.shown(chosen if _asks_best(question) else _as_read(chosen))
+        shown += succession.shown(_below_headings(chosen if _asks_best(question) else _as_read(chosen)))
         shown += found.quoted if found else ()
         if len(questions) > 1 and not hop and quotations.answered_by(succession.found, question) is Answered.no:
             missing.append(question)
@@ -232,6 +233,15 @@ def _as_read(chosen: Sequence[Chosen]) -> list[Chosen]:
     worth = {place: sum(each.score for each in own) for place, own in sections.items()}
     order = sorted(sections, key=lambda place: (best[place] < least, -worth[place]))
     return [each for place in order for each in sorted(sections[place], key=lambda each: each.start)]
+
+
+def _below_headings(chosen: Iterable[Chosen]) -> Iterator[Chosen]:
+    """Yield excerpts, neighbours from one section below its heading, above the first, if one of them needs it."""
+    for _, group in groupby(chosen, key=lambda each: (each.text, each.section)):
+        own = list(group)
+        heading = next((each.heading for each in own if each.heading), "")
+        for each in own:
+            yield each if each.heading == heading else each._replace(markdown=f"{heading}\n\n{each.markdown}")
 
 
 def _dated(quotations: Quotations, shown: Iterable[Quoted]) -> Iterator[Quoted]:

@@ -12,7 +12,7 @@ from itertools import pairwise, takewhile
 from typing import NamedTuple, Self
 
 from fathom.contradictions.succession import ReadStatement, differing, readings, replaces
-from fathom.extractive.questions import is_verb, topic_terms
+from fathom.extractive.questions import bound_of, is_verb, topic_terms
 from fathom.facts.dates import find_dates, iso
 from fathom.models import Answered, Contradiction, Note, SourceText
 from fathom.retrieval.asked import (
@@ -22,6 +22,8 @@ from fathom.retrieval.asked import (
     asks_for_steps,
     asks_to_relate,
     compares,
+    has_kind,
+    kind_of,
     preferences,
     read_asked,
     times_of,
@@ -30,7 +32,7 @@ from fathom.retrieval.ranking import Passage, titled
 from fathom.retrieval.relevance import MOST_RANKED, Chosen, Found, RankedExcerpts
 from fathom.sources.signals import is_sensational_title
 from fathom.text.tables import joined_tables
-from fathom.text.terms import STOP_WORDS
+from fathom.text.terms import STOP_WORDS, terms
 
 ANSWERED = 0.54
 """Share of a question's terms, by worth, from which an excerpt may be its answer; see docs/extractive.md."""
@@ -195,10 +197,10 @@ class Quotations:
     def answered_by(self, found: Iterable[Found], question: str) -> Answered:
         """Return whether one of the excerpts, the best first, passes for the answer, or may be it.
 
-        It passes if the best one holds nearly all that is asked for and the question compares nothing, or if a
-        definition is asked for and the best one opens with it. It may be the answer if it has the kind of thing that is
-        asked for. Doubtful pages answer nothing, nothing answers a question that names no thing, and where nothing at
-        all has the attribute that is asked of something, nothing does.
+        It passes if the best one holds nearly all that is asked for, with the thing and the year, and the question
+        compares nothing, or if a definition is asked for and the best one opens with it. It may be the answer if it has
+        the kind of thing that is asked for. Doubtful pages answer nothing, nothing answers a question that names no
+        thing, and where nothing at all has the attribute that is asked of something, nothing does.
         """
         asked = asked_by(question)
         avoided = doubtful(question, self._pages)
@@ -208,12 +210,30 @@ class Quotations:
         best = max((each.share for each in trusted if self._evidence.answers(each, asked)), default=0.0)
         if best >= ANSWERED:
             defined = asks_definition(question) and self._evidence.defines(trusted[0], asked)
-            sure = defined or (
-                trusted[0].share >= SURE and self._relates(trusted[0], question) and not compares(question)
-            )
-            return Answered.yes if sure else Answered.maybe
+            return Answered.yes if defined or self._tells(trusted[0], question) else Answered.maybe
         possible = trusted[0].share >= POSSIBLE and self._evidence.answers(trusted[0], asked)
         return Answered.maybe if possible else Answered.no
+
+    def _tells(self, found: Found, question: str) -> bool:
+        """Whether an excerpt holds nearly all of a question that one quotation can answer."""
+        return (
+            found.share >= SURE
+            and not compares(question)
+            and not bound_of(question)
+            and self._relates(found, question)
+            and self._is_of_kind(found, question)
+            and self._is_of_year(found, question)
+        )
+
+    def _is_of_kind(self, found: Found, question: str) -> bool:
+        """Whether an excerpt has the thing that is asked for, if a thing is: a command, a name, a number."""
+        kind = None if asks_for_steps(question) else kind_of(question)
+        return kind is None or not kind.is_thing or has_kind(kind, self.markdown(found, question), question)
+
+    def _is_of_year(self, found: Found, question: str) -> bool:
+        """Whether an excerpt, what stands above it, or the date of its text has the years that a question names."""
+        said = " ".join([*self.above(found), self.dates[found.text], self.markdown(found, question)])
+        return {str(time.year) for time in times_of(question) if time.year}.issubset(terms(said))
 
     def _relates(self, found: Found, question: str) -> bool:
         """Whether one line says nearly all of a question whose words belong together."""

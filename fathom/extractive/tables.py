@@ -25,8 +25,9 @@ from fathom.evidence.computed import (
     values_of,
 )
 from fathom.extractive.comparisons import FOUNDING, SUPERLATIVE, Grade, comparison_of, grade_of, grade_words
-from fathom.extractive.questions import families, is_verb, keywords, topic_terms
+from fathom.extractive.questions import BOUND, families, is_verb, keywords, topic_terms
 from fathom.facts.dates import find_dates
+from fathom.facts.numbers import UNITS
 from fathom.retrieval.asked import LIGHT_TERMS
 from fathom.retrieval.expansion import stand_ins_of, states
 from fathom.text.records import RowPlace, records_of
@@ -51,15 +52,6 @@ _NAMED = frozenset(terms("name person employee member colleague staff mitarbeite
 _LISTING = re.compile(r"\A\W*(?:which|who|what|list|name|show|welche\w*|wer|nenne|quel\w*|qui)\b", re.IGNORECASE)
 _SHARE = re.compile(
     r"\b(?:percent\w*|per cent|shares?|proportions?|ratios?|median|together|combined|prozent\w*|anteil\w*|zusammen)\b",
-    re.IGNORECASE,
-)
-_LIMIT = re.compile(
-    r"\b(?:(?P<more>more than|over|above|after|longer than|mehr als|über|nach)|"
-    r"(?P<least>at least|since|from|mindestens|seit)|"
-    r"(?P<less>(?:less|fewer|cheaper|shorter) than|under|below|before|weniger als|unter|vor)|"
-    r"(?P<most>at most|up to|until|höchstens|bis))\s+(?:the\s+)?"
-    r"(?P<limit>(?:[$€£]?\s?\d|(?:one|two|three|four|five|six|seven|eight|nine|ten|zwei|drei|vier|fünf|zehn)\b)"
-    r"[^?;:]{0,24})",
     re.IGNORECASE,
 )
 _SIGNS = {"more": ">", "least": "≥", "less": "<", "most": "≤"}
@@ -136,6 +128,7 @@ def _of_best(asked: Sequence[_Asked], tables: Iterable[tuple[int, WholeTable, st
     """Return what is computed of the table that has most of a question's words, with its number."""
     best: tuple[int, FromTable] | None = None
     best_fit = (0.0, 0)  # of a table from which nothing may be computable: another that fits less is not meant
+    rows: Sequence[Sequence[str]] = ()  # of that table
     for number, table, above in tables:
         if len(table.rows) > MOST_ROWS:
             continue
@@ -143,27 +136,33 @@ def _of_best(asked: Sequence[_Asked], tables: Iterable[tuple[int, WholeTable, st
         fit = max(each.fit for each in tried)
         if fit[0] < LEAST_ON or fit < best_fit:
             continue
+        if fit == best_fit and not fit[1] and table.rows != rows:  # no word tells which of the two is meant
+            best = None
+            continue
         found = next(filter(None, (each.computed() for each in tried)), None)
         if fit > best_fit or not best:
             best = (number, found) if found else None
-        best_fit = fit
+        best_fit, rows = fit, table.rows
     return best
 
 
 def asks_to_compute(question: str) -> bool:
     """Whether a question asks for the least or greatest, a number, a sum, an average or a share, or sets a limit."""
-    forms = (_HOW_MANY, _AVERAGE, _SUM, _SHARE, _LIMIT)
+    forms = (_HOW_MANY, _AVERAGE, _SUM, _SHARE, BOUND)
     return bool(_superlative(question)) or any(form.search(question) for form in forms)
 
 
 def words_of_superlative(question: str) -> str:
-    """Return the words of a question for the greatest or least of a kind, without the superlative; empty for others."""
+    """Return the words of a question for the greatest or least of a kind, without the superlative; empty for others.
+
+    Where it has no other words ("Which is the cheapest?"), they are what texts call the quantity: price, weight.
+    """
     grade = _superlative(question)
     if not grade or comparison_of(question):
         return ""
     graded = {word.lower() for word in grade_words(question)}
-    lasting = FOUNDING if grade.is_in_time and "date" not in grade.words else ""
-    return " ".join([word for word in keywords(question) if word.lower() not in graded] or [lasting]).strip()
+    named = [*grade.words, *([FOUNDING] if grade.is_in_time else [])]
+    return " ".join([word for word in keywords(question) if word.lower() not in graded] or named)
 
 
 def words_for_people(question: str) -> list[str]:
@@ -185,6 +184,13 @@ def _superlative(question: str) -> Grade | None:
     return lasting if lasting and lasting.is_in_time else grade_of(" ".join(said))
 
 
+def _is_in_unit(limit: Value | None, column: Iterable[str]) -> bool:
+    """Whether a bound has a unit of measurement, or counts what a column says: 20 seats are no customers."""
+    if not limit or not limit.unit:
+        return False
+    return limit.unit.lower() in UNITS or set(terms(limit.unit)) <= set(terms(" ".join(column)))
+
+
 class Limit(NamedTuple):
     """A bound that a question sets: "more than 40"."""
 
@@ -195,7 +201,7 @@ class Limit(NamedTuple):
     @classmethod
     def each(cls, question: str) -> Iterator[Limit]:
         """Yield the only bound of a question, with its unit, and without it: a column's name may have that."""
-        found = list(_LIMIT.finditer(question))
+        found = list(BOUND.finditer(question))
         if len(found) != 1:
             return
         sign = next(sign for name, sign in _SIGNS.items() if found[0][name])
@@ -358,6 +364,8 @@ class _AskedTable:
         A verb must where rows are counted or dates compared: who left in 2021 is not who joined then. Where nothing
         else is asked ("Who joined last?"), its rows must be people if "who" is asked.
         """
+        if self._asked.grade and not self._asked.words:
+            return float(self._column(self._asked.grade) is not None), 0
         wanted = [word for word in self._asked.words if not self._is_of_rows(word)]
         held = sum(map(self._held, wanted))
         lacked = [word for word in wanted if not self._held(word) and LIGHT_TERMS.isdisjoint(terms(word))]
@@ -466,7 +474,7 @@ class _AskedTable:
             values = [values_in(self._table, number, row) for row in self._table.rows]
             valued = all(len(each) == 1 and (not limited or comparable(each[0], limited)) for each in values)
             fits = valued and number > 0 and dated is in_time
-            in_unit = bool(limited and limited.unit) or (self._asked.is_sum and fits and self._is_money(number))
+            in_unit = _is_in_unit(limited, [name, *cells]) or (self._asked.is_sum and fits and self._is_money(number))
             held.append(fits * (2.0 * exact + related + measured + 2.0 * dated + founding + 0.5 * in_unit))
         best = max(held, default=0.0)
         return held.index(best) if best > 0 and held.count(best) == 1 else None

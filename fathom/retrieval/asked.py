@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from fathom.facts.dates import MONTHS, Date, find_dates, of_iso
-from fathom.retrieval.expansion import MONTH, quantities_of, related_terms, stand_ins_of
+from fathom.retrieval.expansion import MONTH, forms_of, quantities_of, related_terms, stand_ins_of
 from fathom.text.languages import language_of_question
 from fathom.text.terms import query_terms, terms
 
@@ -127,7 +127,8 @@ def read_asked(
     has_topic = not lesser.issuperset(asked)
     weights = {**(beside or {}), **{term: LESSER if has_topic and term in lesser else 1.0 for term in asked}}
     measured = bool(_ASKS_QUANTITY.search(question)) or not _ASKS.search(question)
-    wanted = {term: _instead(term, measured) for term in weights}
+    forms = forms_of(question)
+    wanted = {term: {**forms.get(term, {}), **_instead(term, measured)} for term in weights}
     pairs = frozenset(pair for pair in pairwise(terms(question)) if wanted.keys() >= set(pair))
     only = _RELATION.search(question) or asks_definition(question)
     defined = DEFINED_ONLY if only else 1.0 if _ASKS_ELSE.match(question) else DEFINITION
@@ -265,6 +266,11 @@ class AnswerKind(NamedTuple):
     pattern: re.Pattern[str]
     needed: bool  # nothing without it can be the answer
 
+    @property
+    def is_thing(self) -> bool:
+        """Whether it is told in one way: reasons, conditions and what happens are told in many."""
+        return self.pattern.pattern not in (_REASON, _CONDITION, _MECHANISM)
+
 
 # What is asked, the pattern that an answer to it holds, and whether it must; the first match counts.
 _KINDS = [
@@ -329,6 +335,14 @@ def kind_of(question: str) -> AnswerKind | None:
     clause = _WHEN_CLAUSE.match(question)
     text = question[: clause.end("asked")] if clause else question
     return next((kind for asked, kind in _KINDS if asked.search(text)), None)
+
+
+STEPS = 3  # of what happens, from which a text explains it
+
+
+def explains(kind: AnswerKind, text: str) -> bool:
+    """Whether a text tells several steps of what happens, where that is asked."""
+    return kind.pattern.pattern == _MECHANISM and len(kind.pattern.findall(text)) >= STEPS
 
 
 def has_kind(kind: AnswerKind | None, text: str, question: str) -> bool:

@@ -203,7 +203,7 @@ def _blocks(text: str, sentences: Sequence[Sentence]) -> Iterator[str]:
         block = sentences[first:last]
         first = last
         if kind == "heading":
-            yield _announcing(block[0])
+            yield announced(block[0].clean)
         elif kind == "code":
             yield _code(text, block)
         elif kind in ("table", "rule"):
@@ -222,9 +222,10 @@ def _together(before: Sentence, after: Sentence) -> bool:
     return before.paragraph == after.paragraph
 
 
-def _announcing(heading: Sentence) -> str:
-    text = heading.clean.strip("#*= ")
-    return text if text.endswith(("?", ":", "：")) else f"{text}:"
+def announced(heading: str) -> str:
+    """Return a heading as it stands above an excerpt: "Heading:"; empty without one."""
+    text = heading.strip("#*= ")
+    return text if not text or text.endswith(("?", ":", "：")) else f"{text}:"
 
 
 def _code(text: str, lines: Sequence[Sentence]) -> str:

@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from functools import cache
 
+from fathom.text.languages import language_of_question
 from fathom.text.plain import common_start
 from fathom.text.terms import terms
 
@@ -116,7 +117,11 @@ interval timetable recurring; cron: schedule; change: immutable mutable alter mu
 lose missing stolen; laptop: computer equipment device; catch: handle except; handle: catch except; crash: killed died
 fail failure; crashed: killed died failed; complain: error warn fail; assign: bind binding; bind: assign; book:
 reserve reservation; reserve: book; limit: cap budget; see: view read visible; tidy: clean delete remove; spend: cost
-budget cap; built: builder; builder: built; kostet: preis; kosten: preis; coûte: prix; coûtent: prix
+budget cap; built: builder; builder: built; kostet: preis; kosten: preis; coûte: prix; coûtent: prix;
+price: fee preis prix; preis: price prix gebühr; prix: price preis
+tarif; weight: gewicht poids; gewicht: weight poids; poids: weight gewicht; length: länge longueur; länge: length
+longueur; longueur: length länge; size: größe taille; größe: size taille; taille: size größe; speed: geschwindigkeit
+vitesse; geschwindigkeit: speed vitesse; vitesse: speed geschwindigkeit; date: datum; datum: date
 """
 
 
@@ -251,6 +256,42 @@ def without_quantities(text: str) -> str:
 @cache
 def _pattern(quantity: str) -> re.Pattern[str]:
     return re.compile(_HELD[quantity])
+
+
+_SEPARABLE = (
+    "zusammen|zurück|weiter|heraus|durch|nach|fest|fort|frei|nieder|ab|an|auf|aus|bei|ein|her|hin|los|mit|um|vor|weg|zu"
+)
+_GERMAN_FORM = re.compile(
+    rf"(?P<prefix>(?:{_SEPARABLE})?)(?:ge|zu)?(?P<root>[^\W\d_]{{3,}}?)"
+    r"(?:ung|ungen|e|en|n|t|et|st|est|te|ete|ten|eten|tet|te[mnrs]|ete[mnrs]|ene[mnrs]?)"
+)
+_ENDINGS = ("", "e", "en", "t", "et", "st", "te", "ete", "ten", "eten", "ung", "ungen")
+_OF_PARTICIPLE = ("t", "et", "en", "te", "ete", "ten", "eten")
+
+
+INFLECTED, ALONE = 0.8, 0.4  # weight of another form of a word, and of a verb without the prefix that is said apart
+
+
+def forms_of(question: str) -> dict[str, dict[str, float]]:
+    """Return the terms of other forms of a German question's verbs, with their weights, and of nouns made of verbs.
+
+    "Kündige" is also "gekündigt" and "Kündigung", and "abrechnen" is "abgerechnet" or "rechnet ... ab". A form that no
+    text has does no harm.
+    """
+    if language_of_question(question) != "de":
+        return {}
+    words = (
+        word for word in re.findall(r"[^\W\d_]{5,}", question) if word.islower() or word.endswith(("ung", "ungen"))
+    )
+    found = ((term, form) for word in words for term in terms(word) if (form := _GERMAN_FORM.fullmatch(word.lower())))
+    return {term: _inflected(form["prefix"], form["root"]) for term, form in found}
+
+
+def _inflected(prefix: str, root: str) -> dict[str, float]:
+    alone, whole = (" ".join(f"{stem}{ending}" for ending in _ENDINGS) for stem in (root, f"{prefix}{root}"))
+    participles = " ".join(f"{prefix}ge{root}{ending}" for ending in _OF_PARTICIPLE)
+    forms = terms(f"{whole} {participles} {prefix}zu{root}en")
+    return {**dict.fromkeys(terms(alone), ALONE), **dict.fromkeys(forms, INFLECTED)}
 
 
 FAMILY_LETTERS = 5  # that words of one family share at least

@@ -14,8 +14,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
-from fathom.retrieval.asked import QuestionTerms, defines, has_kind, read_asked
-from fathom.retrieval.excerpts import Excerpt
+from fathom.retrieval.asked import QuestionTerms, defines, explains, has_kind, read_asked
+from fathom.retrieval.excerpts import Excerpt, announced
 from fathom.retrieval.expansion import FAMILY_LETTERS, is_family, is_misspelt, states, without_quantities
 from fathom.retrieval.ranked_text import ranked_text
 from fathom.retrieval.ranking import Passage
@@ -39,6 +39,7 @@ ELSEWHERE = 0.4  # factor for texts that name nothing of what is asked about, wh
 OTHER_VERSION = 0.25  # factor for excerpts without the version that is asked about, where others have it
 NAMED = 1.5  # factor for a row whose first cell the question names
 OF_KIND = 1.25  # factor for an excerpt with the kind of thing that is asked for
+EXPLAINED = 1.5  # the same where it is asked how something happens, and several sentences tell it
 FEWEST = 100  # units: in a shorter text, what each of its lines says would be worth nothing
 MOST_RANKED = 400
 LEAST_ROOM = 10  # tokens: hardly any excerpt is shorter
@@ -72,6 +73,7 @@ class Chosen(NamedTuple):
     score: float = 0.0
     section: int = 0  # number of the sentence that is the heading above it
     start: int = 0  # number of its first sentence
+    heading: str = ""  # that it stands below in its Markdown, as "Heading:"
 
 
 class ExcerptPlace(NamedTuple):
@@ -157,7 +159,7 @@ class RankedExcerpts:
             share = sum(idf[term] * min(1.0, n) for term, n in counts.items()) / total
             score *= 1 + COVERED * share
             if asked.kind and has_kind(asked.kind, read.says(excerpt), asked.wording):
-                score *= OF_KIND
+                score *= EXPLAINED if explains(asked.kind, read.says(excerpt)) else OF_KIND
             if read.is_named(excerpt, wording):
                 score *= NAMED
             if asked.definition > 1 and defines(read.says(excerpt), asked):
@@ -261,7 +263,9 @@ class RankedExcerpts:
     def _chosen(self, found: Found, markdown: str) -> Chosen:
         excerpt, start = found.excerpt, found.excerpt.own.start
         section = start if self._begins_with_heading(found) else excerpt.headings[-1] if excerpt.headings else 0
-        return Chosen(found.text, excerpt.kind, markdown, found.share, found.score, section, start)
+        heading = announced(self.heading(found))
+        told = heading if heading and markdown.startswith(f"{heading}\n") else ""
+        return Chosen(found.text, excerpt.kind, markdown, found.share, found.score, section, start, told)
 
     def _around(self, longer: Found, inside: Found, least: float) -> bool:
         """Whether an excerpt may take the place of one in it: nearly as good, and below a heading only if it adds."""
@@ -305,7 +309,7 @@ class RankedExcerpts:
     def heading(self, found: Found) -> str:
         """Return the heading above an excerpt; empty without one."""
         read = self._read[found.text].text
-        return read.parsed.sentence(found.excerpt.headings[-1]).text if found.excerpt.headings else ""
+        return read.parsed.sentence(found.excerpt.headings[-1]).clean if found.excerpt.headings else ""
 
     def _with_families(self, asked: QuestionTerms) -> QuestionTerms:
         """Return what is asked with the words of the texts that are of the same family or nearly spelt alike."""

@@ -43,9 +43,9 @@ _ASKING_WORDS = {  # a question is too short for the words above alone
         zwischen ohne ist
     """,
     "fr": """
-        comment quoi pourquoi quand quel quelle quels quelles qui que où combien un je nous vous mon ma mes notre votre
-        de la le l d qu au aux ce cette ces ou pas plus moins entre avec sans être est sont peut faut doit puis à il
-        elle
+        comment quoi pourquoi quand quel quelle quels quelles lequel laquelle lesquels lesquelles qui que où combien un
+        je nous vous mon ma mes notre votre de la le l d qu au aux ce cette ces ou pas plus moins entre avec sans être
+        est sont peut faut doit puis à il elle
     """,
     "es": """
         cómo qué quién quiénes cuándo dónde cuál cuáles cuánto cuánta cuántos cuántas un de la del al lo su sus mi mis

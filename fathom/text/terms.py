@@ -18,7 +18,7 @@ a about above after again against all also am an and any are aren't as at be bec
 both but by can can't cannot could couldn't did didn't do does doesn't doing don't down during each either else etc
 ever few for from further had hadn't has hasn't have haven't having he her here hers herself him himself his how
 however i if in into is isn't it it's its itself just let like many may me might more most much must my myself neither
-no nor not of off on once one only onto or other our ours ourselves out over own per rather several same shall she
+no nor not of off on once one ones only onto or other our ours ourselves out over own per rather several same shall she
 should shouldn't since so some such than that that's the their theirs them themselves then there these they this those
 though through thus to too under until up upon us very via was wasn't we were weren't what what's when where whether
 which while who who's whom whose why will with within without won't would wouldn't yet you your yours
