@@ -270,6 +270,20 @@ def test_any_note_of_a_page_may_be_taken_over_by_a_later_run_not_the_last_alone(
     assert before.bearing(page, [step(3, "Lifetime of the methane cycle")]) is None
 
 
+def test_a_note_serves_a_later_step_only_with_what_that_step_alone_asks_for() -> None:
+    """Steps of one question share most of their words."""
+    said = "A saved exception is re-raised after the try and except clauses, unless the finally clause returns."
+    groups = "Exceptions that no except* clause handled are re-raised in an exception group."
+    page = SourceText(
+        source_id=source("a"), url="https://a.example", title="try", kind="web", text=f"{said}\n\n{groups}"
+    )
+    first = step(1, "When a finally clause discards a saved exception of the try clause")
+    later = step(2, "Which exceptions an except* clause re-raised in an exception group, not handled")
+    before = NotedBefore(notes={page.source().key: [note(1, "a", said)]}, steps=[first])
+    assert before.bearing(page, [later]) is None
+    assert before.bearing(page, [step(2, "A saved exception is re-raised after the finally clause returns")])
+
+
 def test_what_had_nothing_in_an_earlier_run_is_read_for_a_follow_up_only_if_it_has_more_for_it() -> None:
     page = SourceText(
         source_id=source("a"),

@@ -19,6 +19,7 @@ from fathom.text.terms import query_terms, terms
 
 TOGETHER = 2  # words of a step in one sentence by which a text may have something for it after all
 BEARS = 0.6  # share of the step's words on a page that a note of the page must have to serve the step
+BEARS_NEW = 0.8  # of those that only this step asks for: they tell its matter from the matter of the note
 
 
 class Reading:
@@ -163,12 +164,12 @@ def bears_on(note: Note, source_id: str, text: str, step: PlanStep) -> bool:
     if source_id not in note.cited:
         return False
     wanted = _asked(step) & set(terms(text))
-    return bool(wanted) and _has_most(note, wanted)
+    return bool(wanted) and _has(note, BEARS, wanted)
 
 
-def _has_most(note: Note, wanted: Collection[str]) -> bool:
+def _has(note: Note, share: float, wanted: Collection[str]) -> bool:
     held = set(terms(" ".join([note.summary_title, note.summary, *note.extraction])))
-    return len(held.intersection(wanted)) >= BEARS * len(wanted)
+    return len(held.intersection(wanted)) >= share * len(wanted)
 
 
 class NotedBefore(Model):
@@ -211,7 +212,7 @@ class NotedBefore(Model):
         own = ground(about(note, [text.source_id]), [text]).note
         before = set[str]().union(*(_asked(other) for other in self.steps if str(other.step_id) in note.steps))
         new = (_asked(step) - before) & set(terms(text.text))
-        return bears_on(own, text.source_id, text.text, step) and _has_most(own, new)
+        return bears_on(own, text.source_id, text.text, step) and _has(own, BEARS_NEW, new)
 
 
 class EarlierReading(NamedTuple):
