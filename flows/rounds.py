@@ -15,7 +15,7 @@ from fathom.models import Call, PlanStep, Reflection, Remark, Stage, StepOutcome
 from fathom.retrieval.narrowing import Memory
 from fathom.run.checklist import decide, next_steps, waves
 from fathom.run.engine import Engine
-from fathom.run.reading import Reading, Useless
+from fathom.run.reading import NotedBefore, Reading
 from fathom.run.state import ResearchState
 from fathom.storage.store import NOTES, PLAN
 from fathom.tasks.durable import run_logger
@@ -124,19 +124,19 @@ async def _round(engine: Engine, display: Display, run: ResearchState, steps: Se
             break
         now = {str(step.step_id) for step in wave}
         _show_plan(display, run, now)
-        known, made, useless, reading = run.memory, run.all_calls, run.useless, Reading(wave)
+        known, made, noted, reading = run.memory, run.all_calls, run.noted, Reading(wave)
 
         async def research(
             step: PlanStep,
             *,
             known: Memory = known,
             made: list[Call] = made,
-            useless: list[Useless] = useless,
+            noted: NotedBefore = noted,
             reading: Reading = reading,
             now: set[str] = now,
         ) -> StepOutcome:
             outcome: StepOutcome = await research_step(
-                run.plan.plan_title, step, known, made, useless, _reading=reading, _engine=engine
+                run.plan.plan_title, step, known, made, noted, _reading=reading, _engine=engine
             )
             run.mark(step.step_id, outcome.status)
             now.remove(str(step.step_id))

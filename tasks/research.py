@@ -16,7 +16,7 @@ from fathom.retrieval.narrowing import Memory
 from fathom.roles import COMPRESSOR, RESEARCHER, ResearchAnswer, ResearchRequest
 from fathom.roles.researcher import BRIEF_FROM, BRIEF_TOKENS
 from fathom.run.engine import Engine
-from fathom.run.reading import EarlierReading, NotedBefore, Reading, Useless, noted_whole
+from fathom.run.reading import EarlierReading, NotedBefore, Reading
 from fathom.tasks import events
 from fathom.tasks.durable import computed_task, recorded_task
 from fathom.tasks.model_calls import ask
@@ -40,12 +40,12 @@ async def research_step(
     step: PlanStep,
     memory: Memory,
     made: list[Call],
-    useless: list[Useless],
+    noted: NotedBefore,
     *,
     _reading: Reading,
     _engine: Engine,
 ) -> StepOutcome:
-    """Research one step, given the notes so far, and the earlier calls and texts that are not worth repeating.
+    """Research one step, given the notes so far, the earlier calls, and what was noted on the texts that they found.
 
     Pages that steps of the same `_reading` find at first are read once.
     """
@@ -62,7 +62,7 @@ async def research_step(
     )
     with _engine.audit.under(started), step_span(started, str(step.step_id)):
         try:
-            outcome = await _StepResearch(plan_title, step, memory, made, useless, engine=_engine).outcome(_reading)
+            outcome = await _StepResearch(plan_title, step, memory, made, noted, engine=_engine).outcome(_reading)
         finally:
             _reading.leave(step)
         counts = {"calls": len(outcome.calls), "notes": len(outcome.notes), "cut": outcome.cut}
@@ -91,7 +91,7 @@ class _StepResearch:
         step: PlanStep,
         memory: Memory,
         made: Sequence[Call],
-        useless: Sequence[Useless],
+        noted: NotedBefore,
         *,
         engine: Engine,
     ) -> None:
@@ -99,7 +99,7 @@ class _StepResearch:
         self._step = step
         self._memory = memory
         self._made = made
-        self._useless = useless
+        self._noted = noted
         self._engine = engine
         self._calls: list[Call] = []
         self._notes: list[Note] = []
@@ -200,9 +200,7 @@ class _StepResearch:
         fresh = _fresh(results, self._calls)
         await reading.found(step, itertools.chain.from_iterable(fresh))
         own = [reading.reads(step, keys) for keys in fresh]
-        before = EarlierReading({})
-        if not self._reads_for_nothing:
-            before = EarlierReading(noted_whole(self._made, self._memory.notes), self._before, self._useless)
+        before = EarlierReading(NotedBefore() if self._reads_for_nothing else self._noted, self._before)
         compressed: list[Compressed] = await asyncio.gather(
             *(
                 compress(
@@ -226,7 +224,7 @@ class _StepResearch:
         reading.noted(step, notes)
         others = await reading.others_noted(step)
         useless = {key for key, note in (others | notes).items() if not note}
-        served = {key: [note] for key, note in others.items() if note}
+        served = NotedBefore(notes={key: [note] for key, note in others.items() if note})
         for result, each in zip(results, compressed, strict=True):
             shared = await serving(result, served, step, self._engine)
             self._shared |= {note.artifact_file: note for note in shared}
@@ -271,7 +269,7 @@ async def noted_before(_engine: Engine) -> NotedBefore:
     """Return the earlier run's notes, recorded because that run may be gone when the follow-up is replayed."""
     if not _engine.earlier:
         return NotedBefore()
-    return NotedBefore.of(*await _engine.earlier.noted())
+    return NotedBefore.of(*await _engine.earlier.noted()).by_another_run()
 
 
 @recorded_task(name="budget", run_name="check the budget", shown=False)

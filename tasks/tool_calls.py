@@ -22,7 +22,7 @@ from fathom.retrieval.ranking import titled
 from fathom.roles import COMPRESSOR, CompressAnswer, CompressRequest
 from fathom.roles.compressor import merged
 from fathom.run.engine import Engine
-from fathom.run.reading import EarlierReading, about
+from fathom.run.reading import EarlierReading, NotedBefore, about
 from fathom.storage.names import RESPONSES, artifact_name
 from fathom.tasks.durable import computed_task, recorded_task, run_logger
 from fathom.tasks.model_calls import answer_without_model, ask, find_window
@@ -154,10 +154,10 @@ async def compress(
         return Compressed(note=None, usage=Usage())
     stored = await _engine.run_folder.read(result.artifact_file, result.sources)
     by_key = {key: text for text in stored.results if (key := text.source().key) in fresh}
-    bears = await asyncio.to_thread(before.noted, by_key, [step, *also])
+    bears = await asyncio.to_thread(before.noted.covering, by_key, [step, *also])
     reused = [note.artifact_file for note in bears.values()]
     new = {key: text for key, text in by_key.items() if key not in bears}
-    taken = await asyncio.to_thread(before.taken_over, new, [step, *also])
+    taken = await asyncio.to_thread(before.earlier_run.covering, new, [step, *also])
     unread = [text for key, text in new.items() if key not in taken]
     texts = await asyncio.to_thread(before.worth_reading, unread, [step, *also])
     if not texts and not taken:
@@ -251,15 +251,13 @@ def _page_tokens(texts: Sequence[SourceText], engine: Engine) -> int:
     return min(engine.settings.compression.summary_tokens, max(1, most // max(1, len(sources))))
 
 
-async def serving(
-    result: ToolResult, noted: Mapping[str, Sequence[Note]], step: PlanStep, engine: Engine
-) -> list[Note]:
-    """Return the notes, given by the keys of their texts, that cover the findings of a call for a step."""
-    if not any(source.key in noted for source in result.sources):
+async def serving(result: ToolResult, noted: NotedBefore, step: PlanStep, engine: Engine) -> list[Note]:
+    """Return the notes that cover the findings of a call for a step."""
+    if not any(source.key in noted.notes for source in result.sources):
         return []
     stored = await engine.run_folder.read(result.artifact_file, result.sources)
     texts = {text.source().key: text for text in stored.results}
-    return list((await asyncio.to_thread(EarlierReading(noted).noted, texts, [step])).values())
+    return list((await asyncio.to_thread(noted.covering, texts, [step])).values())
 
 
 def _parse(texts: list[SourceText]) -> None:

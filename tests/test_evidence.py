@@ -259,6 +259,21 @@ Is this a question about the bridge of Lyndhaven? A short remark.
     assert [claim.checked_against for claim in claims if not claim.source_ids] == [("S1a2b3c",), ("S1a2b3c",)]
 
 
+def test_what_a_sentence_says_after_its_last_citation_may_rest_on_the_sentences_before_it() -> None:
+    manual = in_memory("Charge the batteries when they fall below 20 %.", url="https://manual.example")
+    order = in_memory("In the north, charge below 30 %.", url="https://order.example")
+    first, second = manual.source.source_id, order.source.source_id
+
+    def said(sentence: str) -> ByWords:
+        before = f"The manual says 20 % [{first}]."
+        *_, claim = claims_of([ReportSection(heading="Charging", markdown=f"{before} {sentence}")])
+        return check(claim, Search([manual, order]))
+
+    assert said(f"The order for the north says 30 % [{second}], so the 20 % are left for the south.").complaints == []
+    for strict in (f"The order [{second}] says 20 %.", f"The order for the north, says 20 % [{second}]."):
+        assert said(strict).complaints == ["20 % stands nowhere in its sources"], strict
+
+
 CLAIM = "The Lyndhaven Bridge was opened on 12 March 1932."
 COPY = BRIDGE[:400]
 OTHER = "The Lyndhaven Bridge was opened on 14 March 1932."

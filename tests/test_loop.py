@@ -122,6 +122,16 @@ async def test_a_page_that_two_steps_find_is_read_once(providers: Stubs, tmp_pat
     assert [step["status"] for step in plan["steps"]] == ["done", "done"]
 
 
+async def test_a_page_is_read_again_for_what_its_note_leaves_out(providers: Stubs, tmp_path: Path) -> None:
+    """The note has most words of the second step, but not the one that only the second step asks for."""
+    causes = "In 2021, 41 causes of tides on moons with liquid methane seas were counted in figures."
+    providers.settings.planted = {PAGE: f"<p>{causes} Their effects are floods.</p>"}
+    providers.settings.results, providers.settings.bullets = 1, [f"{causes} [ID]"]
+    await investigated(tmp_path, execution="sequential")
+    first, again = [said(one, "user") for one in providers.calls("compressor") if "shared.example" in said(one)]
+    assert ("Step: Causes" in first, "Step: Effects" in again) == (True, True)
+
+
 async def test_a_researcher_sees_what_a_step_beside_its_own_has_noted_for_it(
     providers: Stubs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -260,6 +270,20 @@ def test_any_note_of_a_page_may_be_taken_over_by_a_later_run_not_the_last_alone(
     assert before.bearing(page, [step(3, "Lifetime of the methane cycle")]) is None
 
 
+def test_a_note_serves_a_later_step_only_with_what_that_step_alone_asks_for() -> None:
+    """Steps of one question share most of their words."""
+    said = "A saved exception is re-raised after the try and except clauses, unless the finally clause returns."
+    groups = "Exceptions that no except* clause handled are re-raised in an exception group."
+    page = SourceText(
+        source_id=source("a"), url="https://a.example", title="try", kind="web", text=f"{said}\n\n{groups}"
+    )
+    first = step(1, "When a finally clause discards a saved exception of the try clause")
+    later = step(2, "Which exceptions an except* clause re-raised in an exception group, not handled")
+    before = NotedBefore(notes={page.source().key: [note(1, "a", said)]}, steps=[first])
+    assert before.bearing(page, [later]) is None
+    assert before.bearing(page, [step(2, "A saved exception is re-raised after the finally clause returns")])
+
+
 def test_what_had_nothing_in_an_earlier_run_is_read_for_a_follow_up_only_if_it_has_more_for_it() -> None:
     page = SourceText(
         source_id=source("a"),
@@ -270,7 +294,7 @@ def test_what_had_nothing_in_an_earlier_run_is_read_for_a_follow_up_only_if_it_h
     )
     result = ToolResult(call=ToolCall(tool="web_search", input="tides"), sources=[page.source()])
     made = Call(result=result, useful=False, useless=[page.source().key])
-    before = NotedBefore.of([step(1, "Tides on Titan")], {"1": [made]}, [])
+    before = NotedBefore.of([step(1, "Tides on Titan")], {"1": [made]}, []).by_another_run()
     before = NotedBefore.model_validate_json(before.model_dump_json())
 
     def read(title: str) -> bool:

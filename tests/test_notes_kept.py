@@ -265,3 +265,12 @@ def test_a_note_is_the_same_when_it_is_checked_again(text: str, cited: str) -> N
 def test_any_bullet_is_kept_or_returned(bullet: str, text: str) -> None:
     found = grounded(bullet, texts=[SPEC.model_copy(update={"text": text})])
     assert found.dropped == [bullet] or len(found.note.extraction) == 1
+
+
+def test_code_and_rows_are_kept_without_a_label_that_says_what_no_text_says() -> None:
+    fence = '```python\nclient = Client(max_retries=3)\nclient.send("hello")\n```'
+    rows = "| Code | Meaning | Retry |\n|---|---|---|\n| 503 | the server is busy | after 30 s |"
+    invented = f"A client that raises FrobTimeoutError:\n```python\nclient.close()\n``` [{A}]"
+    found = grounded(f"A client that raises FrobTimeoutError:\n{fence} [{A}]", f"Since 1999:\n{rows} [{A}]", invented)
+    assert found.note.extraction == [f"{fence}\n[{A}]", f"{rows.removesuffix(' |')} [{A}] |"]
+    assert found.dropped == [invented]

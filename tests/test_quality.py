@@ -17,6 +17,7 @@ from fathom.config.groups import SourceRules
 from fathom.contradictions.finding import Said
 from fathom.models import Bibliographic, Contradiction, PlanStep, Source, SourceText
 from fathom.models.evidence import Claim, Corroboration, Quote, SourceQuality, SourceType, Verdict
+from fathom.report.chapters import better_side, sides_of
 from fathom.sources.domains import admitted, good_enough, rate, reading_bonus, site_of
 from fathom.sources.scoring import (
     CREDIBLE,
@@ -485,7 +486,7 @@ def test_relevance_is_to_the_question_first_and_to_the_steps_too() -> None:
 def test_old_pages_are_outdated_where_the_topic_moves_fast() -> None:
     old, new = (web(f"https://x.example/{n}", FERRY, n, published=str(2018 + 3 * n)) for n in (1, 2))
     technology = score(old, new, query="ferry software framework")
-    assert [quality.published for quality in technology] == ["2021-07-01", "2024-07-01"]
+    assert [quality.published for quality in technology] == ["2021", "2024"]
     assert ["outdated" in quality.flags for quality in technology] == [True, False]
     assert technology[0].recency < technology[1].recency
     assert "outdated" not in score(old, new, query="history of the ferry")[0].flags
@@ -547,6 +548,21 @@ def test_trust_does_not_depend_on_the_question() -> None:
     assert asked.relevance > beside.relevance
     assert asked.overall > beside.overall
     assert trust(asked) == trust(beside)
+
+
+def test_a_source_that_states_only_a_month_is_given_no_day() -> None:
+    handbook = web("https://x.example/h", published="2024-05")
+    minutes = web("https://y.example/m", number=2, published="2024-05-29")
+    ratings = {one.source_id: one for one in [*score(handbook), *score(minutes)]}
+    sources = {text.source_id: text.source() for text in (handbook, minutes)}
+    found = Contradiction(
+        claim_a="Within eight hours.",
+        claim_b="Within six hours.",
+        source_ids=list(sources),
+        other_source_ids=[minutes.source_id],
+    )
+    assert [dates for _, dates, _ in sides_of(found, sources, ratings)] == ["2024-05", "2024-05-29"]
+    assert better_side(found, sources, ratings, ENGLISH) == "neither: as many sources, as credible"
 
 
 def test_parts_of_one_source_are_scored_as_one() -> None:

@@ -3,9 +3,10 @@
 A citation belongs to the sentence it ends. A sentence without citations takes the citations of the next sentence in its
 paragraph or list item that has some, because a citation at the end of a paragraph may cover everything before it. It
 may also cover its own sentence alone, so the sentence without citations is checked against what its paragraph, list and
-section cite, too. A table row has only its own citations. Fenced code has the citations that end the line of text
-before it. A sentence still without citations is checked against the citations of the others in its paragraph, list or
-table; in a paragraph of its own it cites nothing.
+section cite, too. A sentence that goes on after its last citation, such as "The order says 30 % [S1a2b3c], so 20 % is
+left", is also checked against what its paragraph or list cites. A table row has only its own citations. Fenced code has
+the citations that end the line of text before it. A sentence still without citations is checked against the citations
+of the others in its paragraph, list or table; in a paragraph of its own it cites nothing.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ _OF_THE_REPORT = re.compile(
 _CELL_RULE = re.compile(r"[\s|:-]+\Z")
 _NUMBERED = re.compile(r"(?<!\s)\s*\[(?:S[0-9a-f]{6,64}|\d{1,4})\]")
 _CITED_LAST = re.compile(r"\[S[0-9a-f]{6,64}\][.:]?\Z")
+_CLAUSE_CITED = re.compile(r"(?s)(.+)\[S[0-9a-f][0-9a-fS;, ]{5,}\]\s*[,;:–—](.+)")
 _ENUMERATOR = re.compile(r"\(?\d{1,3}\\?[.)]")
 _REFERS = re.compile(
     r"\b(?:its|their|this|that|same|former|latter|successor|predecessor|dessen|deren|diese\w*)\b", re.IGNORECASE
@@ -61,7 +63,7 @@ class ClaimSentence(NamedTuple):
     source_ids: tuple[str, ...]  # its citations, or else the next citations in its paragraph or item
     kind: Kind
     context: str = ""  # heading above it, with the sentence before it, its table's head or the line before code
-    beside: tuple[str, ...] = ()  # for a sentence without its own citation: ids cited around it, the nearest first
+    beside: tuple[str, ...] = ()  # for a sentence not all of which is cited: ids cited around it, the nearest first
 
     @property
     def checked_against(self) -> tuple[str, ...]:
@@ -216,7 +218,7 @@ def _statements(section: int, of: ReportSection) -> Iterator[ClaimSentence]:
 
     def statement(number: int, own: Sequence[str], later: Sequence[str] = ()) -> ClaimSentence:
         said = claim_text(parts[number])
-        beside = () if own else _beside(parts, number, of.markdown, later)
+        beside = () if own and not _goes_on(parts[number]) else _beside(parts, number, of.markdown, own, later)
         return ClaimSentence(section, said, tuple(own or later), parts[number].kind, context(number), beside)
 
     for number, part in enumerate(parts):
@@ -236,11 +238,22 @@ def _statements(section: int, of: ReportSection) -> Iterator[ClaimSentence]:
             yield statement(number, own, next(filter(None, later), ()))
 
 
-def _beside(parts: Sequence[Sentence], number: int, markdown: str, later: Sequence[str]) -> tuple[str, ...]:
-    """Return up to `BESIDE` sources on which a part without citations may rest, besides the ones cited `later`.
+def _goes_on(part: Sentence) -> bool:
+    """Whether a sentence says more after its last citation, which ends a clause of its own.
 
-    They are the sources cited in its paragraph, list or table: first before it, the nearest first. If a later sentence
-    of its paragraph cites sources, the sources of the whole section follow.
+    In "The manual [S1a2b3c] says 30 %" the citation is of the whole sentence.
+    """
+    cited = _CLAUSE_CITED.match(part.text) if part.kind in ("prose", "item") else None
+    return all(len(query_terms(without_citations(said))) > FEW_TERMS for said in cited.groups()) if cited else False
+
+
+def _beside(
+    parts: Sequence[Sentence], number: int, markdown: str, own: Sequence[str], later: Sequence[str]
+) -> tuple[str, ...]:
+    """Return up to `BESIDE` sources on which a part may rest, besides its `own` citations, or else the ones `later`.
+
+    They are the sources cited in its paragraph, list or table: first before it, the nearest first. If it has no
+    citations, and a later sentence of its paragraph has some, the sources of the whole section follow.
     """
     first = last = number
     while first and _goes_with(parts[first - 1], parts[first], markdown):
@@ -249,8 +262,8 @@ def _beside(parts: Sequence[Sentence], number: int, markdown: str, later: Sequen
         last += 1
     order = [*reversed(parts[first:number]), *parts[number + 1 : last + 1]]
     around = [source_id for part in order for source_id in cited_ids(part.text)]
-    found = dict.fromkeys([*around, *(cited_ids(markdown) if later else ())])
-    return tuple(source_id for source_id in found if source_id not in later)[:BESIDE]
+    found = dict.fromkeys([*around, *(cited_ids(markdown) if later and not own else ())])
+    return tuple(source_id for source_id in found if source_id not in (own or later))[:BESIDE]
 
 
 def _goes_with(part: Sentence, following: Sentence, markdown: str) -> bool:

@@ -56,7 +56,8 @@ def ground(note: Note, texts: Sequence[SourceText]) -> Grounded:
     a bullet cites in several places, the text before each place is looked up by itself.
 
     Any other bullet is a paraphrase. It is dropped only if it has a number, date, name or piece of code that none of
-    the texts has, or if its origin is unknown: no text has a word of its topic.
+    the texts has, or if its origin is unknown: no text has a word of its topic. If only the label above quoted rows or
+    code has such a fact, only the label is dropped.
     """
     call = _Call(texts)
     kept: list[str] = []
@@ -98,8 +99,14 @@ class _Call:
         known = [one for one in cited if one in self._ids]
         own = self._of_quotation(text, known, holders) if holders else self._sources(text, known)
         if not own:
-            return "", False
+            return self._of_blocks(text)
         return bullet if cited == own else behind(text, _citations(own)), bool(holders)
+
+    def _of_blocks(self, text: str) -> tuple[str, bool]:
+        """Return the code or rows of a bullet if a text has them word for word, without the label above them."""
+        blocks = found["blocks"] if (found := _ABOVE_BLOCKS.match(text)) else ""
+        holders = self._holders(_fragments(blocks)) if blocks else []
+        return (behind(blocks, _citations(holders[:1])), True) if holders else ("", False)
 
     def _of_quotation(self, text: str, cited: Sequence[str], holders: Sequence[str]) -> list[str]:
         """Return the sources of a quotation: the cited sources that have it, and the ones that may paraphrase it."""

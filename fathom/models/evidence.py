@@ -483,7 +483,7 @@ class SourceQuality(Model):
     recency: Share
     corroboration: Share
     overall: Share
-    published: str = ""  # ISO 8601 date, where one was found
+    published: str = ""  # ISO 8601 date, month or year, where one was found
     flags: list[SourceFlag] = []
     peer_reviewed: bool = Field(False, exclude_if=not_)  # as far as its publisher shows
 

@@ -166,7 +166,7 @@ def _weightier(
     if abs(a.credibility - b.credibility) > CLOSE:
         better = a if a.credibility > b.credibility else b
         return words("{side}: its source is more credible ({kind})", side=names[better is b], kind=words(better.kind))
-    if a.newest and b.newest and a.newest != b.newest:
+    if not a.newest.startswith(b.newest) and not b.newest.startswith(a.newest):  # a month has all of its days
         newer = names[b.newest > a.newest]
         return words("{side}: it is newer ({date})", side=newer, date=max(a.newest, b.newest))
     return words("neither: as many sources, as credible")

@@ -49,7 +49,7 @@ class JudgedClaim(Request):
     context: str
     kind: str  # "sentence", "row" or "code"
     source_ids: list[str]
-    cited: bool  # otherwise the sources are cited around it
+    cited: bool  # all of it is; otherwise it may rest on sources that are cited around it, too
 
     @property
     def key(self) -> tuple[str, tuple[str, ...]]:

@@ -19,6 +19,7 @@ from fathom.text.terms import query_terms, terms
 
 TOGETHER = 2  # words of a step in one sentence by which a text may have something for it after all
 BEARS = 0.6  # share of the step's words on a page that a note of the page must have to serve the step
+BEARS_NEW = 0.8  # of those that only this step asks for: they tell its matter from the matter of the note
 
 
 class Reading:
@@ -163,25 +164,19 @@ def bears_on(note: Note, source_id: str, text: str, step: PlanStep) -> bool:
     if source_id not in note.cited:
         return False
     wanted = _asked(step) & set(terms(text))
-    return bool(wanted) and _has_most(note, wanted)
+    return bool(wanted) and _has(note, BEARS, wanted)
 
 
-def bearing(notes: Iterable[Note], text: SourceText, steps: Sequence[PlanStep]) -> Note | None:
-    """Return the first of the notes on a text that says what the text has for some steps."""
-    bears = (note for note in notes if all(bears_on(note, text.source_id, text.text, step) for step in steps))
-    return next(bears, None)
-
-
-def _has_most(note: Note, wanted: Collection[str]) -> bool:
+def _has(note: Note, share: float, wanted: Collection[str]) -> bool:
     held = set(terms(" ".join([note.summary_title, note.summary, *note.extraction])))
-    return len(held.intersection(wanted)) >= BEARS * len(wanted)
+    return len(held.intersection(wanted)) >= share * len(wanted)
 
 
 class NotedBefore(Model):
-    """The notes of an earlier run, by the keys of the texts that it read whole, and the steps for which it read them.
+    """The notes that steps before have made, by the keys of the texts that they read whole, and these steps.
 
-    `useless` are texts that had nothing for some of its steps, which have no id here: it could be the id of a step of
-    the later run.
+    `useless` are texts that had nothing for some of the steps. Of an earlier run, these have no id there: it could be
+    the id of a step of the later run.
     """
 
     notes: dict[str, list[Note]] = {}
@@ -189,56 +184,44 @@ class NotedBefore(Model):
     useless: list[Useless] = []
 
     @classmethod
-    def of(cls, steps: list[PlanStep], calls: Mapping[str, Sequence[Call]], notes: Iterable[Note]) -> NotedBefore:
-        """Return what a run has noted, given its steps, their calls by step id, and its notes."""
+    def of(cls, steps: Iterable[PlanStep], calls: Mapping[str, Sequence[Call]], notes: Iterable[Note]) -> NotedBefore:
+        """Return what has been noted, given the steps, their calls by step id, and the notes."""
+        asked = [step for step in steps if str(step.step_id) in calls]
         made = itertools.chain.from_iterable(calls.values())
-        useless = [
-            Useless(source, step.model_copy(update={"step_id": ""})) for source, step in useless_of(steps, calls)
-        ]
-        return cls(notes=noted_whole(made, notes), steps=steps, useless=useless)
+        return cls(notes=noted_whole(made, notes), steps=asked, useless=useless_of(asked, calls))
+
+    def by_another_run(self) -> NotedBefore:
+        """Return it for the steps of a later run."""
+        useless = [Useless(source, step.model_copy(update={"step_id": ""})) for source, step in self.useless]
+        return self.model_copy(update={"useless": useless})
+
+    def covering(self, texts: Mapping[str, SourceText], steps: Sequence[PlanStep]) -> dict[str, Note]:
+        """Return for each text, by its key, the first note that says what the text has for some steps."""
+        return {key: note for key, text in texts.items() if (note := self.bearing(text, steps))}
 
     def bearing(self, text: SourceText, steps: Sequence[PlanStep]) -> Note | None:
-        """Return the first note on a text that says what the text has for some steps of a later run."""
+        """Return the first note on a text that says what the text has for some steps."""
         notes = self.notes.get(text.source().key, [])
         return next((note for note in notes if all(self._bears_on(note, text, step) for step in steps)), None)
 
     def _bears_on(self, note: Note, text: SourceText, step: PlanStep) -> bool:
         """Whether a note says what a text has for a step.
 
-        A follow-up asks for something else about the same thing, so the words that are new in it count by themselves.
+        A later step asks for something else about the same thing, so the words that are new in it count by themselves.
         """
         own = ground(about(note, [text.source_id]), [text]).note
         before = set[str]().union(*(_asked(other) for other in self.steps if str(other.step_id) in note.steps))
         new = (_asked(step) - before) & set(terms(text.text))
-        return bears_on(own, text.source_id, text.text, step) and _has_most(own, new)
+        return bears_on(own, text.source_id, text.text, step) and _has(own, BEARS_NEW, new)
 
 
-class EarlierReading:
-    """What is known of texts that were read before: by earlier steps, or by the earlier run of a follow-up.
+class EarlierReading(NamedTuple):
+    """What is known of texts that were read before: by earlier steps, or by the earlier run of a follow-up."""
 
-    `noted` holds the notes of earlier steps by the keys of the texts that were shown whole for them.
-    """
-
-    def __init__(
-        self,
-        noted: Mapping[str, Sequence[Note]],
-        earlier_run: NotedBefore | None = None,
-        useless: Sequence[Useless] = (),
-    ) -> None:
-        self._noted = noted
-        self._earlier_run = earlier_run or NotedBefore()
-        self._useless = [*useless, *self._earlier_run.useless]
-
-    def noted(self, texts: Mapping[str, SourceText], steps: Sequence[PlanStep]) -> dict[str, Note]:
-        """Return for each text, by its key, the first note of this run that covers what it has for some steps."""
-        return {
-            key: n for key, notes in self._noted.items() if key in texts and (n := bearing(notes, texts[key], steps))
-        }
-
-    def taken_over(self, texts: Mapping[str, SourceText], steps: Sequence[PlanStep]) -> dict[str, Note]:
-        """Return for each text, by its key, the first note of the earlier run that covers what it has."""
-        return {key: n for key, text in texts.items() if (n := self._earlier_run.bearing(text, steps))}
+    noted: NotedBefore
+    earlier_run: NotedBefore
 
     def worth_reading(self, texts: Iterable[SourceText], steps: Sequence[PlanStep]) -> list[SourceText]:
         """Return the texts that may have something for one of some steps."""
-        return [t for t in texts if any(worth_reading(t.source(), t.text, step, self._useless) for step in steps)]
+        useless = [*self.noted.useless, *self.earlier_run.useless]
+        return [t for t in texts if any(worth_reading(t.source(), t.text, step, useless) for step in steps)]

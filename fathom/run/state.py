@@ -34,7 +34,7 @@ from fathom.models import (
 )
 from fathom.retrieval.narrowing import Memory
 from fathom.run.checklist import Reason
-from fathom.run.reading import Useless, useless_of
+from fathom.run.reading import NotedBefore
 from fathom.text.urls import canonical_url
 from fathom.text.wording import ENGLISH, Wording
 
@@ -117,9 +117,9 @@ class ResearchState:
         return [call for step in self.plan.steps for call in self.calls.get(str(step.step_id), [])]
 
     @property
-    def useless(self) -> list[Useless]:
-        """The texts that had nothing for the steps for which they were read."""
-        return useless_of(self.plan.steps, self.calls)
+    def noted(self) -> NotedBefore:
+        """The notes by the texts that were read for them, and the texts that had nothing."""
+        return NotedBefore.of(self.plan.steps, self.calls, self.notes)
 
     @property
     def sources(self) -> dict[str, Source]:

@@ -67,6 +67,12 @@ def published_on(source: Source, text: str, today: date) -> date | None:
     return next((found for found in bylines if found), None)
 
 
+def _as_stated(published: date, written: str) -> str:
+    """Return a date as YYYY-MM-DD, or as a source has written the month or year of which it is the middle."""
+    whole = published.isoformat()
+    return written if written and whole.startswith(written) else whole
+
+
 def _relative(text: str, today: date) -> date | None:
     if re.fullmatch(r"\s*(?:today|yesterday|just now)\s*", text, re.IGNORECASE):
         return today - timedelta(days="yesterday" in text.lower())
@@ -261,7 +267,7 @@ def score_sources(
                 type=rating.type,
                 **{name: round(score, 3) for name, score in scores.items()},
                 overall=round(overall * (ORDERING if flags["gives_orders"] else 1), 3),
-                published=published.isoformat() if published else "",
+                published=_as_stated(published, text.published) if published else "",
                 flags=[flag for flag, raised in flags.items() if raised],
                 peer_reviewed=rating.reviewed,
             )
