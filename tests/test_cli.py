@@ -44,6 +44,17 @@ for arguments in json.loads(sys.argv[1]):
     texts.append(out.getvalue())
 print(json.dumps({"texts": texts, "modules": sorted(sys.modules)}))
 """
+RUN = """
+import json, sys
+from pathlib import Path
+from fathom.interfaces.cli.main import main
+
+told = sys.argv.pop(1)
+try:
+    main()
+finally:
+    Path(told).write_text(json.dumps(sorted(sys.modules)))
+"""
 INTERRUPTED = """
 import sys
 class Finder:
@@ -84,6 +95,17 @@ def test_help_teaches_by_example_and_imports_nothing_heavy() -> None:
     assert "..." not in overview.split("Commands:\n")[1]  # a description that does not fit
     assert version.startswith("fathom ")
     assert all(f"Example: fathom {' '.join(command)}" in text for command, text in zip(named, helps, strict=True))
+
+
+def test_a_run_imports_only_what_it_uses(
+    home: Path, prefect_server: PrefectServer, stubs: Stubs, tmp_path: Path
+) -> None:
+    told = tmp_path / "told.json"
+    command = [sys.executable, "-c", RUN, str(told), "research", QUERY, "--profile", "quick", "--model", "openai/stub"]
+    env = {**base_env(), "HOME": str(home), **prefect_server.env, **stubs.env}
+    subprocess.run([*command, "--json", "--artifacts", str(tmp_path)], cwd=ROOT, env=env, check=True, timeout=120)
+    assert stubs.calls("llm")
+    assert {"fastapi", "litellm", "pypdf", "s3fs", "trafilatura"}.isdisjoint(json.loads(told.read_text()))
 
 
 @pytest.mark.parametrize("served", [False, True])

@@ -58,10 +58,9 @@ async def create(
 
 async def new_run(flow: Flow[..., Any], parameters: Mapping[str, Any]) -> FlowRun:
     """Create a run of a flow without starting it."""
+    # The client writes the parameters as JSON by itself; `Flow.serialize_parameters` imports FastAPI for that.
     async with get_client() as client:
-        return await client.create_flow_run(
-            flow, parameters=flow.serialize_parameters(dict(parameters)), state=Pending()
-        )
+        return await client.create_flow_run(flow, parameters=dict(parameters), state=Pending())
 
 
 async def execute(flow_run: FlowRun) -> RunResult:
