@@ -17,9 +17,8 @@ from fathom.contradictions.finding import Said, find_contradictions
 from fathom.evidence.bearing import Bearing
 from fathom.evidence.claims import ClaimSentence, as_written, claims_of, marked, with_replacements, without
 from fathom.evidence.judging import Exchange, Known, Settled, bearing_on, judge, key_of, settled, supporting, unsettled
-from fathom.evidence.passages import Search
 from fathom.evidence.stored import StoredText, stored_texts
-from fathom.evidence.verify import check_claims
+from fathom.evidence.verify import Checking
 from fathom.extractive.statements import on_question
 from fathom.llm.windows import fitting
 from fathom.models import (
@@ -32,6 +31,7 @@ from fathom.models import (
     Report,
     ReportSection,
     Source,
+    SourceQuality,
     ToolResult,
     Usage,
     noted,
@@ -67,10 +67,16 @@ class Reviewer:
         usage: usage of the judge and of the writer's corrections, by role.
     """
 
-    def __init__(self, notes: Sequence[Note], texts: Sequence[StoredText], engine: Engine) -> None:
+    def __init__(
+        self,
+        notes: Sequence[Note],
+        texts: Sequence[StoredText],
+        qualities: Iterable[SourceQuality],
+        engine: Engine,
+    ) -> None:
         self._engine = engine
-        self._texts = texts
-        self._search = Search(texts)
+        self._checking = Checking(texts, {quality.source_id: quality.credibility for quality in qualities})
+        self._ahead: list[asyncio.Task[list[Claim]]] = []
         self._noted = sorted(noted(notes))
         self._bearing = Bearing(texts, [quoted for note in notes for quoted in note.quotations()])
         self.asked: list[Exchange] = []
@@ -78,7 +84,10 @@ class Reviewer:
         self.usage = {JUDGE.name: Usage(), CORRECTION.name: Usage()}
 
     async def review(self, written: Sequence[ReportSection]) -> list[ReportSection]:
-        """Return some sections after their claims were judged, and the writer corrected the ones objected to."""
+        """Return some sections after their claims were judged, and the writer corrected the ones objected to.
+
+        Their check begins then, while others are written.
+        """
         sections = list(written)
         await self._judge(sections)
         if objections := self._objections(sections):
@@ -89,13 +98,17 @@ class Reviewer:
             await self._judge(sections, objections)
         for number, found in self._objections(sections).items():
             sections[number] = self._left(sections[number], found)
+        self._ahead.append(asyncio.create_task(self._check(sections)))
         return sections
 
     async def verify(self, report: Report) -> list[Claim]:
         """Check every sentence of the report against the stored bytes; the judge is asked about unseen ones."""
         await self._judge(report.sections)
-        credibility = {quality.source_id: quality.credibility for quality in report.qualities}
-        return await asyncio.to_thread(check_claims, report, self._texts, credibility, settled(self.asked))
+        await asyncio.gather(*self._ahead)
+        return await self._check(report.sections)
+
+    async def _check(self, sections: Sequence[ReportSection]) -> list[Claim]:
+        return await asyncio.to_thread(self._checking.claims, claims_of(sections), settled(self.asked))
 
     async def _judge(
         self, sections: Sequence[ReportSection], corrected: Mapping[int, Mapping[ClaimSentence, Settled]] | None = None
@@ -110,7 +123,7 @@ class Reviewer:
             return
         judged = {claim.key for one in self.asked for claim in one.request.claims}
         claims = [s for s in claims_of(sections) if not sections[s.section].quoted and key_of(s) not in judged]
-        waiting = await asyncio.to_thread(unsettled, claims, self._search)
+        waiting = await asyncio.to_thread(unsettled, claims, self._checking.search)
         if waiting:
             phase(f"asking the model whether the sources support {counted(len(waiting), 'claim')}")
             before = {

@@ -226,6 +226,7 @@ class _Watch:
     async def _ask(self) -> None:
         answered = monotonic()
         while self._goes_on():
+            await asyncio.sleep(FIRST_SECONDS)  # a run that has just begun needs the processor, and no answer
             try:
                 async with new_client() as client:
                     while run_ids := list(self._runs):
@@ -241,7 +242,6 @@ class _Watch:
                         )
             except (httpx.HTTPError, PrefectHTTPStatusError, TimeoutError, ValueError):
                 pass  # slow, broken, or a proxy's page in its place: asked again
-            await asyncio.sleep(FIRST_SECONDS)
 
     def stop(self, run_id: UUID, reason: FathomError) -> None:
         with self._lock:  # so that it has not ended meanwhile, and its event loop with it

@@ -44,6 +44,25 @@ for arguments in json.loads(sys.argv[1]):
     texts.append(out.getvalue())
 print(json.dumps({"texts": texts, "modules": sorted(sys.modules)}))
 """
+RUN = """
+import json, sys
+from pathlib import Path
+from fathom.interfaces.cli.main import main
+from fathom.models import Model, Received
+
+def derived(base):
+    for model in base.__subclasses__():
+        yield model
+        yield from derived(model)
+
+told = sys.argv.pop(1)
+try:
+    main()
+finally:
+    known = [*derived(Model), *derived(Received)]
+    unbuilt = [model.__name__ for model in known if not model.__pydantic_complete__]
+    Path(told).write_text(json.dumps({"modules": sorted(sys.modules), "unbuilt": unbuilt}))
+"""
 INTERRUPTED = """
 import sys
 class Finder:
@@ -84,6 +103,20 @@ def test_help_teaches_by_example_and_imports_nothing_heavy() -> None:
     assert "..." not in overview.split("Commands:\n")[1]  # a description that does not fit
     assert version.startswith("fathom ")
     assert all(f"Example: fathom {' '.join(command)}" in text for command, text in zip(named, helps, strict=True))
+
+
+def test_a_run_imports_and_builds_only_what_it_uses(
+    home: Path, prefect_server: PrefectServer, stubs: Stubs, tmp_path: Path
+) -> None:
+    told = tmp_path / "told.json"
+    command = [sys.executable, "-c", RUN, str(told), "research", QUERY, "--profile", "quick", "--model", "openai/stub"]
+    env = {**base_env(), "HOME": str(home), **prefect_server.env, **stubs.env}
+    subprocess.run([*command, "--json", "--artifacts", str(tmp_path)], cwd=ROOT, env=env, check=True, timeout=120)
+    assert stubs.calls("llm")
+    used = json.loads(told.read_text())
+    assert {"fastapi", "litellm", "pypdf", "s3fs", "trafilatura"}.isdisjoint(used["modules"])
+    assert {"BatchRow", "RunSummary", "_Works"} <= {*used["unbuilt"]}
+    assert {"Plan", "Note", "Report"}.isdisjoint(used["unbuilt"])
 
 
 @pytest.mark.parametrize("served", [False, True])

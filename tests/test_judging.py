@@ -30,7 +30,7 @@ from fathom.evidence.judging import (
 )
 from fathom.evidence.passages import Search
 from fathom.evidence.stored import StoredText
-from fathom.evidence.verify import check_claims
+from fathom.evidence.verify import Checking, check_claims
 from fathom.evidence.words import check
 from fathom.flows.replay import replay
 from fathom.flows.runs.comparing import verified
@@ -439,6 +439,20 @@ def test_the_verdicts_follow_from_the_record_alone() -> None:
     claims = check_claims(report, TEXTS, {}, settled(again))
     assert {claim.verdict for claim in claims} == {Verdict.supported}
     assert all(place_of(passage, TEXTS) for _, passage in requests[0].passages.values())
+
+
+def test_a_claim_that_was_checked_while_the_rest_was_written_is_not_checked_again() -> None:
+    asked, _ = judged(TRUE, supported)
+    first, last = (ReportSection(heading=heading, markdown=TRUE) for heading in ("Summary", "Bridges"))
+    report = Report(title="", query="", extractive=False, sources=[], sections=[first, last])
+    checking = Checking(TEXTS, {})
+    ahead = checking.claims(claims_of([last]), settled(asked))
+    claims = checking.claims(claims_of(report.sections), settled(asked))
+    assert claims == check_claims(report, TEXTS, {}, settled(asked))
+    later = [claim for claim in claims if claim.section == 1]
+    assert len(later) == len(ahead) > 0
+    assert all(claim.quotes is before.quotes for claim, before in zip(later, ahead, strict=True))
+    assert {claim.verdict for claim in checking.claims(claims_of([last]), {})} != {Verdict.supported}
 
 
 # -- corrections ------------------------------------------------------------------------------------------------------

@@ -35,6 +35,13 @@ async def run(root: Path, query: str = QUERY, **chosen: Any) -> RunResult:
     return await local.run(query, settings)
 
 
+@pytest.mark.usefixtures("prefect_server")
+async def test_a_run_makes_one_client_of_each_kind() -> None:
+    async with local.connected():
+        assert get_client() is get_client()
+        assert get_client(sync_client=True) is get_client(sync_client=True)
+
+
 class Page:
     """What the server has of a run, once it has all of it."""
 

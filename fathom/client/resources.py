@@ -6,14 +6,14 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, JsonValue
 
-from fathom.client.shapes import RunSummary, Text
+from fathom.client.shapes import Body, RunSummary, Text
 from fathom.models import Model
 from fathom.models.run import BatchRow, RowStatus
 
 Name = Annotated[str, Field(min_length=1, max_length=100)]
 
 
-class WatchRequest(Model):
+class WatchRequest(Body):
     """A question to ask again on a schedule: give either `every` or `cron`."""
 
     model_config = ConfigDict(
@@ -33,7 +33,7 @@ class WatchRequest(Model):
     template: str | None = Field(None, description="Name of a template.")
 
 
-class WatchChange(Model):
+class WatchChange(Body):
     """A change to a watch. A `paused` watch starts no more runs until it is `active` again."""
 
     state: Literal["active", "paused"]

@@ -10,11 +10,11 @@ from typing import Any, Literal
 from pydantic import ConfigDict, Field, JsonValue
 from pydantic.alias_generators import to_camel
 
-from fathom.client.shapes import Text
-from fathom.models import Account, Model
+from fathom.client.shapes import Body, Text
+from fathom.models import Account
 
 
-class _Camel(Model):
+class _Camel(Body):
     model_config = ConfigDict(alias_generator=to_camel, validate_by_name=True, validate_by_alias=True, strict=True)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, JsonValue
+from pydantic import ConfigDict, Field, JsonValue
 
 from fathom.errors import WrongValue
 from fathom.models import (
@@ -30,7 +30,13 @@ from fathom.telemetry.audit_events import Break, ChainedEvent
 Text = Annotated[str, Field(min_length=1, max_length=10_000)]
 
 
-class RunRequest(Model):
+class Body(Model):
+    """Base of the bodies of requests. FastAPI warns of their names where they are built at their first use."""
+
+    model_config = ConfigDict(defer_build=False)
+
+
+class RunRequest(Body):
     """A question to research."""
 
     question: Text = Field(examples=["How does Python look up an attribute on an instance?"])
@@ -46,14 +52,14 @@ class RunRequest(Model):
     )
 
 
-class FollowUpRequest(Model):
+class FollowUpRequest(Body):
     """A question that follows up on a finished run. The run's settings apply unless others are given."""
 
     question: Text = Field(examples=["And on a class?"])
     settings: dict[str, JsonValue] = Field({}, description="Settings that differ from the earlier run's.")
 
 
-class AnswerRequest(Model):
+class AnswerRequest(Body):
     """A person's answer to a run: answers to its questions, an edited plan, a remark, or a rejection.
 
     An empty answer accepts the run's proposal as it is.
@@ -65,20 +71,20 @@ class AnswerRequest(Model):
     reject: bool = Field(False, strict=True, description="Stop the run instead of accepting what it shows.")
 
 
-class RemarkRequest(Model):
+class RemarkRequest(Body):
     """A remark to a run in progress: what else to look at."""
 
     text: Annotated[str, Field(min_length=1, max_length=1_000)] = Field(examples=["Look at the 2025 figures too."])
 
 
-class RatingRequest(Model):
+class RatingRequest(Body):
     """A reader's rating of a report; it replaces their earlier one."""
 
     good: bool = Field(description="Whether the report was of use.", strict=True)
     note: str = Field("", max_length=1_000, description="Why.", examples=["The 2025 figures are missing."])
 
 
-class RunChange(Model):
+class RunChange(Body):
     """A change to a run; what is left out stays as it is."""
 
     shared: bool | None = Field(
@@ -308,7 +314,7 @@ class CorpusList(Model):
     limits: CorpusLimits
 
 
-class CorpusChange(Model):
+class CorpusChange(Body):
     """A change to a corpus."""
 
     shared: bool = Field(description="Whether everyone with read access may read the corpus.")

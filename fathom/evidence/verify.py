@@ -55,52 +55,55 @@ def check_claims(
     credibility: Mapping[str, float],
     judged: Mapping[Key, Settled] | None = None,
 ) -> list[Claim]:
-    """Check every claim of a report against everything that was read; the pipeline and `verify_run` both use this.
+    """Check every claim of a report against everything that was read.
 
     The claims are numbered from 1 in reading order. `credibility` is as for `corroborate`, and `judged` holds a model's
     verdicts on the claims that words alone do not settle.
     """
-    return check_statements(claims_of(report.sections), texts, credibility, judged or {})
+    return Checking(texts, credibility).claims(claims_of(report.sections), judged or {})
 
 
-def check_statements(
-    statements: Sequence[ClaimSentence],
-    texts: Sequence[StoredText],
-    credibility: Mapping[str, float],
-    judged: Mapping[Key, Settled],
-) -> list[Claim]:
-    """Check some claims as `check_claims` does, each against the sources that it names itself."""
-    checking = _Checking(texts, credibility, judged)
-    return [checking.claim(number, statement) for number, statement in enumerate(statements, 1)]
+class Checking:
+    """Checks claims against everything that was read, each against the sources that it names itself.
 
+    The pipeline and `verify_run` both use this. The pipeline checks sections before the report is whole: a claim that
+    is checked again with the same verdict of the judge keeps its result. `credibility` is as for `corroborate`.
+    """
 
-class _Checking:
-    """Checks claims, one after the other."""
-
-    def __init__(
-        self, texts: Sequence[StoredText], credibility: Mapping[str, float], judged: Mapping[Key, Settled]
-    ) -> None:
+    def __init__(self, texts: Sequence[StoredText], credibility: Mapping[str, float]) -> None:
         self._texts = texts
-        self._search = Search(texts)
+        self.search = Search(texts)
         self._surroundings = Surroundings()
         self._credibility = credibility
-        self._judged = judged
+        self._checked: dict[ClaimSentence, tuple[Settled | None, Claim]] = {}
 
-    def claim(self, number: int, statement: ClaimSentence) -> Claim:
+    def claims(self, statements: Sequence[ClaimSentence], judged: Mapping[Key, Settled]) -> list[Claim]:
+        """Return claims with their verdicts, numbered from 1; `judged` is as for `check_claims`."""
+        return [self._numbered(number, one, judged.get(key_of(one))) for number, one in enumerate(statements, 1)]
+
+    def _numbered(self, number: int, statement: ClaimSentence, said: Settled | None) -> Claim:
+        alike = statement._replace(section=0)
+        judged, claim = self._checked.get(alike, (None, None))
+        if claim is None or judged != said:
+            claim = self._claim(statement, said)
+            self._checked[alike] = said, claim
+        return claim.model_copy(update={"number": number, "section": statement.section})
+
+    def _claim(self, statement: ClaimSentence, judged: Settled | None) -> Claim:
         """Return a claim with its verdict, its quotes and the number of sources that say the same."""
-        words = check(statement, self._search)
-        said = None if words.verdict is Verdict.supported else self._judged.get(key_of(statement))
+        words = check(statement, self.search)
+        said = None if words.verdict is Verdict.supported else judged
         decided = self._passages(statement, said) if said else []
         by_judge = Judged(said.judgement.verdict, decided) if said else None
         found = corroborate(
-            statement.sentence, self._search, self._credibility, statement.kind, statement.source_ids, judged=by_judge
+            statement.sentence, self.search, self._credibility, statement.kind, statement.source_ids, judged=by_judge
         )
         known = {passage.text.source.source_id for passage in decided}
         nearest = [passage for passage in words.passages if passage.text.source.source_id not in known]
         if words.verdict is not Verdict.supported:  # a passage that only comes close gets no link
             nearest = [passage for passage in nearest if without_addresses(passage.words) == passage.words]
         return Claim(
-            number=number,
+            number=1,
             section=statement.section,
             sentence=statement.sentence,
             source_ids=list(statement.source_ids),
@@ -117,7 +120,7 @@ class _Checking:
     def _passages(self, statement: ClaimSentence, said: Settled) -> list[SourcePassage]:
         """Return the passages by which the judge decided, each narrowed to the part about the claim."""
         places = (place_of(passage, self._texts) for _, passage in said.shown)
-        return [self._search.narrowed(statement.sentence, *place) for place in places if place]
+        return [self.search.narrowed(statement.sentence, *place) for place in places if place]
 
 
 def verify_run(files: Mapping[str, bytes]) -> Verification:

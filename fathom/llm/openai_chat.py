@@ -15,7 +15,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from fathom.budget.prices import model_entry
 from fathom.config.environment import Environment
@@ -25,6 +25,7 @@ from fathom.llm.base import StreamedPiece
 from fathom.llm.dialects import Dialect
 from fathom.llm.responses import failure, most_bytes, said, unreachable
 from fathom.llm.windows import overflow, served_window, table_window
+from fathom.models import Received
 from fathom.network import ENCODINGS, BodyTooLarge, BodyUnreadable, limit_body, retry_after, tls, user_agent
 
 if TYPE_CHECKING:
@@ -180,15 +181,15 @@ class Unusable(Exception):
     """What arrives is no chat completion, or the server says in the middle of it that it failed."""
 
 
-class _Function(BaseModel):
+class _Function(Received):
     arguments: str | None = None
 
 
-class _ToolCall(BaseModel):
+class _ToolCall(Received):
     function: _Function | None = None
 
 
-class _Message(BaseModel):
+class _Message(Received):
     content: str | None = None
     refusal: str | None = None
     reasoning_content: str | None = None
@@ -196,25 +197,25 @@ class _Message(BaseModel):
     tool_calls: list[_ToolCall] | None = None
 
 
-class _Choice(BaseModel):
+class _Choice(Received):
     message: _Message | None = None
     delta: _Message | None = None
     finish_reason: str | None = None
 
 
-class _PromptTokens(BaseModel):
+class _PromptTokens(Received):
     cached_tokens: int | None = None
     cache_write_tokens: int | None = None
 
 
-class _Usage(BaseModel):
+class _Usage(Received):
     prompt_tokens: int | None = None
     prompt_tokens_details: _PromptTokens | None = None
     prompt_cache_hit_tokens: int | None = None
     completion_tokens: int | None = None
 
 
-class _Chunk(BaseModel):
+class _Chunk(Received):
     choices: list[_Choice] | None = None
     usage: _Usage | None = None
     model: Any = None

@@ -16,9 +16,18 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class Model(BaseModel):
-    """Base of all models: frozen; unknown fields, infinite numbers and NaN are errors."""
+    """Base of all models: frozen; unknown fields, infinite numbers and NaN are errors.
 
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+    Each is built at its first use: a run uses half of them, and most of those after its first question to a model.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, defer_build=True)
+
+
+class Received(BaseModel):
+    """Base of what other services answer: what is not asked for may be there too. Each is built at its first use."""
+
+    model_config = ConfigDict(defer_build=True)
 
 
 REASON_CHARS = 300

@@ -8,15 +8,15 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-from collections.abc import Mapping
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from typing import Any
 
 import httpx
 from prefect import Flow
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.objects import FlowRun, State, StateType
-from prefect.context import AsyncClientContext
+from prefect.context import AsyncClientContext, SyncClientContext
 from prefect.exceptions import Abort
 from prefect.flow_engine import run_flow
 from prefect.states import Pending
@@ -42,9 +42,15 @@ async def run(query: str, settings: ResearchSettings, run_key: str | None = None
         return await execute(await create(query, settings, run_key))
 
 
-def connected() -> AbstractAsyncContextManager[AsyncClientContext]:
-    """Keep one connection to the Prefect server inside the block; a new one costs as much as five task runs."""
-    return AsyncClientContext.get_or_create()
+@asynccontextmanager
+async def connected() -> AsyncIterator[None]:
+    """Keep one client of the Prefect server of each kind inside the block; a new one costs as much as five task runs.
+
+    The engine makes a blocking one for each place of results that it looks up, twice at the start of a run.
+    """
+    async with AsyncClientContext.get_or_create():
+        with SyncClientContext.get_or_create():
+            yield
 
 
 async def create(
@@ -58,10 +64,9 @@ async def create(
 
 async def new_run(flow: Flow[..., Any], parameters: Mapping[str, Any]) -> FlowRun:
     """Create a run of a flow without starting it."""
+    # The client writes the parameters as JSON by itself; `Flow.serialize_parameters` imports FastAPI for that.
     async with get_client() as client:
-        return await client.create_flow_run(
-            flow, parameters=flow.serialize_parameters(dict(parameters)), state=Pending()
-        )
+        return await client.create_flow_run(flow, parameters=dict(parameters), state=Pending())
 
 
 async def execute(flow_run: FlowRun) -> RunResult:

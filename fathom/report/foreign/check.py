@@ -15,7 +15,7 @@ from fathom.evidence.claims import BESIDE, ClaimSentence, claims_of
 from fathom.evidence.judging import Key, Settled, unsettled
 from fathom.evidence.passages import Search
 from fathom.evidence.stored import StoredText
-from fathom.evidence.verify import check_statements
+from fathom.evidence.verify import Checking
 from fathom.models import Claim, Model, Report, ReportSection, Source, Usage, Verdict
 from fathom.report.foreign.reading import Cited, Foreign
 from fathom.report.foreign.sources import Looked, NumberedSource
@@ -97,7 +97,7 @@ def checked(
     bare = {n for n, section in enumerate(report.sections) if not cited_ids(section.markdown)}
     claims = [
         _fair(claim, one.checked_against or every, looked.places, bare=one.section in bare)
-        for claim, one in zip(check_statements(statements, texts, credibility, judged), statements, strict=True)
+        for claim, one in zip(Checking(texts, credibility).claims(statements, judged), statements, strict=True)
     ]
     sources = [_source(number, one, looked) for number, one in enumerate(report.sources, 1)]
     found = ForeignCheck(

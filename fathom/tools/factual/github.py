@@ -9,9 +9,9 @@ import re
 import textwrap
 from collections.abc import Mapping
 
-from pydantic import AliasPath, BaseModel, Field, RootModel
+from pydantic import AliasPath, Field, RootModel
 
-from fathom.models import Bibliographic
+from fathom.models import Bibliographic, Received
 from fathom.tools.lookup import LookupTool, Records, words_of
 from fathom.tools.pages import WebPage
 
@@ -65,7 +65,7 @@ class GitHubTool(LookupTool):
         return (await self.ask_json(Repositories, "/search/repositories", q=telling, per_page=limit)).items
 
 
-class Repository(BaseModel):
+class Repository(Received):
     """A repository."""
 
     full_name: str
@@ -104,7 +104,7 @@ class Repository(BaseModel):
         )
 
 
-class Issue(BaseModel):
+class Issue(Received):
     """An issue or a pull request."""
 
     html_url: str
@@ -127,7 +127,7 @@ class Issue(BaseModel):
         )
 
 
-class Release(BaseModel):
+class Release(Received):
     """A version and what changed in it."""
 
     html_url: str
@@ -148,13 +148,13 @@ class Release(BaseModel):
         )
 
 
-class Repositories(BaseModel):
+class Repositories(Received):
     """The results of a search for repositories."""
 
     items: Records[Repository]
 
 
-class Issues(BaseModel):
+class Issues(Received):
     """The results of a search for issues."""
 
     items: Records[Issue]

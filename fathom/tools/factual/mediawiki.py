@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
-from pydantic import BaseModel
-
 from fathom.errors import ToolRateLimited, ToolUnavailable
+from fathom.models import Received
 from fathom.text.languages import language_of_question
 from fathom.text.plain import clean_line
 from fathom.tools.base import RunContext
@@ -21,22 +20,22 @@ if TYPE_CHECKING:
 _BUSY = ("ratelimited", "maxlag", "readonly")
 
 
-class _Refusal(BaseModel):
+class _Refusal(Received):
     code: str = ""
     info: str = ""
 
 
-class WikiAnswer(BaseModel):
+class WikiAnswer(Received):
     """An answer of the API; the subclass has the requested fields."""
 
     error: _Refusal | None = None
 
 
-class _Hit(BaseModel):
+class _Hit(Received):
     title: str
 
 
-class _Hits(BaseModel):
+class _Hits(Received):
     search: list[_Hit] = []
 
 

@@ -10,11 +10,11 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 
-from pydantic import AliasPath, BaseModel, Field, RootModel
+from pydantic import AliasPath, Field, RootModel
 
 from fathom.config.environment import CONTACT
 from fathom.errors import ToolRejected
-from fathom.models import Bibliographic
+from fathom.models import Bibliographic, Received
 from fathom.tools.lookup import LookupTool, Records, words_of
 from fathom.tools.pages import WebPage
 
@@ -23,7 +23,7 @@ YEARS = 5
 _DAYS_OF_A_YEAR = range(350, 380)
 
 
-class Listed(BaseModel):
+class Listed(Received):
     """A company in the table of those whose shares are traded."""
 
     cik_str: int
@@ -31,7 +31,7 @@ class Listed(BaseModel):
     title: str
 
 
-class Filing(BaseModel):
+class Filing(Received):
     """A document that a company filed."""
 
     company: str
@@ -49,7 +49,7 @@ class Filing(BaseModel):
         return f"{self.company} filed the form {self.form} on {self.filed}{period}{about}."
 
 
-class _Recent(BaseModel):
+class _Recent(Received):
     """Columns of a table, a row for each filing, the newest first."""
 
     accessionNumber: list[str] = []
@@ -60,7 +60,7 @@ class _Recent(BaseModel):
     primaryDocDescription: list[str] = []
 
 
-class CompanyRecord(BaseModel):
+class CompanyRecord(Received):
     """A company's record."""
 
     name: str
@@ -80,7 +80,7 @@ class CompanyRecord(BaseModel):
                 yield Filing(company=self.name, form=form, filed=filed, period=period, about=about, address=address)
 
 
-class _Figure(BaseModel):
+class _Figure(Received):
     val: float
     end: str
     start: str = ""
@@ -88,7 +88,7 @@ class _Figure(BaseModel):
     filed: str = ""
 
 
-class Concept(BaseModel):
+class Concept(Received):
     """A figure of a company in all its reports, by unit."""
 
     units: dict[str, list[_Figure]]
@@ -108,7 +108,7 @@ def _is_of_a_year(figure: _Figure) -> bool:
     return days in _DAYS_OF_A_YEAR
 
 
-class _Source(BaseModel):
+class _Source(Received):
     ciks: list[str] = []
     adsh: str
     form: str = ""
@@ -118,12 +118,12 @@ class _Source(BaseModel):
     display_names: list[str] = []
 
 
-class _Hit(BaseModel):
+class _Hit(Received):
     id: str = Field(validation_alias="_id")
     source: _Source = Field(validation_alias="_source")
 
 
-class Hits(BaseModel):
+class Hits(Received):
     """The results of a search by words: documents by number and name, without their text."""
 
     found: Records[_Hit] = Field([], validation_alias=AliasPath("hits", "hits"))

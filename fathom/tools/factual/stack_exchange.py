@@ -10,9 +10,9 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from html import unescape
 
-from pydantic import AliasPath, BaseModel, Field
+from pydantic import AliasPath, Field
 
-from fathom.models import Bibliographic
+from fathom.models import Bibliographic, Received
 from fathom.tools.documents.html import fragment_blocks
 from fathom.tools.lookup import LookupTool, Records, words_of
 from fathom.tools.pages import WebPage
@@ -27,7 +27,7 @@ ANSWERS = 3  # answers to a question
 MOST_WORDS = 6  # a question has all of them
 
 
-class _Post(BaseModel):
+class _Post(Received):
     question_id: int
     body: str = ""
     title: str = ""
@@ -39,7 +39,7 @@ class _Post(BaseModel):
     is_accepted: bool = False
 
 
-class _Posts(BaseModel):
+class _Posts(Received):
     items: Records[_Post]
     backoff: float = 0.0
 

@@ -9,9 +9,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from pydantic import AliasPath, BaseModel, Field
+from pydantic import AliasPath, Field
 
-from fathom.models import Bibliographic
+from fathom.models import Bibliographic, Received
 from fathom.tools.factual.mediawiki import MediaWikiTool, WikiAnswer
 from fathom.tools.pages import WebPage
 
@@ -19,11 +19,11 @@ MOST_ENTITIES = 3  # entities whose facts are read in one call: each names up to
 AT_ONCE = 50  # ids that a request may name
 
 
-class _Text(BaseModel):
+class _Text(Received):
     value: str
 
 
-class _Entity(BaseModel):
+class _Entity(Received):
     id: str
     labels: dict[str, _Text] = {}
     descriptions: dict[str, _Text] = {}
@@ -92,12 +92,12 @@ _WHEN, _FROM, _UNTIL = "P585", "P580", "P582"
 _TIME = re.compile(r"([+-])0*(\d{1,})-(\d\d)-(\d\d)T")
 
 
-class _Snak(BaseModel):
+class _Snak(Received):
     datatype: str = ""
     value: Any = Field(None, validation_alias=AliasPath("datavalue", "value"))  # None: it has none, or nobody knows it
 
 
-class WikidataStatement(BaseModel):
+class WikidataStatement(Received):
     """A statement: a value, when it holds, and how Wikidata ranks it."""
 
     mainsnak: _Snak

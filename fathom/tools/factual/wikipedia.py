@@ -4,27 +4,25 @@ from __future__ import annotations
 
 import re
 
-from pydantic import BaseModel
-
-from fathom.models import Bibliographic
+from fathom.models import Bibliographic, Received
 from fathom.tools.factual.mediawiki import MediaWikiTool, WikiAnswer
 from fathom.tools.pages import WebPage
 
 _HEADING = re.compile(r"(?m)^(={2,6})\s*(.+?)\s*\1$")
 
 
-class _Revision(BaseModel):
+class _Revision(Received):
     timestamp: str = ""
 
 
-class _Page(BaseModel):
+class _Page(Received):
     title: str
     fullurl: str = ""
     extract: str = ""
     revisions: list[_Revision] = []
 
 
-class _Pages(BaseModel):
+class _Pages(Received):
     pages: list[_Page] = []
 
 

@@ -10,9 +10,10 @@ import asyncio
 import re
 from typing import TYPE_CHECKING
 
-from pydantic import AliasPath, BaseModel, Field, ValidationError
+from pydantic import AliasPath, Field, ValidationError
 
 from fathom.errors import ToolError, ToolRejected
+from fathom.models import Received
 from fathom.network import pace_of, turn
 from fathom.text.urls import host_of
 from fathom.tools.fetch.allow import AllowList
@@ -32,7 +33,7 @@ class PageGone(ToolRejected):
     """The page is no longer there (HTTP 404 or 410)."""
 
 
-class _Availability(BaseModel):
+class _Availability(Received):
     available: bool = Field(False, validation_alias=AliasPath("archived_snapshots", "closest", "available"))
     status: str = Field("", validation_alias=AliasPath("archived_snapshots", "closest", "status"))
     address: str = Field("", validation_alias=AliasPath("archived_snapshots", "closest", "url"))

@@ -6,9 +6,9 @@ polite users, which allow three at once.
 
 from __future__ import annotations
 
-from pydantic import AliasPath, BaseModel, Field
+from pydantic import AliasPath, Field
 
-from fathom.models import Bibliographic
+from fathom.models import Bibliographic, Received
 from fathom.tools.lookup import Records
 from fathom.tools.pages import WebPage
 from fathom.tools.scholarly.works import ScholarlyTool, day_of, name_of, within, work
@@ -17,18 +17,18 @@ _FIELDS = "DOI,title,author,container-title,publisher,issued,abstract,license,li
 _OPEN = "creativecommons.org/"
 
 
-class _Author(BaseModel):
+class _Author(Received):
     given: str = ""
     family: str = ""
     name: str = ""  # of an organisation
 
 
-class _Link(BaseModel):
+class _Link(Received):
     address: str = within("URL")
     use: str = within("intended-application")
 
 
-class _Work(BaseModel):
+class _Work(Received):
     doi: str = Field(alias="DOI")
     title: str = within("title", 0)
     author: list[_Author] = []
@@ -40,7 +40,7 @@ class _Work(BaseModel):
     link: list[_Link] = []
 
 
-class _Works(BaseModel):
+class _Works(Received):
     items: Records[_Work] = Field(validation_alias=AliasPath("message", "items"))
 
 

@@ -5,27 +5,27 @@ It requires no key and states no rate limit. Open works are read as PDF if there
 
 from __future__ import annotations
 
-from pydantic import AliasPath, BaseModel, Field
+from pydantic import AliasPath, Field
 
-from fathom.models import Bibliographic
+from fathom.models import Bibliographic, Received
 from fathom.tools.lookup import Records
 from fathom.tools.pages import WebPage
 from fathom.tools.scholarly.works import WORDS, ScholarlyTool, name_of, within, work
 
 
-class _Author(BaseModel):
+class _Author(Received):
     firstName: str = ""
     lastName: str = ""
     collectiveName: str = ""
 
 
-class _Copy(BaseModel):
+class _Copy(Received):
     url: str = ""
     availabilityCode: str = ""  # OA: open access, F: free to read, S: subscription
     documentStyle: str = ""
 
 
-class _Article(BaseModel):
+class _Article(Received):
     id: str
     source: str
     title: str = ""
@@ -40,7 +40,7 @@ class _Article(BaseModel):
     kinds: list[str] = Field([], validation_alias=AliasPath("pubTypeList", "pubType"))
 
 
-class _Articles(BaseModel):
+class _Articles(Received):
     found: Records[_Article] = Field(validation_alias=AliasPath("resultList", "result"))
 
 

@@ -5,9 +5,7 @@ With the free key it has a daily allowance, without one a small part of that. Ab
 
 from __future__ import annotations
 
-from pydantic import BaseModel
-
-from fathom.models import Bibliographic
+from fathom.models import Bibliographic, Received
 from fathom.tools.lookup import Records
 from fathom.tools.pages import WebPage
 from fathom.tools.scholarly.works import WORDS, ScholarlyTool, within, work
@@ -18,11 +16,11 @@ _FIELDS = (
 )
 
 
-class _Authorship(BaseModel):
+class _Authorship(Received):
     name: str = within("author", "display_name")
 
 
-class _Work(BaseModel):
+class _Work(Received):
     id: str
     doi: str = ""
     display_name: str = ""
@@ -37,7 +35,7 @@ class _Work(BaseModel):
     is_retracted: bool = False
 
 
-class _Works(BaseModel):
+class _Works(Received):
     results: Records[_Work]
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pydantic import AliasPath, BaseModel, Field
+from pydantic import AliasPath, Field
 
-from fathom.models import Bibliographic
+from fathom.models import Bibliographic, Received
 from fathom.tools.http import parse_xml, text_of
 from fathom.tools.pages import WebPage
 from fathom.tools.scholarly.works import WORDS, ScholarlyTool, day_of, name_of, work
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import httpx
 
 
-class _Search(BaseModel):
+class _Search(Received):
     ids: list[str] = Field(validation_alias=AliasPath("esearchresult", "idlist"))
 
 

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pydantic import BaseModel
-
-from fathom.models import Bibliographic
+from fathom.models import Bibliographic, Received
 from fathom.tools.lookup import Records
 from fathom.tools.pages import WebPage
 from fathom.tools.scholarly.works import WORDS, ScholarlyTool, within, work
@@ -18,11 +16,11 @@ from fathom.tools.scholarly.works import WORDS, ScholarlyTool, within, work
 _FIELDS = "title,abstract,authors,externalIds,venue,journal,year,publicationDate,openAccessPdf,url"
 
 
-class _Author(BaseModel):
+class _Author(Received):
     name: str = ""
 
 
-class _Paper(BaseModel):
+class _Paper(Received):
     url: str = ""
     title: str = ""
     abstract: str = ""
@@ -37,7 +35,7 @@ class _Paper(BaseModel):
     licence: str = within("openAccessPdf", "license")
 
 
-class _Papers(BaseModel):
+class _Papers(Received):
     total: int
     data: Records[_Paper] = []  # left out where there are none
 

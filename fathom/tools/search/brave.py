@@ -5,8 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Literal
 
-from pydantic import BaseModel
-
+from fathom.models import Received
 from fathom.tools.limits import ANYWHERE, SearchLimits
 from fathom.tools.pages import WebPage
 from fathom.tools.search.keyed import KeyedVendor, Plain, Text, shortened
@@ -15,7 +14,7 @@ _MOST = 20  # results of a request
 _QUERY_CHARS, _QUERY_WORDS = 400, 50  # Brave refuses longer ones
 
 
-class _Found(BaseModel):
+class _Found(Received):
     url: Text = ""
     title: Plain = ""
     description: Plain = ""
@@ -23,11 +22,11 @@ class _Found(BaseModel):
     extra_snippets: list[Plain] | None = None
 
 
-class _Results(BaseModel):
+class _Results(Received):
     results: list[_Found]
 
 
-class _Answer(BaseModel):
+class _Answer(Received):
     type: Literal["search"]
     web: _Results | None = None  # not there when nothing was found
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from pydantic import BaseModel
-
+from fathom.models import Received
 from fathom.tools.limits import ANYWHERE, SearchLimits
 from fathom.tools.pages import Score, WebPage
 from fathom.tools.payment import Price
@@ -15,7 +14,7 @@ from fathom.tools.search.keyed import KeyedVendor, Text
 _TEN, _EACH_MORE = Decimal("0.007"), Decimal("0.001")
 
 
-class _Found(BaseModel):
+class _Found(Received):
     url: Text = ""
     title: Text = ""
     publishedDate: Text = ""
@@ -23,7 +22,7 @@ class _Found(BaseModel):
     text: Text = ""
 
 
-class _Answer(BaseModel):
+class _Answer(Received):
     results: list[_Found]
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Literal
 
-from pydantic import BaseModel
-
+from fathom.models import Received
 from fathom.tools.limits import ANYWHERE, SearchLimits
 from fathom.tools.pages import WebPage
 from fathom.tools.payment import Price
@@ -18,11 +17,11 @@ _CREDIT = Decimal("0.00083")  # of the Standard plan
 _READING = {"formats": ["markdown"], "onlyMainContent": True, "parsers": [{"type": "pdf", "maxPages": 1}]}
 
 
-class _Metadata(BaseModel):
+class _Metadata(Received):
     contentType: Text = ""
 
 
-class _Found(BaseModel):
+class _Found(Received):
     url: Text = ""
     title: Plain = ""
     description: Plain = ""
@@ -34,11 +33,11 @@ class _Found(BaseModel):
         return self.url.lower().endswith(".pdf") or bool(self.metadata and "pdf" in self.metadata.contentType)
 
 
-class _Data(BaseModel):
+class _Data(Received):
     web: list[_Found] | None = None  # not there when nothing was found
 
 
-class _Answer(BaseModel):
+class _Answer(Received):
     success: Literal[True]
     data: _Data
 

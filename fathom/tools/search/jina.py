@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Literal, Self
 
-from pydantic import BaseModel
-
 from fathom.errors import FathomError, ToolRejected, ToolUnavailable
+from fathom.models import Received
 from fathom.text.urls import canonical_url
 from fathom.tools.base import RunContext
 from fathom.tools.http import retrying
@@ -22,11 +21,11 @@ _PAGE_TOKENS = 100_000  # the reader refuses to read a page that takes more
 _AT_ONCE = 4
 
 
-class _Usage(BaseModel):
+class _Usage(Received):
     tokens: int = _PAGE_TOKENS
 
 
-class _Page(BaseModel):
+class _Page(Received):
     url: Text = ""
     title: Plain = ""
     description: Plain = ""
@@ -36,12 +35,12 @@ class _Page(BaseModel):
     usage: _Usage | None = None
 
 
-class _Search(BaseModel):
+class _Search(Received):
     code: Literal[200]
     data: list[_Page]
 
 
-class _Read(BaseModel):
+class _Read(Received):
     code: Literal[200]
     data: _Page
 

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from pydantic import BaseModel
-
+from fathom.models import Received
 from fathom.tools.limits import ANYWHERE, SearchLimits
 from fathom.tools.pages import WebPage
 from fathom.tools.search.keyed import KeyedVendor, Text
 
 
-class _Found(BaseModel):
+class _Found(Received):
     type: Text = "text"
     url: Text = ""
     name: Text = ""
     content: Text = ""
 
 
-class _Answer(BaseModel):
+class _Answer(Received):
     results: list[_Found]
 
 

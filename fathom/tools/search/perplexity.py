@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from pydantic import BaseModel
-
+from fathom.models import Received
 from fathom.tools.limits import ANYWHERE, SearchLimits
 from fathom.tools.pages import WebPage
 from fathom.tools.search.keyed import KeyedVendor, Text
@@ -13,7 +12,7 @@ from fathom.tools.search.keyed import KeyedVendor, Text
 _MOST = 20  # results of a request
 
 
-class _Found(BaseModel):
+class _Found(Received):
     url: Text = ""
     title: Text = ""
     snippet: Text = ""
@@ -21,7 +20,7 @@ class _Found(BaseModel):
     last_updated: Text = ""
 
 
-class _Answer(BaseModel):
+class _Answer(Received):
     results: list[_Found]
 
 

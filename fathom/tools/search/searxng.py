@@ -9,9 +9,8 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Self
 
-from pydantic import BaseModel
-
 from fathom.errors import ToolUnavailable
+from fathom.models import Received
 from fathom.text.plain import clean_line
 from fathom.tools.base import RunContext, SearchVendor
 from fathom.tools.http import request
@@ -21,7 +20,7 @@ from fathom.tools.pages import Score, WebPage
 _REMEDIES = {403: "add json to search.formats in the settings.yml of the instance that SEARXNG_URL names"}
 
 
-class _Found(BaseModel):
+class _Found(Received):
     url: str | None = None
     title: str | None = None
     content: str | None = None
@@ -29,7 +28,7 @@ class _Found(BaseModel):
     score: Score = 0.0
 
 
-class _Search(BaseModel):
+class _Search(Received):
     results: list[_Found]
     unresponsive_engines: list[list[str]] = []  # name and reason of each
 

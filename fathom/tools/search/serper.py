@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from pydantic import BaseModel
-
+from fathom.models import Received
 from fathom.tools.limits import ANYWHERE, SearchLimits
 from fathom.tools.pages import WebPage
 from fathom.tools.payment import Price
@@ -15,14 +14,14 @@ _CREDIT = Decimal("0.001")  # of the smallest package, https://serper.dev
 _A_CREDIT = 10  # results; of more, a request takes two
 
 
-class _Found(BaseModel):
+class _Found(Received):
     link: Text = ""
     title: Plain = ""
     snippet: Plain = ""
     date: Text = ""  # "Nov 4, 2025" or "3 days ago"
 
 
-class _Answer(BaseModel):
+class _Answer(Received):
     organic: list[_Found]
 
 

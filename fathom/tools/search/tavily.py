@@ -7,9 +7,8 @@ from contextlib import asynccontextmanager
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Self
 
-from pydantic import BaseModel
-
 from fathom.errors import ToolError, ToolTimeout, ToolUnavailable
+from fathom.models import Received
 from fathom.storage.cache import TimedCache
 from fathom.text.plain import clean_line
 from fathom.text.urls import canonical_url
@@ -34,7 +33,7 @@ _REMEDIES = dict.fromkeys(
 )
 
 
-class _Page(BaseModel):
+class _Page(Received):
     """A page of a search or of an extraction, which has fewer fields."""
 
     url: str | None = None
@@ -45,12 +44,12 @@ class _Page(BaseModel):
     published_date: str | None = None
 
 
-class _Unread(BaseModel):
+class _Unread(Received):
     url: str | None = None
     error: str | None = None
 
 
-class _Answer(BaseModel):
+class _Answer(Received):
     results: list[_Page]
     failed_results: list[_Unread] = []
 

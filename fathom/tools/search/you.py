@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from pydantic import BaseModel
-
+from fathom.models import Received
 from fathom.tools.limits import ANYWHERE, SearchLimits
 from fathom.tools.pages import WebPage
 from fathom.tools.search.keyed import KeyedVendor, Plain, Text
 
 
-class _Found(BaseModel):
+class _Found(Received):
     url: Text = ""
     title: Plain = ""
     description: Plain = ""
@@ -19,11 +18,11 @@ class _Found(BaseModel):
     page_age: Text = ""
 
 
-class _Results(BaseModel):
+class _Results(Received):
     web: list[_Found] | None = None  # not there when nothing was found
 
 
-class _Answer(BaseModel):
+class _Answer(Received):
     results: _Results
 
 
