@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
 
+from fathom.text.citations import cited_ids, without_citations
 from fathom.text.sentences import split_sentences
+from fathom.text.tables import WholeTable, cells_of_row, omission_row, plain_cell, tables_of
 
 _ENDS_WITH_COLON = re.compile(r"[:：?]\s*\Z")
 ITEM = re.compile(r"\s*- ")
@@ -46,6 +48,34 @@ def _add(blocks: list[str], more: Sequence[str]) -> None:
 def cited(blocks: Iterable[str], sources: Sources) -> str:
     """Return the blocks of an excerpt with the citation of its sources wherever their form needs one."""
     return "\n\n".join(_cited_blocks(blocks, "".join(f"[{source}]" for source in sources)))
+
+
+def with_omissions(markdown: str, texts: Mapping[str, str]) -> str:
+    """Return cited excerpts with a row of dots in each table that shows only some of its source's rows.
+
+    The dots stand last, or first where the last row is shown.
+
+    Args:
+        texts: what the sources say, by id.
+    """
+    blocks = split_blocks(markdown)
+    return "\n\n".join(_with_dots(block, texts) if _TABLE.match(block) else block for block in blocks)
+
+
+def _with_dots(block: str, texts: Mapping[str, str]) -> str:
+    shown = [row for table in tables_of(without_citations(block)) for row in _rows(table)]
+    whole = (_rows(table) for source in cited_ids(block) for table in tables_of(texts.get(source, "")))
+    cut = next((rows for rows in whole if not set(shown).isdisjoint(rows) and not set(shown).issuperset(rows)), None)
+    if not cut:
+        return block
+    header, rule, *rows = block.split("\n")
+    dots = omission_row(len(cells_of_row(header)))
+    return "\n".join([header, rule, *([dots, *rows] if shown[-1] == cut[-1] else [*rows, dots])])
+
+
+def _rows(table: WholeTable) -> list[tuple[str, ...]]:
+    """Return the rows of a table as they can be compared, each behind the names of the columns."""
+    return [tuple(map(plain_cell, [*table.header, *row])) for row in table.rows]
 
 
 def announces(block: str) -> bool:

@@ -14,7 +14,7 @@ from textwrap import shorten
 from typing import NamedTuple
 
 from fathom.config.templates import TemplateSection
-from fathom.extractive.citing import ITEM, announces, cited, quoted, split_blocks
+from fathom.extractive.citing import ITEM, announces, cited, quoted, split_blocks, with_omissions
 from fathom.extractive.computing import computed_answer
 from fathom.extractive.hops import second_hop
 from fathom.extractive.questions import capitalized, families, questions_of, topic_terms
@@ -180,10 +180,12 @@ def write_section(request: SectionRequest) -> Text:
     if request.position == 0:
         body = _answer(quotations_for(request.notes, request.passages), request.query, words)
     elif request.is_given:
-        return Text(text=write_given_section(request) or words(NOTHING_FOUND))
+        body = write_given_section(request) or words(NOTHING_FOUND)
     else:
         body = _section_text(Quotations.of_notes(request.notes, request.passages), request)
-    return Text(text=body or words(NOTHING_NEW))
+    return Text(
+        text=with_omissions(body or words(NOTHING_NEW), {each.source_id: each.text for each in request.passages})
+    )
 
 
 def _answer(quotations: Quotations, query: str, words: Wording) -> str:

@@ -16,6 +16,7 @@ from fathom.errors import NotThere
 from fathom.models import Report
 from fathom.report.document import Block, Items, Quotation, StyledText, Table, document_of, plain
 from fathom.report.own_words import Added
+from fathom.text.tables import is_omission
 from fathom.text.wording import Wording, wording
 
 _NUMBER = re.compile(r"[-+]?[\d.,]*\d *%?")
@@ -68,8 +69,8 @@ def tables_in(blocks: Sequence[Block]) -> Iterator[Table]:
 
 
 def rows_of(table: Table, words: Wording) -> list[list[str]]:
-    """Return a table whose cells can be computed with: the sources of a row are in a last column."""
-    rows = [table.head, *table.rows]
+    """Return a table whose cells can be computed with: the sources of a row are in a last column, dots are left out."""
+    rows = [table.head, *(row for row in table.rows if not is_omission(list(map(text_of, row))))]
     cited = [[run.citation for cell in row for run in cell if run.citation] for row in rows]
     cells = [[text_of([run for run in cell if not run.citation]) for cell in row] for row in rows]
     if not any(cited):
