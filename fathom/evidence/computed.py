@@ -42,6 +42,9 @@ _SUM = re.compile(rf"the (?P<what>sum|average) of the \d+ values of “(?P<colum
 _MOST = re.compile(r"“[^”]+” is the most frequent value of “(?P<column>[^”]+)”, in \d+ of the \d+ rows(?:: .+)?")
 
 
+_READ = re.compile(r"of the (\d+) (?:values|rows)\b")
+
+
 class Value(NamedTuple):
     """A number or date that a text states, as it is written, and in a comparable form."""
 
@@ -340,6 +343,14 @@ def _is_beyond(values: Sequence[Value], sign: str, limit: str) -> bool:
         amount, other = amount // unit, other // unit
     more, same = amount > other, amount == other
     return {">": more, "<": not more and not same, "≥": more or same, "≤": not more}[sign]
+
+
+def cells_read(sentence: str) -> int:
+    """Return from how many cells a sentence says that it is computed: two values are compared; 0 if it says nothing."""
+    if not sentence.startswith(MARK):
+        return 0
+    found = _READ.search(sentence)
+    return int(found[1]) if found else 2
 
 
 def computed_from(sentence: str, search: Search, ids: Collection[str] | None) -> list[SourcePassage] | None:
