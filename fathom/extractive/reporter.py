@@ -14,17 +14,15 @@ from textwrap import shorten
 from typing import NamedTuple
 
 from fathom.config.templates import TemplateSection
-from fathom.extractive.citing import ITEM, announces, cited, quoted, split_blocks, with_omissions
+from fathom.extractive.citing import ITEM, Quoted, announces, below_lines, cited, quoted, split_blocks, with_omissions
 from fathom.extractive.computing import computed_answer
 from fathom.extractive.hops import second_hop
 from fathom.extractive.questions import capitalized, families, questions_of, topic_terms
 from fathom.extractive.statements import (
     ON_QUESTION,
     Quotations,
-    Quoted,
     QuotedStatement,
     Succession,
-    below_lines,
     quotations_for,
     statements_of,
 )
@@ -212,7 +210,7 @@ def _answer(quotations: Quotations, query: str, words: Wording) -> str:
         if len(questions) > 1 and not hop and quotations.answered_by(succession.found, question) is Answered.no:
             missing.append(question)
     absent = [words(NOT_FOUND, question=question.rstrip("?")) for question in missing]
-    return "\n\n".join(filter(None, [*computed, _quoted(quotations, _dated(quotations, _once(shown))), *absent]))
+    return "\n\n".join(filter(None, [*computed, _quoted(quotations, _dated(quotations, _once(shown)), words), *absent]))
 
 
 def _asks_best(question: str) -> bool:
@@ -274,7 +272,8 @@ def _section_text(quotations: Quotations, request: SectionRequest) -> str:
     chosen = quotations.choose(new, wanted, SECTION_TOKENS)
     # A lead-in that is the section's heading says nothing more.
     bare = (each._replace(markdown=each.markdown.removeprefix(f"{heading}:").lstrip("\n")) for each in chosen)
-    return _quoted(quotations, succession.marked(Quoted(each.text, each.markdown) for each in bare))
+    marked = succession.marked(Quoted(each.text, each.markdown) for each in bare)
+    return _quoted(quotations, marked, wording(request.language))
 
 
 def _plain(question: str) -> str:
@@ -297,8 +296,8 @@ def _is_said(text: str, said: set[tuple[str, ...]]) -> bool:
     return any(tuple(terms(sentence.text)) in said for sentence in split_sentences(text))
 
 
-def _quoted(quotations: Quotations, shown: Iterable[Quoted]) -> str:
-    return quoted((quotations.sources[each.number], each.markdown) for each in below_lines(shown))
+def _quoted(quotations: Quotations, shown: Iterable[Quoted], words: Wording) -> str:
+    return quoted((quotations.sources[each.number], each.markdown) for each in below_lines(shown, words))
 
 
 OF_TITLE, OF_DESCRIPTION = 2, 1  # what a word of a section's title counts, and one of its description
@@ -330,7 +329,7 @@ def write_given_section(request: SectionRequest) -> str:
     telling = [each for each in found if each.score >= LEAST_GIVEN * found[0].score]
     chosen = quotations.choose(telling, wanted, SECTION_TOKENS)
     shown = succession.marked(Quoted(each.text, each.markdown) for each in chosen)
-    return _quoted(quotations, shown)
+    return _quoted(quotations, shown, wording(request.language))
 
 
 def _described(section: TemplateSection) -> str:
