@@ -72,7 +72,7 @@ def test_bad_input_has_one_exit_code_and_is_named(
         (world.main, ["--set", "depth"], "'depth' is not NAME=VALUE"),
         (compare.main, ["no-such-commit", "HEAD"], "no commit 'no-such-commit'"),
         (research.main, ["no-such-set"], "no set 'no-such-set'"),
-        (research.main, [], "Missing argument"),
+        (research.main, [], "SET is missing"),
         (research.main, ["simpleqa", "--max-usd", "0"], "--max-usd 0.0: it must be more than 0"),
     ):
         assert ended(main, *arguments) == 2, named

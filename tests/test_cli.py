@@ -406,6 +406,15 @@ def test_a_question_without_any_key(fathom_cli: FathomCLI, prefect_server: Prefe
             "There is no option --doc; did you mean --docs, --mcp or --redact? (fathom research --help)",
         ),
         ("research why --depth", "--depth needs a value. (--help behind the command lists its options)"),
+        (
+            "research",
+            'The question is missing. (for example: fathom research "What did we decide about retries?" --docs notes/ '
+            "--model openai/gpt-5-mini)",
+        ),
+        (
+            "rate RUN",
+            'THUMB is missing. (for example: fathom rate 1a2b3c4d down --note "the 2025 figures are missing")',
+        ),
         ("research why so", "There is no place for 'so': put the question in quotes. (fathom research --help)"),
         ("show RUN so", "There is no place for 'so'. (fathom show --help)"),
         (
@@ -614,6 +623,7 @@ def test_doctor_names_what_is_missing_and_no_secret(fathom_cli: FathomCLI, home:
     assert (done.returncode, broken["name"]) == (1, "web search")
     assert broken["detail"] == "E4001 TAVILY_BASE_URL is not a web address."
     assert "set it to one such as" in broken["how"]
+    assert f'{sys.executable} -m pip install -e "/' in found["extras"]["how"], "as a checkout is installed"
     assert [*home.iterdir()] == []
     assert [*tmp_path.iterdir()] == [home]
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -296,6 +297,9 @@ async def test_a_report_computes_what_is_asked_and_cites_each_value(case: str, t
     assert claim["sentence"] == f"Computed: {computed}"
     assert claim["verdict"] == Verdict.supported
     assert claim["source_ids"] and claim["quotes"]
+    cells = [*re.findall(r"of the (\d+)", computed), "2"][0]
+    page = Path(result.artifacts, "report.html").read_text(encoding="utf-8")
+    assert f"computed from {cells} cells" in page and "no passage alone" not in page
     assert "What begins with “Computed:”" in Path(result.artifacts, "report.md").read_text(encoding="utf-8")
 
 

@@ -41,6 +41,7 @@ from fathom.text.sentences import fences
 from fathom.text.urls import web_address
 from tests.conftest import Bucket, FathomCLI
 from tests.evidence_run import IDS, finished_run
+from tests.inprocess import investigated
 from tests.sample_report import sample_report
 
 ANY = st.text(st.characters(codec="utf-8"), max_size=60) | st.text("{}\\$&%#_~^@\"',= \n\r[]()ab-", max_size=40)
@@ -407,6 +408,32 @@ def test_tables_are_a_csv_that_runs_nothing(fathom_cli: FathomCLI, run: Path, tm
     done = fathom_cli(["export", str(run), "--to", "csv,md"])
     assert done.returncode == 2 and "csv was not written: " in done.stderr and "no table" in done.stderr
     assert [file.suffix for file in tmp_path.glob("bridge.*")] == [".md"]
+
+
+PLANS = [
+    (f"Plan {name}", f"€{9 + 10 * n}", f"{50 + 50 * n} GB", ("Kiel", "Oslo", "Graz", "Bern")[n % 4])
+    for n, name in enumerate("ABCDEFGHIJKLMNOP")
+]
+
+
+async def plans_in_kiel(folder: Path, plans: int) -> Report:
+    """Return the report on a question that some rows of a table answer."""
+    rows = "\n".join(f"| {' | '.join(plan)} |" for plan in PLANS[:plans])
+    (docs := folder / f"plans{plans}.md").write_text(f"| Plan | Price | Size | Region |\n|---|---|---|---|\n{rows}\n")
+    asked = "Which plans are in the region of Kiel?"
+    result = await investigated(folder / "store", asked, model="extractive", docs=[str(docs)])
+    return Report.model_validate_json((Path(result.artifacts) / "report.json").read_bytes())
+
+
+@pytest.mark.usefixtures("home")
+async def test_dots_end_a_table_that_is_cut_but_no_file_for_machines(tmp_path: Path) -> None:
+    report = await plans_in_kiel(tmp_path, 16)
+    shown = [line.split(" | ")[0] for line in render_markdown(report).split("\n") if line.startswith("|")]
+    assert shown[2:7] == ["| Plan A", "| Plan E", "| Plan I", "| Plan M", "| …"]
+    assert Document(BytesIO(render_docx(report))).tables[0].rows[-1].cells[0].text == "…"
+    assert len(report.claims) >= 5 and not any("…" in claim.sentence for claim in report.claims)
+    assert "…" not in (told := render_csv(report).decode()) and "Plan M,€129,650 GB,Kiel,1\r\n" in told
+    assert "…" not in render_markdown(await plans_in_kiel(tmp_path, 1))
 
 
 @given(title=ANY, said=ANY)

@@ -57,6 +57,21 @@ def test_a_sentence_is_found_with_its_question_and_source(root: Path, fathom_cli
     assert "No finished run" in fathom_cli(["library", "zebra", "--artifacts", str(root)]).stdout
 
 
+def test_what_several_runs_say_is_one_hit_of_the_newest(root: Path, fathom_cli: FathomCLI) -> None:
+    for number in (1, 2):
+        again = shutil.copytree(root / FOLDER, root / f"{FOLDER}__{number}")
+        for file in again.glob("*.json"):
+            told = file.read_text().replace(RUN, RUN.replace("df99f416", f"aaaa000{number}"))
+            file.write_text(told.replace("2026-11-22", f"2026-11-2{number + 3}").replace("400 cubic", "400 **cubic**"))
+    command = ["library", "How much treated water is there?", "--artifacts", str(root)]
+    hits = json.loads(fathom_cli([*command, "--json"]).stdout)["hits"]
+    [hit] = [hit for hit in hits if hit["sentence"].replace("*", "") == SAID]
+    assert (hit["run_id"][:8], hit["asked"][:10], hit["earlier_runs"]) == ("aaaa0002", "2026-11-25", 2)
+    assert "(fathom show aaaa0002, and 2 earlier runs)" in fathom_cli(command).stdout
+    [question] = [hit for hit in hits if hit["kind"] == "question"]
+    assert question["earlier_runs"] == 2
+
+
 async def test_what_is_removed_from_the_store_is_found_no_more(root: Path) -> None:
     assert {"answer", "question"} <= await kinds(root)
     assert "source" in await kinds(root, "storage")  # only the title of the document says it

@@ -67,24 +67,24 @@ async def report(folder: Path, artifacts: Path, question: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("question", "holds", "superseded", "date"),
+    ("question", "holds", "superseded", "by"),
     [
-        ("What does the Team plan cost?", "costs $12", "costs $10", "2024-04-15"),
-        ("How much storage does the Business plan have?", "750 GB", "500 GB", "2024-04-15"),
-        ("Who owns the database migration?", "Ben Ito takes over", "Ada Holm owns", "2024-05-02"),
-        ("Who is in charge of the migration?", "Ben Ito takes over", "Ada Holm owns", "2024-05-02"),
-        ("When does the database migration take place?", "17 May 2024", "3 May 2024", "2024-05-02"),
-        ("Which database does the ledger service use?", "use SQLite", "use PostgreSQL", "2024-03-12"),
-        ("On which day is the stand-up held?", "Thursdays", "Tuesdays", "2024-03-12"),
-        ("How long are access logs kept?", "90 days", "kept for 30 days", "2024-06"),
+        ("What does the Team plan cost?", "costs $12", "costs $10", "2024-04-15 by “Plans and prices”"),
+        ("How much storage does the Business plan have?", "750 GB", "500 GB", "2024-04-15 by “Plans and prices”"),
+        ("Who owns the database migration?", "Ben Ito takes over", "Ada Holm owns", "2024-05-02 by “Staff news”"),
+        ("Who is in charge of the migration?", "Ben Ito takes over", "Ada Holm owns", "2024-05-02 by “Staff news”"),
+        ("When does the database migration take place?", "17 May 2024", "3 May 2024", "2024-05-02 by “Staff news”"),
+        ("Which database does the ledger service use?", "use SQLite", "use PostgreSQL", "2024-03-12 by “2024-03-12”"),
+        ("On which day is the stand-up held?", "Thursdays", "Tuesdays", "2024-03-12 by “2024-03-12”"),
+        ("How long are access logs kept?", "90 days", "kept for 30 days", "2024-06 by “Change of the retention .*”"),
     ],
 )
 async def test_the_later_statement_comes_first_and_the_earlier_one_is_marked(
-    folder: Path, tmp_path: Path, question: str, holds: str, superseded: str, date: str
+    folder: Path, tmp_path: Path, question: str, holds: str, superseded: str, by: str
 ) -> None:
     markdown = await report(folder, tmp_path, question)
     short = re.split(r"\n## ", markdown)[1]
-    before, mark, after = re.split(rf"(Superseded (?:in part )?on {date}:)", short, maxsplit=1)
+    before, mark, after = re.split(rf"(Superseded (?:in part )?on {by}:)", short, maxsplit=1)
     assert holds in before
     assert superseded not in before
     assert superseded in after
@@ -101,7 +101,7 @@ async def test_the_item_beside_one_that_is_replaced_still_holds(tmp_path: Path) 
     for name, text in files.items():
         (docs / name).write_text(f"# Meeting of {name[:10]}\n\n{text}", encoding="utf-8")
     markdown = await report(docs, tmp_path, "On how many days a week may everybody work from home?")
-    before, after = re.split(r"Superseded on 2024-09-03:", re.split(r"\n## ", markdown)[1])
+    before, after = re.split(r"Superseded on 2024-09-03 by “Meeting of 2024-09-03”:", re.split(r"\n## ", markdown)[1])
     assert "three days" in before and "two days" not in before
     assert "two days" in after and "Ada Holm" not in after
 
@@ -121,7 +121,7 @@ async def test_minutes_of_several_days_in_one_file_are_told_with_their_days(tmp_
     (docs := tmp_path / "docs").mkdir()
     (docs / "board.txt").write_text(BOARD, encoding="utf-8")
     markdown = await report(docs, tmp_path, "How much is the berth fee?")
-    before, after = re.split(r"Superseded on 2024-02-20:", re.split(r"\n## ", markdown)[1])
+    before, after = re.split(r"Superseded on 2024-02-20 by “.*”:", re.split(r"\n## ", markdown)[1])
     assert before.index("20 Feb 2024:") < before.index("95 euros")
     assert "14 Nov 2023:" in before + after and "120 euros" in after
     result = await investigated(tmp_path / "other", "Who painted the yellow crane?", model=None, docs=[str(docs)])
@@ -137,7 +137,7 @@ async def test_a_decision_is_revised_that_is_named_by_its_day(tmp_path: Path) ->
         encoding="utf-8",
     )
     markdown = await report(docs, tmp_path, "From which company do we lease the van?")
-    before, after = re.split(r"Superseded on 2026-05-06:", re.split(r"\n## ", markdown)[1])
+    before, after = re.split(r"Superseded on 2026-05-06 by “.*”:", re.split(r"\n## ", markdown)[1])
     assert "Nordauto" in before and "LeasePlus" not in before and "LeasePlus" in after
 
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import ast
+import csv
 import json
 import re
 import tomllib
-from collections.abc import Iterator
-from io import BytesIO
+from collections.abc import Iterable, Iterator
+from io import BytesIO, StringIO
 from pathlib import Path
 from typing import get_args
 
 import pytest
+from docx import Document
 from lxml import html
 from markdown_it import MarkdownIt
 from openpyxl import load_workbook
@@ -20,13 +22,14 @@ import fathom.text.wording
 from fathom.changes.model import Change, Changes, Compared, Kind, Place, Statement
 from fathom.evidence.claims import MARKS
 from fathom.extractive.questions import keywords
-from fathom.models import AbsentWord, Answered, Searched, Unanswered, UnreadFile, Verdict
+from fathom.models import AbsentWord, Answered, Report, Searched, Unanswered, UnreadFile, Verdict
 from fathom.models.evidence import Corroboration, SourceFlag, SourceType
 from fathom.report.changes import render_changes, render_changes_html, summary_of
 from fathom.report.docx import render_docx
 from fathom.report.exporting import render_pdf
 from fathom.report.html import render_html
 from fathom.report.markdown import render_markdown
+from fathom.report.tables import render_csv
 from fathom.report.unanswered import render_unanswered
 from fathom.report.xlsx import render_xlsx
 from fathom.run.checklist import Reason
@@ -87,9 +90,18 @@ def texts(page: str) -> set[str]:
     return {text.strip() for text in [*tree.xpath("//body//text()[not(ancestor::script)]"), *labels]}
 
 
-def in_english(tag: str, *pages: str) -> set[str]:
+def texts_of_files(report: Report) -> Iterator[str]:
+    """Yield the texts of a report's Word document, and the cells of its workbook and its csv file."""
+    document, book = Document(BytesIO(render_docx(report))), load_workbook(BytesIO(render_xlsx(report)))
+    yield from (paragraph.text for paragraph in document.paragraphs)
+    yield from (cell.text for table in document.tables for row in table.rows for cell in row.cells)
+    yield from (str(cell) for sheet in book for row in sheet.values for cell in (sheet.title, *row))
+    yield from (cell for row in csv.reader(StringIO(render_csv(report).decode())) for cell in row)
+
+
+def in_english(tag: str, *pages: str, files: Iterable[str] = ()) -> set[str]:
     """Return the fixed phrases of pages that are in English, and not in a language that says it in another way."""
-    said = set().union(*map(texts, pages))
+    said = set(files).union(*map(texts, pages))
     return {phrase for phrase, other in CATALOGUES[tag]["phrases"].items() if phrase in said and other != phrase}
 
 
@@ -101,7 +113,7 @@ def test_a_report_is_in_one_language_in_every_form(tag: str) -> None:
     of_the_sample = {"Year"}  # a column of a table in its sections
     assert in_english(tag, page, MarkdownIt().enable("table").render(text)) == of_the_sample
     assert f'<html lang="{tag}">' in page
-    assert render_docx(report) and render_pdf(report)
+    assert in_english(tag, files=texts_of_files(report)) == of_the_sample and render_pdf(report)
     book = load_workbook(BytesIO(render_xlsx(report)))
     assert book.sheetnames[:3] == [words("Report"), words("Claims"), words("Sources")]
     assert [cell.value for cell in book.worksheets[2][1]] == list(map(words, ("Number", "Title", "Address", "Details")))

@@ -188,7 +188,7 @@ class RunList(Model):
 class LibraryHit(Model):
     """A sentence of an earlier run: of its question, its answer, a note or a source. Without a source, that is empty.
 
-    `link` leads to the run: a path on the server; empty where no server answers.
+    `link` leads to the run: a path on the server; empty where no server answers. `earlier_runs` say the same.
     """
 
     kind: Literal["answer", "note", "question", "source"]
@@ -201,6 +201,7 @@ class LibraryHit(Model):
     title: str = ""
     url: str = ""
     link: str = ""
+    earlier_runs: int = 0
 
 
 class LibraryHits(Model):

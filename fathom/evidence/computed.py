@@ -46,6 +46,7 @@ _COMES_TO = re.compile(
     rf"{MARK}(?:the (?:lowest|highest|earliest|latest) of the \d+ values of [^.]*? is )?"
     r"[^();]{1,60} \((?P<name>[^()]{1,80})\)"
 )
+_READ = re.compile(r"of the (\d+) (?:values|rows)\b")
 
 
 class Value(NamedTuple):
@@ -352,6 +353,14 @@ def _is_beyond(values: Sequence[Value], sign: str, limit: str) -> bool:
         amount, other = amount // unit, other // unit
     more, same = amount > other, amount == other
     return {">": more, "<": not more and not same, "≥": more or same, "≤": not more}[sign]
+
+
+def cells_read(sentence: str) -> int:
+    """Return from how many cells a sentence says that it is computed: two values are compared; 0 if it says nothing."""
+    if not sentence.startswith(MARK):
+        return 0
+    found = _READ.search(sentence)
+    return int(found[1]) if found else 2
 
 
 def computed_from(sentence: str, search: Search, ids: Collection[str] | None) -> list[SourcePassage] | None:

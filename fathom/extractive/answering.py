@@ -20,12 +20,11 @@ from itertools import pairwise, product
 from typing import NamedTuple
 
 from fathom.evidence.computed import without_names
-from fathom.extractive.citing import announces, split_blocks
+from fathom.extractive.citing import Quoted, announces, split_blocks
 from fathom.extractive.computing import computed_answer
 from fathom.extractive.questions import is_verb, questions_of
 from fathom.extractive.statements import (
     Quotations,
-    Quoted,
     QuotedStatement,
     Succession,
     asks_list,

@@ -3,16 +3,56 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
+from textwrap import shorten
+from typing import NamedTuple
 
+from fathom.text.citations import cited_ids, without_citations
+from fathom.text.plain import clean_line
 from fathom.text.sentences import split_sentences
+from fathom.text.tables import WholeTable, cells_of_row, omission_row, plain_cell, tables_of
+from fathom.text.wording import Wording
 
 _ENDS_WITH_COLON = re.compile(r"[:：?]\s*\Z")
 ITEM = re.compile(r"\s*- ")
 _TABLE = re.compile(r"\|[^\n]*\n\|(?:\s*:?-+:?\s*\|)+")  # a snippet of a search may begin in the middle of one
 
+NAME_CHARS = 80
+_ENDS = re.compile(r"[.?!:;。？！：]+(?=\s|\Z)")  # of sentences, in a title
 Sources = tuple[str, ...]
+
+
+class Superseded(NamedTuple):
+    """That something later replaces an excerpt, or a part of it."""
+
+    date: str  # of what replaces it first
+    name: str  # of the source that says that
+    in_part: bool
+
+    def line(self, words: Wording) -> str:
+        """Return the line that says so, with a colon at its end and no other end of a sentence."""
+        name = shorten(_ENDS.sub("", clean_line(self.name)), NAME_CHARS, placeholder=" …")
+        if self.in_part:
+            return words("Superseded in part on {date} by “{name}”:", date=self.date, name=name)
+        return words("Superseded on {date} by “{name}”:", date=self.date, name=name)
+
+
+class Quoted(NamedTuple):
+    """An excerpt as it is shown."""
+
+    number: int  # of its text
+    markdown: str
+    superseded: Superseded | None = None
+
+
+def below_lines(shown: Iterable[Quoted], words: Wording) -> Iterator[Quoted]:
+    """Yield excerpts, each below the line that says what superseded it; what holds behind it has its own."""
+    before = False
+    for each in shown:
+        line = each.superseded.line(words) if each.superseded else words("Not superseded:") if before else ""
+        yield each._replace(markdown=f"{line}\n\n{each.markdown}") if line else each
+        before = bool(each.superseded)
 
 
 def quoted(excerpts: Iterable[tuple[Sources, str]]) -> str:
@@ -46,6 +86,34 @@ def _add(blocks: list[str], more: Sequence[str]) -> None:
 def cited(blocks: Iterable[str], sources: Sources) -> str:
     """Return the blocks of an excerpt with the citation of its sources wherever their form needs one."""
     return "\n\n".join(_cited_blocks(blocks, "".join(f"[{source}]" for source in sources)))
+
+
+def with_omissions(markdown: str, texts: Mapping[str, str]) -> str:
+    """Return cited excerpts with a row of dots in each table that shows only some of its source's rows.
+
+    The dots stand last, or first where the last row is shown.
+
+    Args:
+        texts: what the sources say, by id.
+    """
+    blocks = split_blocks(markdown)
+    return "\n\n".join(_with_dots(block, texts) if _TABLE.match(block) else block for block in blocks)
+
+
+def _with_dots(block: str, texts: Mapping[str, str]) -> str:
+    shown = [row for table in tables_of(without_citations(block)) for row in _rows(table)]
+    whole = (_rows(table) for source in cited_ids(block) for table in tables_of(texts.get(source, "")))
+    cut = next((rows for rows in whole if not set(shown).isdisjoint(rows) and not set(shown).issuperset(rows)), None)
+    if not cut:
+        return block
+    header, rule, *rows = block.split("\n")
+    dots = omission_row(len(cells_of_row(header)))
+    return "\n".join([header, rule, *([dots, *rows] if shown[-1] == cut[-1] else [*rows, dots])])
+
+
+def _rows(table: WholeTable) -> list[tuple[str, ...]]:
+    """Return the rows of a table as they can be compared, each behind the names of the columns."""
+    return [tuple(map(plain_cell, [*table.header, *row])) for row in table.rows]
 
 
 def announces(block: str) -> bool:

@@ -12,9 +12,10 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from fathom.evidence.computed import Operand, Value, difference, is_named, values_of
+from fathom.extractive.citing import Quoted
 from fathom.extractive.comparisons import FOUNDING, Comparison, comparison_of
 from fathom.extractive.questions import families, topic_terms
-from fathom.extractive.statements import Quotations, Quoted
+from fathom.extractive.statements import Quotations
 from fathom.extractive.tables import from_records, from_tables
 from fathom.facts.dates import find_dates
 from fathom.facts.numbers import UNITS

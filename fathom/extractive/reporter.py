@@ -15,17 +15,15 @@ from textwrap import shorten
 from typing import NamedTuple
 
 from fathom.config.templates import TemplateSection
-from fathom.extractive.citing import ITEM, announces, cited, quoted, split_blocks
+from fathom.extractive.citing import ITEM, Quoted, announces, below_lines, cited, quoted, split_blocks, with_omissions
 from fathom.extractive.computing import computed_answer
 from fathom.extractive.hops import second_hop
 from fathom.extractive.questions import capitalized, families, questions_of, topic_terms
 from fathom.extractive.statements import (
     ON_QUESTION,
     Quotations,
-    Quoted,
     QuotedStatement,
     Succession,
-    below_lines,
     quotations_for,
     statements_of,
 )
@@ -181,10 +179,12 @@ def write_section(request: SectionRequest) -> Text:
     if request.position == 0:
         body = _answer(quotations_for(request.notes, request.passages), request.query, words)
     elif request.is_given:
-        return Text(text=write_given_section(request) or words(NOTHING_FOUND))
+        body = write_given_section(request) or words(NOTHING_FOUND)
     else:
         body = _section_text(Quotations.of_notes(request.notes, request.passages), request)
-    return Text(text=body or words(NOTHING_NEW))
+    return Text(
+        text=with_omissions(body or words(NOTHING_NEW), {each.source_id: each.text for each in request.passages})
+    )
 
 
 def _answer(quotations: Quotations, query: str, words: Wording) -> str:
@@ -211,7 +211,7 @@ def _answer(quotations: Quotations, query: str, words: Wording) -> str:
         if len(questions) > 1 and not hop and quotations.answered_by(succession.found, question) is Answered.no:
             missing.append(question)
     absent = [words(NOT_FOUND, question=question.rstrip("?")) for question in missing]
-    return "\n\n".join(filter(None, [*computed, _quoted(quotations, _dated(quotations, _once(shown))), *absent]))
+    return "\n\n".join(filter(None, [*computed, _quoted(quotations, _dated(quotations, _once(shown)), words), *absent]))
 
 
 def _asks_best(question: str) -> bool:
@@ -282,7 +282,8 @@ def _section_text(quotations: Quotations, request: SectionRequest) -> str:
     chosen = quotations.choose(new, wanted, SECTION_TOKENS)
     # A lead-in that is the section's heading says nothing more.
     bare = (each._replace(markdown=each.markdown.removeprefix(f"{heading}:").lstrip("\n")) for each in chosen)
-    return _quoted(quotations, succession.marked(Quoted(each.text, each.markdown) for each in bare))
+    marked = succession.marked(Quoted(each.text, each.markdown) for each in bare)
+    return _quoted(quotations, marked, wording(request.language))
 
 
 def _plain(question: str) -> str:
@@ -305,8 +306,8 @@ def _is_said(text: str, said: set[tuple[str, ...]]) -> bool:
     return any(tuple(terms(sentence.text)) in said for sentence in split_sentences(text))
 
 
-def _quoted(quotations: Quotations, shown: Iterable[Quoted]) -> str:
-    return quoted((quotations.sources[each.number], each.markdown) for each in below_lines(shown))
+def _quoted(quotations: Quotations, shown: Iterable[Quoted], words: Wording) -> str:
+    return quoted((quotations.sources[each.number], each.markdown) for each in below_lines(shown, words))
 
 
 OF_TITLE, OF_DESCRIPTION = 2, 1  # what a word of a section's title counts, and one of its description
@@ -338,7 +339,7 @@ def write_given_section(request: SectionRequest) -> str:
     telling = [each for each in found if each.score >= LEAST_GIVEN * found[0].score]
     chosen = quotations.choose(telling, wanted, SECTION_TOKENS)
     shown = succession.marked(Quoted(each.text, each.markdown) for each in chosen)
-    return _quoted(quotations, shown)
+    return _quoted(quotations, shown, wording(request.language))
 
 
 def _described(section: TemplateSection) -> str:

@@ -12,6 +12,7 @@ from itertools import pairwise, takewhile
 from typing import NamedTuple, Self
 
 from fathom.contradictions.succession import ReadStatement, differing, readings, replaces
+from fathom.extractive.citing import Quoted, Superseded
 from fathom.extractive.questions import bound_of, is_verb, topic_terms
 from fathom.facts.dates import find_dates, iso
 from fathom.models import Answered, Contradiction, Note, SourceText
@@ -87,9 +88,11 @@ class Quotations:
         dates: Sequence[str],
         pages: Sequence[WebSource | None],
         *,
+        names: Sequence[str],
         headings: Sequence[str] = (),
     ) -> None:
         self.sources = sources
+        self.names = names  # the titles of the sources as a reader knows them
         self.headings = headings or [""] * len(sources)  # with dates, of the sections of one document
         self.dates = dates  # YYYY-MM-DD or YYYY-MM of local documents that state one, else empty
         self.titles = [passage.title for passage in passages]
@@ -112,6 +115,7 @@ class Quotations:
             [s.order for s in unique],
             [s.date for s in unique],
             [s.page for s in unique],
+            names=[s.title for s in unique],
         )
 
     @classmethod
@@ -124,6 +128,7 @@ class Quotations:
             [0] * len(parts),
             [part.date for _, part in parts],
             [WebSource.of(text) for text, _ in parts],
+            names=[text.title for text, _ in parts],
             headings=[part.heading for _, part in parts],
         )
 
@@ -329,7 +334,6 @@ def quotations_for(notes: Sequence[Note], passages: Sequence[SourceText]) -> Quo
 
 
 COMPARED = 40  # best excerpts of a question that are compared
-NOT_SUPERSEDED = "Not superseded:"
 BESIDE = 2  # other excerpts that are shown with the chosen ones of a question
 
 
@@ -343,23 +347,6 @@ def _joined(blocks: Sequence[str]) -> str:
         apart = "\n" if block[:2] == before[:2] in ("- ", "* ", "+ ") else "\n\n"
         text += f"{apart if text else ''}{block}"
     return text
-
-
-class Quoted(NamedTuple):
-    """An excerpt as it is shown."""
-
-    number: int  # of its text
-    markdown: str
-    superseded: str = ""  # of one that something later replaces: a line that says since when
-
-
-def below_lines(shown: Iterable[Quoted]) -> Iterator[Quoted]:
-    """Yield excerpts, each below the line that says since when it is superseded; what holds behind it has its own."""
-    before = ""
-    for each in shown:
-        line = each.superseded or (NOT_SUPERSEDED if before else "")
-        yield each._replace(markdown=f"{line}\n\n{each.markdown}") if line else each
-        before = each.superseded
 
 
 class Succession:
@@ -408,7 +395,7 @@ class Succession:
         return self.marked(self._in_order(shown) if self._newest else shown)
 
     def marked(self, excerpts: Iterable[Quoted]) -> list[Quoted]:
-        """Return excerpts, and behind all that holds what does not any more, marked with since when.
+        """Return excerpts, and behind all that holds what does not any more, marked with what replaced it, and when.
 
         Of a list or of several paragraphs, only what something else replaces is marked. Where the question names a
         time, they keep their order.
@@ -418,11 +405,11 @@ class Succession:
             if not (successors := list(self._successors(each))):
                 marked.append(each)
                 continue
-            date = min(self._quotations.dates[number] for number, _ in successors)
+            date, first = min((self._quotations.dates[number], number) for number, _ in successors)
             holds, replaced = self._parted(each, [reading for _, reading in successors])
             marked += [each._replace(markdown=holds)] if holds else []
-            part = "in part " if len(self._readings(each._replace(markdown=replaced))) > 1 else ""
-            marked.append(Quoted(each.number, replaced, f"Superseded {part}on {date}:"))
+            in_part = len(self._readings(each._replace(markdown=replaced))) > 1
+            marked.append(Quoted(each.number, replaced, Superseded(date, self._quotations.names[first], in_part)))
         return sorted(marked, key=lambda each: bool(each.superseded)) if self._newest else marked
 
     def _parted(self, quoted: Quoted, successors: Sequence[ReadStatement]) -> tuple[str, str]:

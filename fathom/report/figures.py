@@ -21,7 +21,7 @@ from fathom.facts.extraction import facts_of
 from fathom.models import Claim, Corroboration, Phase, Report
 from fathom.text.citations import without_citations
 from fathom.text.sentences import split_markdown
-from fathom.text.tables import BAR
+from fathom.text.tables import BAR, is_omission
 from fathom.text.terms import query_terms, terms
 from fathom.text.wording import Wording, wording
 
@@ -218,7 +218,8 @@ def _tables(markdown: str) -> Iterator[list[list[str]]]:
             if head and table:
                 yield table
                 table = []
-            table.append([cell.strip() for cell in BAR.split(without_citations(part.text).strip().strip("|"))])
+            cells = [cell.strip() for cell in BAR.split(without_citations(part.text).strip().strip("|"))]
+            table += [] if is_omission(cells) else [cells]
         elif part.kind != "rule" and table:
             yield table
             table = []

@@ -42,7 +42,7 @@ from fathom.report.chapters import (
 from fathom.report.document import evidence_of, is_quotation
 from fathom.report.figures import ClaimTable, figures_of, phase_charts, report_charts, series_of
 from fathom.report.own_words import Added
-from fathom.report.prose import NO_MARKS, doubt, inline_html, section_html
+from fathom.report.prose import NO_MARKS, doubt, inline_html, section_html, support_in_words
 from fathom.report.quotations import escaped_quotation
 from fathom.sources.corroboration import query_of
 from fathom.text.plain import clean_line, clean_text
@@ -159,6 +159,7 @@ def _template() -> Template:
         web_address=web_address,
         place=_place,
         others=others,
+        support_in_words=support_in_words,
         is_quotation=is_quotation,
         title_of=title_of,
         credit_of=credit_of,

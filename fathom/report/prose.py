@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup, escape
 
 from fathom.evidence.claims import claim_text, lead_ins, with_marks_in
-from fathom.models import Claim, Corroboration, ReportSection
+from fathom.evidence.computed import cells_read
+from fathom.models import Claim, Corroboration, ReportSection, Verdict
 from fathom.report.quotations import quoted_markdown
 from fathom.text.citations import in_last_cell, with_known_ids
 from fathom.text.sentences import Sentence, split_markdown
@@ -172,6 +173,14 @@ def doubt(claim: Claim) -> str:
     if claim.verdict.objects:
         return claim.verdict.value.replace("_", " ")
     return "disputed" if claim.corroboration is Corroboration.contradicted else ""
+
+
+def support_in_words(claim: Claim, words: Wording) -> str:
+    """Return how many sources support a claim; of a computed one, which no passage states, what it is computed from."""
+    cells = cells_read(claim.sentence) if claim.verdict is Verdict.supported else 0
+    if cells and claim.corroboration is Corroboration.unverified:
+        return words("computed from {cells}", cells=words.counted(cells, "cell"))
+    return words(claim.corroboration.words)
 
 
 def _marked(sentence: Sentence, claim: Claim | None, led_to: Sequence[Claim], numbers: Mapping[str, int]) -> str:

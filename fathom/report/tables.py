@@ -16,7 +16,8 @@ from fathom.errors import NotThere
 from fathom.models import Report
 from fathom.report.document import Block, Items, Quotation, StyledText, Table, document_of, plain
 from fathom.report.own_words import Added
-from fathom.text.wording import wording
+from fathom.text.tables import is_omission
+from fathom.text.wording import Wording, wording
 
 _NUMBER = re.compile(r"[-+]?[\d.,]*\d *%?")
 FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r")
@@ -31,11 +32,11 @@ def render_csv(report: Report) -> bytes:
     Raises:
         NotThere: it has none.
     """
-    steps = wording(report.language)(Added.method)
+    words = wording(report.language)
     tables = [
-        (chapter.heading, rows_of(table))
+        (chapter.heading, rows_of(table, words))
         for chapter in document_of(report).chapters
-        if chapter.heading != steps
+        if chapter.heading != words(Added.method)
         for table in tables_in(chapter.blocks)
     ]
     if not tables:
@@ -67,14 +68,14 @@ def tables_in(blocks: Sequence[Block]) -> Iterator[Table]:
                 yield from tables_in(block.blocks)
 
 
-def rows_of(table: Table) -> list[list[str]]:
-    """Return a table whose cells can be computed with: the sources of a row are in a last column."""
-    rows = [table.head, *table.rows]
+def rows_of(table: Table, words: Wording) -> list[list[str]]:
+    """Return a table whose cells can be computed with: the sources of a row are in a last column, dots are left out."""
+    rows = [table.head, *(row for row in table.rows if not is_omission(list(map(text_of, row))))]
     cited = [[run.citation for cell in row for run in cell if run.citation] for row in rows]
     cells = [[text_of([run for run in cell if not run.citation]) for cell in row] for row in rows]
     if not any(cited):
         return cells
-    sources = ["Sources", *(", ".join(map(str, dict.fromkeys(numbers))) for numbers in cited[1:])]
+    sources = [words("Sources"), *(", ".join(map(str, dict.fromkeys(numbers))) for numbers in cited[1:])]
     return [[*row, one] for row, one in zip(cells, sources, strict=True)]
 
 

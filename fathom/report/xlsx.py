@@ -48,7 +48,7 @@ def render_xlsx(report: Report) -> bytes:
     _add(book, words("Sources"), [tuple(map(words, ("Number", "Title", "Address", "Details"))), *sources])
     for chapter in found.chapters:
         for table in tables_in(chapter.blocks):
-            _add(book, chapter.heading, rows_of(table))
+            _add(book, chapter.heading, rows_of(table, words))
     book.properties.title, book.properties.creator = found.title, "Fathom"
     stored = BytesIO()
     book.save(stored)

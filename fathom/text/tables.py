@@ -11,6 +11,7 @@ RULE = re.compile(r"\s*\|(?:\s*:?-+:?\s*\|)+\s*\Z")
 BAR = re.compile(r"(?<!\\)\|")
 """What parts the cells of a row."""
 _CUT = re.compile(r"(?:\.\.\.|…)\s*\Z")
+_OMITTED = "…"
 _MARKS = re.compile(r"[()*`“”\"]")
 
 
@@ -59,6 +60,16 @@ def tables_of(text: str) -> Iterator[WholeTable]:
 
 def _inner(row: str) -> str:
     return row.strip("| ")
+
+
+def omission_row(columns: int) -> str:
+    """Return the row of a table in Markdown that says that rows are left out."""
+    return f"| {_OMITTED} |{' |' * (columns - 1)}"
+
+
+def is_omission(cells: Sequence[str]) -> bool:
+    """Whether a row only says that rows are left out."""
+    return "".join(cells).strip() == _OMITTED
 
 
 def cells_of_row(row: str) -> list[str]:

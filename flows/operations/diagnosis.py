@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import platform
 import re
+import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from importlib.metadata import PackageNotFoundError, requires, version
+from importlib.metadata import PackageNotFoundError, distribution, requires, version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 from fathom.budget.prices import Pricing
 from fathom.config.environment import CONTACT, Environment, artifact_root
@@ -41,6 +45,7 @@ from fathom.tools.registry import DEFAULT, REGISTRY, Registry, check_addresses
 from fathom.tools.search.over_litellm import PROVIDERS, vendor_of
 
 _EXTRA = re.compile(r"(?m)^([\w.-]+).*\bextra == ['\"](\w+)['\"]")
+_PIP = f"{sys.executable} -m pip install"
 PROBE_CALLS = ModelCallSettings(seconds=120, backoff_seconds=0.5)
 
 
@@ -161,7 +166,7 @@ def _price(model: str, settings: ResolvedSettings) -> Finding:
 def _package(name: str) -> Finding:
     if _is_installed(name):
         return Finding(name, "ok", version(name))
-    return Finding(name, "broken", "not installed", f"pip install {name}")
+    return Finding(name, "broken", "not installed", f"{_PIP} {name}")
 
 
 def _api() -> Finding:
@@ -188,7 +193,15 @@ def _extras() -> Finding:
     there = ", ".join(extra for extra, lacks in lacking.items() if not lacks) or "none"
     absent = [extra for extra, lacks in lacking.items() if lacks]
     detail = there + (f"; not installed: {', '.join(absent)}" if absent else "")
-    return Finding("extras", "ok", detail, f'pip install "fathom-research[{",".join(absent)}]"' if absent else "")
+    return Finding("extras", "ok", detail, _with_extras(",".join(absent)) if absent else "")
+
+
+def _with_extras(names: str) -> str:
+    """Return the command that adds extras to this installation; a checkout, as `make install` uses it, stays one."""
+    made = json.loads(distribution("fathom-research").read_text("direct_url.json") or "{}")
+    if made.get("dir_info", {}).get("editable"):
+        return f'{_PIP} -e "{url2pathname(urlsplit(made["url"]).path)}[{names}]"'
+    return f'{_PIP} "fathom-research[{names}]"'
 
 
 def _is_installed(package: str) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -57,24 +58,28 @@ class Library:
         self._refreshing = asyncio.Lock()
 
     async def search(self, query: str, limit: int, may_read: MayRead = everything) -> list[LibraryHit]:
-        """Return the closest texts of runs that whoever asks may read, each sentence once.
+        """Return the closest texts of runs that whoever asks may read; what several runs say, once, of the newest.
 
         Raises:
             StoreError: the store or the index cannot be read.
         """
-        hits: dict[str, LibraryHit] = {}
-        seen: set[str] = set()
+        hits: dict[frozenset[str], LibraryHit] = {}
+        runs: defaultdict[frozenset[str], set[str]] = defaultdict(set)
+        sentences: dict[str, str] = {}
         async for run, found in self._found(query, may_read):
             kind, text, source_id, title, url = found.text
-            if text in seen:  # a page that many runs have read
+            if text not in sentences:  # many runs may have read a page
+                is_short = kind != "source" and len(text) <= LONGEST_NOTE
+                sentences[text] = text if is_short else _closest(query, text)
+            key = frozenset(terms(sentences[text])) or frozenset((text,))
+            known = hits.get(key)
+            if not known and len(hits) == limit:
                 continue
-            seen.add(text)
-            sentence = _closest(query, text) if kind == "source" or len(text) > LONGEST_NOTE else text
-            key = "".join(char for char in sentence.casefold() if char.isalnum())
-            if key not in hits:
+            runs[key].add(run.run_id)
+            if not known or run.started > known.asked:
                 hits[key] = LibraryHit(
                     kind=kind,
-                    sentence=sentence,
+                    sentence=sentences[text],
                     question=run.query,
                     run_id=run.run_id,
                     asked=run.started,
@@ -83,9 +88,7 @@ class Library:
                     title=title,
                     url=url,
                 )
-            if len(hits) == limit:
-                break
-        return list(hits.values())
+        return [hit.model_copy(update={"earlier_runs": len(runs[key]) - 1}) for key, hit in hits.items()]
 
     async def texts(self, query: str, limit: int, may_read: MayRead = everything) -> list[StoredText]:
         """Return the stored texts of the closest sources, the newest reading of each, with the run that read them.

@@ -15,6 +15,8 @@ TYPE_CHECKING = False  # of `typing`, whose import is long enough to be interrup
 if TYPE_CHECKING:
     from typer import TyperException
 
+_MISSING = r"Missing argument '?(\w+)"
+_EXAMPLE = r"Example: (fathom .*)"
 _EXTRA = r"Got unexpected extra argument(?:\(s\)|s)? \((.*)\)"
 
 
@@ -74,7 +76,12 @@ def _refuse(error: TyperException) -> None:
         typer.echo(context.get_help(), err=True)
         return
     option, meant = getattr(error, "option_name", ""), getattr(error, "possibilities", None) or ()
-    if isinstance(error, typer.BadParameter) and error.param and isinstance(error.__cause__, ValidationError):
+    where = f"{context.command_path} --help" if context else "--help behind the command lists its options"
+    if context and (missing := re.match(_MISSING, said)):
+        said = f"{'The question' if missing[1] == 'query' else missing[1].upper()} is missing"
+        example = re.search(_EXAMPLE, context.command.help or "")
+        where = f"for example: {example[1]}" if example else where
+    elif isinstance(error, typer.BadParameter) and error.param and isinstance(error.__cause__, ValidationError):
         from fathom.config.given import wrong_in
 
         [wrong, *_] = wrong_in(error.__cause__.errors())
@@ -88,7 +95,6 @@ def _refuse(error: TyperException) -> None:
     elif extra := re.fullmatch(_EXTRA, said, re.DOTALL):
         asks = context and {"query", "text"} & {parameter.name for parameter in context.command.params}
         said = f"There is no place for {extra[1]!r}{': put the question in quotes' if asks else ''}"
-    where = f"{context.command_path} --help" if context else "--help behind the command lists its options"
     _explain(f"{said}{'' if said.endswith('?') else '.'} ({where})", error)
 
 

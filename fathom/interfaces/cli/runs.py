@@ -118,7 +118,8 @@ def _show_hits(found: LibraryHits) -> None:
         if hit.url:
             row("    ", f"{one_line(hit.title)}, {printable(hit.url)}")
         question = "" if hit.kind == "question" else f"  {one_line(hit.question)}"
-        row("    ", (f"{hit.asked[:10]}  {hit.kind}{question}  (fathom show {hit.run_id[:8]})", "dim"))
+        earlier = f", and {counted(hit.earlier_runs, 'earlier run')}" if hit.earlier_runs else ""
+        row("    ", (f"{hit.asked[:10]}  {hit.kind}{question}  (fathom show {hit.run_id[:8]}{earlier})", "dim"))
 
 
 def show(run: Run, open_it: Open = False, artifacts: Root = None, as_json: Json = False) -> None:

@@ -96,10 +96,13 @@ def _show_verification(found: Verification) -> None:
 
 
 def _verdict(claim: Claim) -> Iterator[tuple[str, str]]:
+    from fathom.report.prose import support_in_words
+    from fathom.text.wording import ENGLISH
+
     verdict, corroboration = claim.verdict, claim.corroboration
     yield f"{verdict.words:<12}", _STYLES[verdict.value]
     yield f"  score {claim.score:.2f}  ", "dim"
-    yield corroboration.words, _STYLES.get(corroboration.value, "dim")
+    yield support_in_words(claim, ENGLISH), _STYLES.get(corroboration.value, "dim")
 
 
 def trace(
