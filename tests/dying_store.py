@@ -32,9 +32,9 @@ class WatchedStore(ArtifactStore):
         await self._changing()
         await super().write(path, data, flush=flush)
 
-    async def create(self, path: str, data: bytes) -> bool:
+    async def create(self, path: str, data: bytes, *, private: bool = False) -> bool:
         await self._changing()
-        return await super().create(path, data)
+        return await super().create(path, data, private=private)
 
     async def remove_all(self, paths: Sequence[str]) -> None:
         for path in paths:  # a kill may come between any two files

@@ -26,6 +26,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tests.boundaries import BOUNDARIES, DIES_AT, arm
+
 ROOT = Path(__file__).parent.parent
 
 __all__ = ["COMMANDS", "RUNS", "Fork", "Forks", "forking"]
@@ -211,6 +213,8 @@ def _run(order: dict[str, Any]) -> None:
     sys.argv = ["fathom", *order["arguments"]]
     if "prefect" in sys.modules:
         _read_settings(order["arguments"][0])
+    if boundary := os.environ.get(DIES_AT):
+        arm(BOUNDARIES[boundary])
     main()
     sys.exit()
 

@@ -1,4 +1,4 @@
-"""A run is killed at random moments and resumed each time: no call that had finished is made again."""
+"""A run is killed, at random and at chosen moments, and resumed each time: no call that had finished is made again."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ import pytest
 from fathom.flows.execution.deploying import POOL, ensure_pool
 from fathom.storage.journal import changes_in
 from simulator.history import check
+from tests.boundaries import BOUNDARIES, DIES_AT
 from tests.conftest import ROOT, Forked, PrefectServer, base_env
 from tests.forking import Fork
 from tests.processes import AT_ONCE, Kills, asking, end_all, fathom, finish, flow_runs, left_behind
@@ -136,6 +137,35 @@ def test_a_run_killed_at_random_points_repeats_nothing(
     assert sum(attempts.lost()) < 4 * KILLS, attempts.lost()  # ten times as many where results wait for their step
     assert left_behind(result) == left_behind(undisturbed)
     assert len(list((root / "research_artifacts").iterdir())) == 1
+    assert_history(stubs, Path(result["artifacts"]))
+
+
+def test_a_run_killed_at_boundaries_of_its_journal_repeats_nothing(
+    stubs: Stubs, env: dict[str, str], forked: Forked, prefect_server: PrefectServer, tmp_path: Path
+) -> None:
+    stubs.settings.steps = stubs.settings.follow_ups = 1
+    options = ["--model", "openai/stub", "--fresh", "--json", "--quiet"]
+    undisturbed = finish(fathom(env, "research", QUERY, *options, "--artifacts", str(tmp_path / "undisturbed")))
+    stubs.requests.clear()
+    root = tmp_path / "killed"
+    root.mkdir()
+    attempts = Attempts(stubs, root)
+    every = -(-len(BOUNDARIES) // KILLS)
+    boundaries = [*BOUNDARIES][every // 2 :: every]
+    command = ["research", QUERY, *options, "--artifacts", str(root)]
+    for name in boundaries:
+        first = len(stubs.requests)
+        process = forked(env | {DIES_AT: name}, *command)
+        assert process.wait(120) == -signal.SIGKILL, (name, process.said())
+        attempts.ended(first, time.monotonic())
+        run_id = flow_runs(prefect_server.api_url)[0]["id"]
+        command = ["resume", run_id, "--json", "--quiet"]
+    result = finish(forked(env, *command))
+    assert (result["run_id"], result["status"]) == (run_id, "complete")
+    assert attempts.repeated() == [0] * len(boundaries)
+    for name, lost in zip(boundaries, attempts.lost(), strict=True):
+        assert BOUNDARIES[name].lost in (None, lost), name
+    assert left_behind(result) == left_behind(undisturbed)
     assert_history(stubs, Path(result["artifacts"]))
 
 

@@ -6,6 +6,7 @@ import json
 import shutil
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import httpx
 import pytest
@@ -137,10 +138,36 @@ def test_words_are_found_in_other_forms_and_writings(tmp_path: Path) -> None:
         index.put(f"folder of {text}", "run", [LibraryText("source", text)])
     asked: dict[str, int | None] = {"refilling a tank": 0, "東京の人口": 1, "gebuhr": 2, "zebra": None, '"': None}
     for query, number in asked.items():
-        found = index.find(query, 5)
+        assert index.with_words(query) == ([] if number is None else [f"folder of {texts[number]}"])
+        found = index.find(query, [*index.runs()], 5)
         assert [one.text.text for one in found[:1]] == ([] if number is None else [texts[number]]), query
     index.put(f"folder of {texts[0]}", "again", [LibraryText("source", "Empty.")])
-    assert index.runs()[f"folder of {texts[0]}"] == "again" and not index.find("tanks", 5)
+    assert index.runs()[f"folder of {texts[0]}"] == "again" and not index.with_words("tanks")
+
+
+async def test_whoever_may_read_one_run_finds_it_behind_300_others(root: Path, prefect_server: PrefectServer) -> None:
+    store = ArtifactStore(str(root))
+    owners, people = Owners(store), Tokens(store)
+    await owners.record(RUN, Ownership(owner="ann"))
+    for number in range(300):
+        run_id, folder = str(UUID(int=number)), root / f"research_artifacts/other_{number}"
+        folder.mkdir()
+        for name in ("run.json", "result.json"):
+            other = (root / FOLDER / name).read_text().replace(RUN, run_id)
+            (folder / name).write_text(other.replace("How much water do the tanks hold?", "Treated water?"))
+        await owners.record(run_id, Ownership(owner="bob"))
+    changed = root / "research_artifacts/other_0/run.json"
+    changed.write_text(changed.read_text().replace(str(UUID(int=0)), "../0"))
+    token = (await people.add("ann", Role.asker, Limits()))[1]
+    asking = {"Authorization": f"Bearer {token}"}
+    with served_with(Options(str(root), port=quiet_port(), sign_in=True), limit=0) as served:
+        async with httpx.AsyncClient(base_url=served.url, headers=asking, timeout=60) as client:
+            answer = await client.get("/api/v1/library", params={"q": "treated water"})
+    found = answer.json()["hits"]
+    assert SAID in [hit["sentence"] for hit in found]
+    assert {hit["run_id"] for hit in found} == {RUN}
+    texts = await library_of(store, Environment.read().cache, ["owner:ann"])("treated water", 5)
+    assert any("treated water" in text.text for text in texts)
 
 
 def test_the_tool_comes_with_the_setting_alone(home: Path) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import itertools
 import json
 import shutil
+import stat
 import time
 import uuid
 from collections import Counter
@@ -699,3 +700,16 @@ def test_the_commands(fathom_cli: FathomCLI, tmp_path: Path) -> None:
     damaged = tmp_path / "art/.serve/tokens" / f"{'0' * 12}.json"
     damaged.write_bytes(json_bytes({"id": "x"}))
     assert "is damaged" in fathom_cli(["tokens", "list", *here]).stderr
+
+
+async def test_only_its_user_can_read_the_key_that_signs_sessions(tmp_path: Path) -> None:
+    store, key = ArtifactStore(str(tmp_path)), tmp_path / ".serve/key.json"
+
+    def permissions() -> int:
+        return stat.S_IMODE(key.stat().st_mode)
+
+    session = await BrowserSessions(store).begin("0" * 12)
+    assert permissions() == 0o600
+    key.chmod(0o644)  # as earlier versions made it
+    assert await BrowserSessions(store).read(session.cookie) == session
+    assert permissions() == 0o600

@@ -76,11 +76,11 @@ class BrowserSessions:
 
     async def _read_key(self) -> bytes:
         if not self._key:
-            try:
-                stored = await self._store.read(KEY)
-            except FileNotFoundError:
-                await self._store.create(KEY, json_bytes({"key": secrets.token_hex(32)}))
-                stored = await self._store.read(KEY)  # another server may have been quicker
+            if await self._store.exists(KEY):
+                await self._store.make_private(KEY)  # earlier versions let everybody read it
+            else:
+                await self._store.create(KEY, json_bytes({"key": secrets.token_hex(32)}), private=True)
+            stored = await self._store.read(KEY)  # another server may have been quicker
             try:
                 self._key = bytes.fromhex(json.loads(stored)["key"])
             except (ValueError, KeyError, TypeError):

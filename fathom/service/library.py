@@ -18,8 +18,12 @@ async def search(service: RunService, caller: Caller, query: str, limit: int) ->
     """
 
     async def may_read(run_id: str) -> bool:
-        try:
-            return caller.is_admin or bool(await service.open(caller, run_id))
+        if caller.is_admin:
+            return True
+        if own := await service.owners.stored(run_id):
+            return (await service.links.with_guest(own, run_id, caller)).readable_by(caller)
+        try:  # Prefect alone may know whose it is
+            return bool(await service.open(caller, run_id))
         except RunNotFound:
             return False
 

@@ -17,6 +17,7 @@ from fathom.errors import NotThere, StoreError
 from fathom.service.activity import RUN_ID
 from fathom.service.caller import Caller
 from fathom.service.tokens import hashed
+from fathom.storage.ownership import Ownership
 from fathom.storage.store import ArtifactStore, json_bytes
 
 PUBLIC = "/shared/"
@@ -95,6 +96,12 @@ class ShareLinks:
         if not await self._store.exists(path):
             return False
         return await self._store.exists(_link(run_id, (await self._read(path))["link"]))
+
+    async def with_guest(self, own: Ownership, run_id: str, caller: Caller) -> Ownership:
+        """Return whose a run is, with the caller as its guest if a link has let them in."""
+        if own.readable_by(caller) or not await self.let_in(run_id, caller):
+            return own
+        return own.model_copy(update={"guest": caller.name})
 
     async def _named_by(self, run_id: str, secret: str) -> dict[str, str]:
         """Return what is stored of the link with a secret; nothing if there is no such link."""

@@ -129,9 +129,7 @@ class RunService:
 
     async def ownership(self, caller: Caller, found: KnownRun) -> Ownership:
         """Return whose a run is, as `open` does."""
-        own = await self.owners.of(found.run_id, found.tags)
-        if not own.readable_by(caller) and await self.links.let_in(found.run_id, caller):
-            own = own.model_copy(update={"guest": caller.name})
+        own = await self.links.with_guest(await self.owners.of(found.run_id, found.tags), found.run_id, caller)
         check_read(own, caller, no_run(found.run_id))
         return own
 

@@ -8,9 +8,11 @@ from __future__ import annotations
 import asyncio
 import ctypes
 import os
+import stat
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from glob import has_magic
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
@@ -30,6 +32,7 @@ READERS = 16
 _S3_OPTIONS = {"config_kwargs": {"connect_timeout": 3, "read_timeout": 6, "retries": {"max_attempts": 2}}}
 _S3_SECONDS = 20.0
 _BYTES_A_SECOND = 200_000  # slowest upload, by which its time limit grows
+_ANYBODYS, _PRIVATE = 0o666, 0o600  # permissions of a file; the user's mask takes from the first
 _TRIES = 5  # to create a file in a folder that others remove
 
 
@@ -175,11 +178,20 @@ class AtomicFiles:
         for folder in {folder for target in there for folder in target.parents if folder.is_relative_to(self.root)}:
             _flush_folder(folder)
 
-    def create(self, path: str, data: bytes) -> bool:
-        """Write a new file; return False, and write nothing, when it exists."""
+    def create(self, path: str, data: bytes, *, private: bool = False) -> bool:
+        """Write a new file; return False, and write nothing, when it exists.
+
+        On a local disk, only the user whose process has made it can read a `private` one.
+        """
         if not self.exclusive() and self.exists(path):
             return False
-        return self._create(path, data)
+        return self._create(path, data, private=private)
+
+    def make_private(self, path: str) -> None:
+        """Let nobody else read a file of this user on a local disk; only its user can do this."""
+        target = Path(self.root, path)
+        if self.local and (there := target.stat()).st_uid == os.getuid() and stat.S_IMODE(there.st_mode) != _PRIVATE:
+            target.chmod(_PRIVATE)
 
     def exclusive(self) -> bool:
         """Return whether creating a file has only one winner in a race: some S3 servers ignore the condition.
@@ -195,9 +207,9 @@ class AtomicFiles:
                 self._call(self._fs.rm_file, probe)
         return self._exclusive
 
-    def _create(self, path: str, data: bytes) -> bool:
+    def _create(self, path: str, data: bytes, *, private: bool = False) -> bool:
         if self.local:
-            return self._write_local(path, data, replace=False)
+            return self._write_local(path, data, replace=False, mode=_PRIVATE if private else _ANYBODYS)
         try:
             self._put(path, data, mode="create")
         except OSError as error:
@@ -222,7 +234,7 @@ class AtomicFiles:
         except TimeoutError as error:
             raise TimeoutError(f"it did not answer within {seconds:.0f} s") from error
 
-    def _write_local(self, path: str, data: bytes, *, replace: bool, flush: bool = True) -> bool:
+    def _write_local(self, path: str, data: bytes, *, replace: bool, flush: bool = True, mode: int = _ANYBODYS) -> bool:
         """Write a hidden file beside the target, then give it the target's name; each is flushed to the disk.
 
         If only the first were, a power cut could undo the change after others have relied on it.
@@ -230,7 +242,7 @@ class AtomicFiles:
         target = Path(self.root, path)
         hidden = target.with_name(f".{uuid4().hex}.tmp")
         try:
-            with _opened(hidden) as file:
+            with _opened(hidden, mode) as file:
                 file.write(data)
                 if data and flush:  # a probe has nothing to lose
                     file.flush()
@@ -251,13 +263,13 @@ class AtomicFiles:
             hidden.unlink(missing_ok=True)
 
 
-def _opened(path: Path) -> BinaryIO:
+def _opened(path: Path, mode: int) -> BinaryIO:
     """Create a file, again if another process has removed the folder, which was empty, in between."""
     for _ in range(_TRIES):
         path.parent.mkdir(parents=True, exist_ok=True)
         with suppress(FileNotFoundError):
-            return path.open("xb")
-    return path.open("xb")
+            return open(path, "xb", opener=partial(os.open, mode=mode))
+    return open(path, "xb", opener=partial(os.open, mode=mode))
 
 
 def _flush_folder(folder: Path) -> None:

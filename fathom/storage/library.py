@@ -6,6 +6,7 @@ version is made again.
 
 from __future__ import annotations
 
+import json
 import re
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -33,9 +34,12 @@ CREATE VIRTUAL TABLE IF NOT EXISTS texts USING fts5(
 PRAGMA user_version = {VERSION};
 COMMIT;
 """
+_WITH_WORDS = "SELECT folder FROM runs WHERE id IN (SELECT rowid >> ? FROM texts WHERE texts MATCH ?)"
 _FIND = """
 SELECT folder, kind, text, source, title, url, score FROM (
-    SELECT rowid AS place, rank AS score FROM texts WHERE texts MATCH ? ORDER BY rank LIMIT ?
+    SELECT rowid AS place, rank AS score FROM texts
+    WHERE texts MATCH ? AND rowid >> ? IN (SELECT id FROM runs WHERE folder IN (SELECT value FROM json_each(?)))
+    ORDER BY rank LIMIT ?
 ) JOIN texts ON texts.rowid = place JOIN runs ON runs.id = place >> ?
 """
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"  # writing without spaces
@@ -95,12 +99,19 @@ class LibraryIndex:
             database.execute("BEGIN IMMEDIATE")
             _drop(database, folders)
 
-    def find(self, query: str, most: int) -> list[LibraryMatch]:
-        """Return the texts that have words of a query, the best first."""
+    def with_words(self, query: str) -> list[str]:
+        """Return the folders of the runs that have a text with words of a query."""
         if not (words := _match(query)):
             return []
         with self._database() as database:
-            rows = database.execute(_FIND, (words, most, _SHIFT)).fetchall()
+            return [folder for (folder,) in database.execute(_WITH_WORDS, (_SHIFT, words))]
+
+    def find(self, query: str, folders: Sequence[str], most: int) -> list[LibraryMatch]:
+        """Return the texts of the runs in some folders that have words of a query, the best first."""
+        if not (words := _match(query)):
+            return []
+        with self._database() as database:
+            rows = database.execute(_FIND, (words, _SHIFT, json.dumps(folders), most, _SHIFT)).fetchall()
         found = [
             LibraryMatch(folder, LibraryText(kind, text.replace(_BREAK, ""), *rest), -rank * _WEIGHTS[kind])
             for folder, kind, text, *rest, rank in rows

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -13,6 +14,7 @@ from fathom.models import Model
 from fathom.storage.store import ArtifactStore, json_bytes
 
 FOLDER = ".serve/runs"
+_RUN = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _OWNER, _SHARED, _ADMIN = "owner:", "shared", "admin"
 """Tags of a flow run that say the same: they are set when it is created, before the store can be."""
 
@@ -90,15 +92,21 @@ class Owners:
         await self._store.write(_path(run_id), json_bytes(ownership.model_dump(exclude={"guest"})))
 
     async def of(self, run_id: str, tags: Sequence[str]) -> Ownership:
-        """Return whose a run is: what is stored, else what the tags of its flow run say.
+        """Return whose a run is: what is stored, else what the tags of its flow run say; raises as `stored` does."""
+        return await self.stored(run_id) or Ownership.of_tags(tags)
+
+    async def stored(self, run_id: str) -> Ownership | None:
+        """Return what is stored of whose a run is; None for a run that was not asked of a server.
 
         Raises:
-            StoreError: what is stored cannot be read.
+            StoreError: it cannot be read.
         """
+        if not _RUN.fullmatch(run_id):  # as a manifest may say that somebody has changed
+            return None
         try:
             return Ownership.model_validate_json(await self._store.read(_path(run_id)))
         except FileNotFoundError:
-            return Ownership.of_tags(tags)
+            return None
         except ValidationError as error:
             raise StoreError(f"{self._store.address(_path(run_id))} is damaged: {error}.") from error
 

@@ -204,17 +204,22 @@ class ArtifactStore:
                 next_step="see fathom runs",
             )
 
-    async def create(self, path: str, data: bytes) -> bool:
+    async def create(self, path: str, data: bytes, *, private: bool = False) -> bool:
         """Write a new file. Returns False, and writes nothing, when there is one with other bytes.
 
-        The same bytes count as our own: the reply to an earlier attempt was lost.
+        The same bytes count as our own: the reply to an earlier attempt was lost. A `private` file on a local disk can
+        be read only by the user whose process has made it.
         """
         await self.commit()
-        if await self._run("write", path, lambda path: self._files.create(path, data)):
+        if await self._run("write", path, lambda path: self._files.create(path, data, private=private)):
             return True
         with suppress(FileNotFoundError):
             return await self.read(path) == data
         return False
+
+    async def make_private(self, path: str) -> None:
+        """Let a file of this user be read as if it had been created `private`."""
+        await self._run("write", path, self._files.make_private)
 
     async def remove(self, path: str) -> None:
         """Remove a file, if there is one."""

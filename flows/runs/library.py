@@ -1,7 +1,8 @@
 """The library: all finished runs of a store, searched by their questions, answers, notes and sources.
 
 Its index lies in the cache of this machine and is brought up to date with the store before each search. Who may read
-a run is asked for each run that is found.
+a run is asked for each run that has a word of the query, and only those that may be read are searched: whoever may
+read few runs finds them however many others there are.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from fathom.errors import RunNotFound, StoreError, ToolRejected
 from fathom.evidence.stored import StoredText
 from fathom.flows.runs.index import RunIndex
 from fathom.models import ReadBefore, Source
+from fathom.storage.atomic import READERS
 from fathom.storage.library import Kind, LibraryIndex, LibraryMatch, LibraryText
 from fathom.storage.ownership import Owners, Ownership
 from fathom.storage.pruning import PRUNED
@@ -110,16 +112,21 @@ class Library:
 
     async def _found(self, query: str, may_read: MayRead) -> AsyncIterator[tuple[StoredRun, LibraryMatch]]:
         stored = await self._refresh()
-        found = [one for one in await asyncio.to_thread(self._index.find, query, CANDIDATES) if one.folder in stored]
-        readable: dict[str, bool] = {}
+        asking = asyncio.Semaphore(READERS)
+
+        async def readable(folder: str) -> bool:
+            async with asking:
+                return await may_read(stored[folder].run_id)
+
+        folders = [folder for folder in await asyncio.to_thread(self._index.with_words, query) if folder in stored]
+        may = await asyncio.gather(*map(readable, folders))
+        own = [folder for folder, allowed in zip(folders, may, strict=True) if allowed]
         pruned: dict[str, bool] = {}
-        for one in found:
-            run = stored[one.folder]
-            if one.folder not in readable:
-                readable[one.folder] = await may_read(run.run_id)
+        for one in await asyncio.to_thread(self._index.find, query, own, CANDIDATES):
+            if one.folder not in pruned:
                 pruned[one.folder] = await self._store.exists(f"{one.folder}/{PRUNED}")
-            if readable[one.folder] and not (pruned[one.folder] and one.text.kind == "source"):
-                yield run, one
+            if not (pruned[one.folder] and one.text.kind == "source"):
+                yield stored[one.folder], one
 
     async def _refresh(self) -> dict[str, StoredRun]:
         """Bring the index up to date, and return the runs of the store by their folders."""
@@ -147,9 +154,10 @@ def library_of(store: ArtifactStore, cache: Path, tags: Sequence[str]) -> TextsF
         if asker.is_admin:
             return True
         try:
-            return (await owners.of(run_id, (await find_run(store, run_id)).tags)).readable_by(asker)
+            own = await owners.stored(run_id) or Ownership.of_tags((await find_run(store, run_id)).tags)
         except RunNotFound:
             return False
+        return own.readable_by(asker)
 
     return partial(Library(store, cache).texts, may_read=may_read)
 
