@@ -158,7 +158,7 @@ async def test_whoever_may_read_one_run_finds_it_behind_300_others(root: Path, p
         await owners.record(run_id, Ownership(owner="bob"))
     changed = root / "research_artifacts/other_0/run.json"
     changed.write_text(changed.read_text().replace(str(UUID(int=0)), "../0"))
-    token = (await people.add("ann", Role.asker, Limits()))[1]
+    token = (await people.add("ann", AccessRole.asker, TokenLimits()))[1]
     asking = {"Authorization": f"Bearer {token}"}
     with served_with(Options(str(root), port=quiet_port(), sign_in=True), limit=0) as served:
         async with httpx.AsyncClient(base_url=served.url, headers=asking, timeout=60) as client:
