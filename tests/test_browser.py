@@ -114,6 +114,22 @@ def test_without_script_a_citation_unfolds_its_claim(browser: Browser, file: Pat
     assert claim.is_visible()
 
 
+def test_a_table_with_long_heads_shows_its_last_column(browser: Browser, tmp_path: Path) -> None:
+    report, file = sample_report(), tmp_path / "report.html"
+    names = [
+        "Supplier, model",
+        *(f"{what} per month (EUR)" for what in ("Rent", "Maintenance", "Delivery")),
+        "Total (EUR)",
+    ]
+    rows = [names, ["---"] * 5, ["Hebewerk HS 2000", "441", "81.50", "240", "342,900"]]
+    table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    sections = [ReportSection(heading="Costs", markdown=table), *report.sections]
+    file.write_text(render_html(report.model_copy(update={"sections": sections}), PHASES), encoding="utf-8")
+    page = opened(browser, file, viewport={"width": 1000, "height": 900})
+    around = page.locator(".scroll:has-text('Maintenance per month')").first
+    assert around.evaluate("one => one.scrollWidth <= one.clientWidth")
+
+
 @pytest.mark.parametrize("width", [320, 360, 768])
 def test_nothing_is_wider_than_a_phone(browser: Browser, tmp_path: Path, width: int) -> None:
     report = sample_report()
