@@ -36,6 +36,7 @@ from fathom.report.assembly import (
     next_steps,
     open_questions,
     with_cited,
+    with_places,
 )
 from fathom.report.chapters import unread_warnings
 from fathom.report.html import render_html
@@ -113,6 +114,7 @@ async def write_report(engine: Engine, run: ResearchState) -> Report | None:
     used = engine.start.template
     checked: dict[str, object] = {
         "claims": claims,
+        "sources": with_places(report.sources, claims),
         "warnings": warnings,
         "made": making(
             run, as_of=engine.start.today, model=writer, seconds=seconds, template=used.title if used else ""

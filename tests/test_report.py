@@ -23,7 +23,7 @@ from fathom.models import (
     Verdict,
 )
 from fathom.report.answer import answer_of, making_parts
-from fathom.report.assembly import with_cited
+from fathom.report.assembly import with_cited, with_places
 from fathom.report.chapters import in_short
 from fathom.report.document import is_quotation
 from fathom.report.figures import figures_of, series_of
@@ -287,6 +287,36 @@ def test_a_claim_is_shown_as_a_quotation_only_where_it_is_one() -> None:
     assert not is_quotation(claim("The gate is 15 m high.", "The gate is 1.5 m high."))
     assert not is_quotation(claim("a != b", "a == b"))
     assert not is_quotation(claim("The gate is high.", "The gate is high.", Verdict.not_stated))
+
+
+def test_an_entry_names_the_headings_below_which_its_source_is_quoted() -> None:
+    def claim(source_id: str, *headings: str, verdict: Verdict = Verdict.supported) -> Claim:
+        where = {"artifact_file": "a.json", "start": 0, "end": 1, "sha256": "0", "text": "It is high."}
+        quote = Quote(source_id=source_id, headings=list(headings), **where)
+        told = {"number": 1, "section": 0, "sentence": "It is high.", "source_ids": [source_id], "score": 1}
+        return Claim(verdict=verdict, quotes=[quote], **told)
+
+    contract, letter, scan = (
+        Source(source_id=i, url=f"docs:{i}", title=title, kind="document", location=location)
+        for i, title, location in (
+            ("S1", "Contract", "1 Subject"),
+            ("S2", "Letter", "Letter"),
+            ("S3", "Scan", "page 4"),
+        )
+    )
+    claims = [
+        claim("S1", "Contract", "4 Price"),
+        claim("S1", "Contract"),
+        claim("S1", "Contract", "2 Term"),
+        claim("S1", "Contract", "4 Price"),
+        claim("S1", "Contract", "9 Court", verdict=Verdict.not_stated),
+        claim("S2", "Letter"),
+        claim("S3"),
+    ]
+    placed = [source.location for source in with_places([contract, letter, scan], claims)]
+    assert placed == ["4 Price; 2 Term", "", "page 4"]
+    more = [claim("S1", "Contract", f"{n} More") for n in range(5)]
+    assert with_places([contract], [*claims, *more])[0].location == "4 Price; 2 Term; 0 More; …"
 
 
 def test_a_question_for_events_gets_a_timeline() -> None:

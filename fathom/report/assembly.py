@@ -13,6 +13,7 @@ from fathom.models import (
     Plan,
     Report,
     ReportSection,
+    Source,
     SourceQuality,
     StepCoverage,
     StepStatus,
@@ -22,6 +23,7 @@ from fathom.report.chapters import cited_sources
 from fathom.run.state import ResearchState
 from fathom.sources.scoring import confidence
 from fathom.text.citations import cited_ids
+from fathom.text.plain import clean_line
 from fathom.text.terms import query_terms
 from fathom.text.wording import Wording
 
@@ -70,6 +72,28 @@ def with_cited(report: Report) -> Report:
     qualities = [quality for quality in report.qualities if quality.source_id in cited]
     report = report.model_copy(update={"sources": sources, "qualities": qualities})
     return report.model_copy(update={"sources": cited_sources(report)})
+
+
+MOST_PLACES = 3  # of a source that its entry names
+
+
+def with_places(sources: Sequence[Source], claims: Sequence[Claim]) -> list[Source]:
+    """Return the sources with the headings below which they are quoted, in place of the one that a search found first.
+
+    A source that states its pages, or has no headings, keeps the place where it was found.
+    """
+    quoted: dict[str, dict[str, None]] = {}
+    for claim in claims:
+        for quote in claim.quotes[:1] if claim.verdict is Verdict.supported else []:
+            if quote.headings:
+                quoted.setdefault(quote.source_id, {})[clean_line(quote.headings[-1])] = None
+    return [
+        source.model_copy(update={"location": "; ".join(places[:MOST_PLACES] + ["…"] * (len(places) > MOST_PLACES))})
+        if source.location and source.source_id in quoted
+        else source
+        for source in sources
+        for places in [[place for place in quoted.get(source.source_id, {}) if place != clean_line(source.title)]]
+    ]
 
 
 def marked_alone(sections: Sequence[ReportSection], claims: Sequence[Claim]) -> tuple[list[ReportSection], int]:
