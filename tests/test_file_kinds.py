@@ -226,7 +226,8 @@ def test_a_notebook_is_its_cells_with_what_they_print() -> None:
     read = read_document("a.ipynb", json.dumps(notebook).encode())
     assert read.title == "Prices"
     assert text_of(read) == (
-        "# Prices\n\nAs of May.\n```\nopen\n\n```python\nshow(prices)\nprint(1)\n```\n\nOutput:\n\n```\n1\n```\n\n"
+        "# Prices\n\nAs of May.\n```\nopen\n\n```python\nshow(prices)\nprint(1)\n```\n\n"
+        "Output of `print(1)`:\n\n```\n1\n```\n\n"
         "| model | price |\n|---|---|\n| Pro | 129 |\n\n```\nKeyError: 'x'\n```"
     )
     for damaged in (b'{"cells": 1}', b"{", b'{"cells": [{"cell_type": "code"}], "metadata": {}}'):

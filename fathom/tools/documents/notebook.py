@@ -10,6 +10,8 @@ from fathom.tools.documents.html import fragment_blocks
 from fathom.tools.documents.markdown import read_markdown
 from fathom.tools.documents.normal import Outline, ReadDocument, fence
 
+LONGEST_LEAD = 100  # characters of a statement
+
 
 def read_notebook(text: str) -> ReadDocument:
     """Return a notebook; one of another shape raises various errors."""
@@ -25,8 +27,14 @@ def read_notebook(text: str) -> ReadDocument:
         else:
             outline.add(fence(source, language if cell["cell_type"] == "code" else ""))
             shown = [block for output in cell.get("outputs", []) for block in _output(output)]
-            outline.add(*(["Output:", *shown] if any(shown) else []))
+            outline.add(*([_lead(source), *shown] if any(shown) else []))
     return ReadDocument("", outline.sections())
+
+
+def _lead(source: str) -> str:
+    """Return the line above an output; with the cell's last statement, it says what the output is of."""
+    last = source.rstrip().rpartition("\n")[2].strip()
+    return f"Output of `{last}`:" if last and "`" not in last and len(last) <= LONGEST_LEAD else "Output:"
 
 
 def _output(output: Any) -> Iterator[str]:

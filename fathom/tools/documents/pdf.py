@@ -54,7 +54,7 @@ def read_pdf(data: bytes) -> tuple[str, list[DocumentSection], str]:
     pages = [_lines(page) for page in reader.pages]
     title = clean_line((reader.metadata and reader.metadata.title) or "")
     # The title in the metadata is often the name of the file it was made from.
-    title = "" if _FILE_NAME.search(title) or title.lower() in ("untitled", "anonymous") else title
+    title = "" if _FILE_NAME.search(title) or title.lower().strip("()") in ("untitled", "anonymous") else title
     levels = _levels([line for page in pages for line in page])
     words = frozenset(
         word for page in pages for line in page for word in _WORD.findall(_DIVIDED.sub("", line.text).lower())
