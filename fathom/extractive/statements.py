@@ -220,25 +220,15 @@ class Quotations:
         return Answered.maybe if possible else Answered.no
 
     def _tells(self, found: Found, question: str) -> bool:
-        """Whether an excerpt holds nearly all of a question that one quotation can answer."""
-        return (
-            found.share >= SURE
-            and not compares(question)
-            and not bound_of(question)
-            and self._relates(found, question)
-            and self._is_of_kind(found, question)
-            and self._is_of_year(found, question)
-        )
-
-    def _is_of_kind(self, found: Found, question: str) -> bool:
-        """Whether an excerpt has the thing that is asked for, if a thing is: a command, a name, a number."""
+        """Whether an excerpt holds nearly all of a question that one can answer, with its thing and its years."""
+        alone = not compares(question) and not bound_of(question) and self._relates(found, question)
+        if found.share < SURE or not alone:
+            return False
         kind = None if asks_for_steps(question) else kind_of(question)
-        return kind is None or not kind.is_thing or has_kind(kind, self.markdown(found, question), question)
-
-    def _is_of_year(self, found: Found, question: str) -> bool:
-        """Whether an excerpt, what stands above it, or the date of its text has the years that a question names."""
-        said = " ".join([*self.above(found), self.dates[found.text], self.markdown(found, question)])
-        return {str(time.year) for time in times_of(question) if time.year}.issubset(terms(said))
+        says = self.markdown(found, question)
+        years = {str(time.year) for time in times_of(question) if time.year}
+        dated = years.issubset(terms(" ".join([*self.above(found), self.dates[found.text], says])))
+        return dated and (kind is None or not kind.is_thing or has_kind(kind, says, question))
 
     def _relates(self, found: Found, question: str) -> bool:
         """Whether one line says nearly all of a question whose words belong together."""
