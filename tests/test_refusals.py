@@ -45,7 +45,7 @@ from fathom.service.runs import RunService
 from fathom.service.tokens import Tokens
 from fathom.storage.ownership import Ownership
 from fathom.storage.store import ArtifactStore, json_bytes
-from tests.conftest import ROOT, FathomCLI, PrefectServer, quiet_port
+from tests.conftest import ROOT, FathomCLI, Forked, PrefectServer, base_env, quiet_port
 from tests.processes import asking
 from tests.server import Served, served_with
 
@@ -629,6 +629,34 @@ async def test_streams_are_counted_when_they_are_opened_together(prefect_server:
                 streams = (open_ones.enter_async_context(client.stream("GET", events)) for _ in range(120))
                 answers = await asyncio.gather(*streams)
                 assert Counter(answer.status_code for answer in answers) == {200: STREAMS, 429: 120 - STREAMS}
+
+
+def begun(client: httpx.Client) -> bool:
+    try:
+        return client.get("/api/v1/me", headers={"X-User": "ann"}).is_success
+    except httpx.TransportError:
+        return False
+
+
+def test_each_user_whom_a_proxy_names_has_the_limits_of_the_command(
+    prefect_server: PrefectServer, forked: Forked, tmp_path: Path
+) -> None:
+    address = f"http://127.0.0.1:{(port := quiet_port())}"
+    limits = ["--proxy-runs-per-day", "1", "--proxy-daily-usd", "2", "--proxy-requests-per-minute", "50"]
+    options = ["--user-header", "X-User", "--pool", "nobody", "--port", str(port), "--artifacts", str(tmp_path)]
+    serving = forked({**base_env(), **prefect_server.env}, "serve", *options, *limits)
+    asked = {"question": "What is a descriptor?", "settings": {"profile": "quick"}}
+    with httpx.Client(base_url=address, timeout=60) as client:
+        while not begun(client):
+            assert serving.poll() is None, serving.said()
+            time.sleep(0.1)
+        for name in ("ann", "zoe"):
+            user = {"X-User": name}
+            assert client.post(RUNS, json=asked, headers=user).status_code == 202
+            refused(client.post(RUNS, json=asked, headers=user), 429, "E7003")
+            me = client.get("/api/v1/me", headers=user).json()
+            assert (me["requests_per_minute"], me["runs_per_day"], me["runs_left"], me["daily_usd"]) == (50, 1, 0, 2)
+            assert me["usd_left"] == 0
 
 
 async def test_named_origins_may_use_the_api(tmp_path: Path) -> None:

@@ -107,7 +107,7 @@ class Gate:
 
     async def _known(self, scope: Scope, headers: Headers) -> tuple[Caller, BrowserSession | None]:
         if user := self._named_by_proxy(scope, headers):
-            return Caller(user, self.options.proxy_role), None
+            return Caller(user, self.options.proxy_role, limits=self.options.proxy_limits), None
         if self.options.open:
             return LOCAL, None
         if sent := headers.get("authorization"):

@@ -6,11 +6,11 @@ import errno
 import hashlib
 import ipaddress
 import socket
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 
 from fathom.errors import InvalidInput
-from fathom.service.caller import AccessRole
+from fathom.service.caller import AccessRole, TokenLimits
 from fathom.storage.editions import LIMITS, StorageLimits
 from fathom.storage.names import slug
 
@@ -49,7 +49,8 @@ class Options:
         uploads: how much may be uploaded.
         user_header: the header in which a trusted proxy names the user; empty: none is believed.
         trusted_proxies: addresses or networks of proxies that are believed; with `user_header`, also this machine.
-        proxy_role: the role of users whom a proxy names.
+        proxy_role: the role of users whom a proxy names, and
+        proxy_limits: what each of them may use.
         public_links: whether owners may let anyone at all read a report by a link.
         models: models that callers who are no administrators may choose, beside the server's own.
         connections: how long requests may take to arrive, and how many connections strangers may hold.
@@ -69,6 +70,7 @@ class Options:
     uploads: StorageLimits = LIMITS
     trusted_proxies: tuple[str, ...] = ()
     proxy_role: AccessRole = AccessRole.asker
+    proxy_limits: TokenLimits = field(default_factory=TokenLimits)
     public_links: bool = True
     models: tuple[str, ...] = ()
     connections: ConnectionLimits = ConnectionLimits()

@@ -52,6 +52,20 @@ def serve(
     proxy_role: Annotated[
         str, typer.Option(metavar="ROLE", help="Role of users named by the proxy: reader, asker or admin.")
     ] = "asker",
+    proxy_daily_usd: Annotated[
+        float | None,
+        typer.Option(
+            metavar="USD", min=0, help="Maximum cost per day for each user named by the proxy (default: $5 per run)."
+        ),
+    ] = None,
+    proxy_runs_per_day: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=0, help="Maximum number of runs per day for each of them (default: no limit)."),
+    ] = None,
+    proxy_requests_per_minute: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, help="Maximum requests per minute for each of them (default: 600)."),
+    ] = None,
     public_links: Annotated[
         bool, typer.Option(help="Let owners of runs make links with which anyone can read a report without signing in.")
     ] = True,
@@ -84,6 +98,7 @@ def serve(
     from fathom.config.inputs import period
     from fathom.interfaces.cli.tokens import role_of
     from fathom.interfaces.starting import Starting
+    from fathom.service.caller import TokenLimits
     from fathom.service.options import Options, listen
     from fathom.service.tokens import check_reach
 
@@ -99,6 +114,7 @@ def serve(
         user_header=user_header,
         trusted_proxies=tuple(trusted_proxy),
         proxy_role=role_of("--proxy-role", proxy_role),
+        proxy_limits=TokenLimits(proxy_requests_per_minute, proxy_runs_per_day, proxy_daily_usd),
         public_links=public_links,
         models=tuple(allow_model),
         watch_every=period(watch_every, "--watch-every"),
