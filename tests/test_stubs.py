@@ -163,6 +163,9 @@ async def test_every_role_gets_an_answer_that_keeps_its_rules(stubs: Stubs) -> N
     assert not complaints
     assert (first.sufficiency_score, len(first.follow_up_steps)) == (5, 2)
     assert [str(verdict.step_id) for verdict in first.step_statuses] == ["1", "2", "3"]
+    (sent,) = stubs.calls("critic")
+    schema = sent.body["response_format"]["json_schema"]["schema"]
+    assert schema["properties"]["follow_up_steps"]["maxItems"] == 3, "a server that decodes by it allows no more either"
     second, _ = await ask(stubs, CRITIC, reflect.model_copy(update={"round": 2}))
     assert (second.sufficiency_score, second.follow_up_steps) == (9, [])
 

@@ -230,7 +230,9 @@ class Contradiction(Model):
     source_ids: list[str] = Field([], description="Ids of the sources of both, without brackets.")
     other_source_ids: list[str] = Field([], description="Those of these ids that say the other statement.")
     resolution: str = Field(
-        "", description="Why both may hold, such as another year or method, if the notes tell.", exclude_if=_absent
+        "",
+        description="Why both may hold, such as another year or method, if the notes tell; else empty.",
+        exclude_if=_absent,
     )
 
 

@@ -135,6 +135,7 @@ def _schema(request: ReflectRequest) -> dict[str, Any]:
     schema = request.overview_schema(ReflectAnswer)
     if request.max_follow_ups:
         del schema["$defs"]["FollowUpStep"]["properties"]["tools"]  # the critic does not know them
+        schema["properties"]["follow_up_steps"]["maxItems"] = request.max_follow_ups
     else:
         del schema["properties"]["follow_up_steps"]
     return schema
