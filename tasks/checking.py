@@ -31,7 +31,6 @@ from fathom.models import (
     Report,
     ReportSection,
     Source,
-    SourceQuality,
     ToolResult,
     Usage,
     noted,
@@ -71,11 +70,10 @@ class Reviewer:
         self,
         notes: Sequence[Note],
         texts: Sequence[StoredText],
-        qualities: Iterable[SourceQuality],
         engine: Engine,
     ) -> None:
         self._engine = engine
-        self._checking = Checking(texts, {quality.source_id: quality.credibility for quality in qualities})
+        self._checking = Checking(texts)
         self._ahead: list[asyncio.Task[list[Claim]]] = []
         self._noted = sorted(noted(notes))
         self._bearing = Bearing(texts, [quoted for note in notes for quoted in note.quotations()])
@@ -98,17 +96,17 @@ class Reviewer:
             await self._judge(sections, objections)
         for number, found in self._objections(sections).items():
             sections[number] = self._left(sections[number], found)
-        self._ahead.append(asyncio.create_task(self._check(sections)))
+        self._ahead.append(asyncio.create_task(self._check(sections, {})))
         return sections
 
     async def verify(self, report: Report) -> list[Claim]:
         """Check every sentence of the report against the stored bytes; the judge is asked about unseen ones."""
         await self._judge(report.sections)
         await asyncio.gather(*self._ahead)
-        return await self._check(report.sections)
+        return await self._check(report.sections, {one.source_id: one.credibility for one in report.qualities})
 
-    async def _check(self, sections: Sequence[ReportSection]) -> list[Claim]:
-        return await asyncio.to_thread(self._checking.claims, claims_of(sections), settled(self.asked))
+    async def _check(self, sections: Sequence[ReportSection], credibility: Mapping[str, float]) -> list[Claim]:
+        return await asyncio.to_thread(self._checking.claims, claims_of(sections), credibility, settled(self.asked))
 
     async def _judge(
         self, sections: Sequence[ReportSection], corrected: Mapping[int, Mapping[ClaimSentence, Settled]] | None = None

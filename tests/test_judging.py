@@ -35,7 +35,7 @@ from fathom.evidence.words import check
 from fathom.flows.replay import replay
 from fathom.flows.runs.comparing import verified
 from fathom.flows.runs.stored import find
-from fathom.models import Ending, Report, ReportSection, RunResult, Source, Verdict
+from fathom.models import Corroboration, Ending, Report, ReportSection, RunResult, Source, Verdict
 from fathom.report.document import Table, blocks_of
 from fathom.roles.judge import JudgeAnswer, JudgeRequest, Opinion
 from fathom.storage.runs import runs
@@ -445,14 +445,27 @@ def test_a_claim_that_was_checked_while_the_rest_was_written_is_not_checked_agai
     asked, _ = judged(TRUE, supported)
     first, last = (ReportSection(heading=heading, markdown=TRUE) for heading in ("Summary", "Bridges"))
     report = Report(title="", query="", extractive=False, sources=[], sections=[first, last])
-    checking = Checking(TEXTS, {})
-    ahead = checking.claims(claims_of([last]), settled(asked))
-    claims = checking.claims(claims_of(report.sections), settled(asked))
+    checking = Checking(TEXTS)
+    ahead = checking.claims(claims_of([last]), {}, settled(asked))
+    claims = checking.claims(claims_of(report.sections), {}, settled(asked))
     assert claims == check_claims(report, TEXTS, {}, settled(asked))
     later = [claim for claim in claims if claim.section == 1]
     assert len(later) == len(ahead) > 0
     assert all(claim.quotes is before.quotes for claim, before in zip(later, ahead, strict=True))
-    assert {claim.verdict for claim in checking.claims(claims_of([last]), {})} != {Verdict.supported}
+    assert {claim.verdict for claim in checking.claims(claims_of([last]), {}, {})} != {Verdict.supported}
+
+
+def test_a_claim_is_checked_again_where_what_bears_on_it_turns_out_not_to_be_credible() -> None:
+    said = ("Osk Harbour was dredged in 2014.", "The harbour of Osk was dredged in 2014 by two ships.")
+    sources = [Source(source_id=f"S0000c{n}", url=f"https://{n}.example", title="Osk", kind="web") for n in (1, 2)]
+    texts = [StoredText(one, text, f"{one.source_id}.txt") for one, text in zip(sources, said, strict=True)]
+    checking, claims = Checking(texts), statements("Osk Harbour was dredged in 2014 [S0000c1].")
+    corroborations = [
+        checking.claims(claims, credibility, {})[0].corroboration
+        for credibility in ({}, {"S0000c3": 0.0}, {"S0000c2": 0.0}, {"S0000c2": 1.0})
+    ]
+    verified, single = Corroboration.verified, Corroboration.single_source
+    assert corroborations == [verified, verified, single, verified]
 
 
 # -- corrections ------------------------------------------------------------------------------------------------------

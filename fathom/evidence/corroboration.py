@@ -83,7 +83,7 @@ def corroborate(
             against.setdefault(source_id, passage)
 
     def credible(passage: SourcePassage) -> bool:
-        return credibility.get(passage.text.source.source_id, CREDIBLE) >= CREDIBLE
+        return is_credible(passage.text.source.source_id, credibility)
 
     said = [passage for passage in [*support, *(near if judged else ())] if passage.text.source.source_id in cited]
     cells = _by_cell(claim, search, said) if kind == "table" and not (judged and judged.verdict.objects) else []
@@ -97,6 +97,11 @@ def corroborate(
     else:
         corroboration = Corroboration.single_source if support else Corroboration.unverified
     return Corroborated(corroboration, support, list(against.values()))
+
+
+def is_credible(source_id: str, credibility: Mapping[str, float]) -> bool:
+    """Whether a source counts for or against a claim: its rating, 0 to 1, is high enough, or it has none."""
+    return credibility.get(source_id, CREDIBLE) >= CREDIBLE
 
 
 def _supporting(claim: str, near: Sequence[SourcePassage], search: Search, kind: Kind) -> list[SourcePassage]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
 
 from fathom.errors import StoreError
 from fathom.evidence.bearing import place_of
 from fathom.evidence.claims import ClaimSentence, claims_of, comparable
-from fathom.evidence.corroboration import Judged, corroborate
+from fathom.evidence.corroboration import Judged, corroborate, is_credible
 from fathom.evidence.followed import as_left
 from fathom.evidence.judging import JUDGEMENTS, Exchange, Key, Settled, key_of, settled
 from fathom.evidence.passages import Search, SourcePassage
@@ -60,43 +61,61 @@ def check_claims(
     The claims are numbered from 1 in reading order. `credibility` is as for `corroborate`, and `judged` holds a model's
     verdicts on the claims that words alone do not settle.
     """
-    return Checking(texts, credibility).claims(claims_of(report.sections), judged or {})
+    return Checking(texts).claims(claims_of(report.sections), credibility, judged or {})
+
+
+class _Checked(NamedTuple):
+    claim: Claim
+    judged: Settled | None
+    not_credible: frozenset[str]
+
+
+def _not_credible(claim: Claim, credibility: Mapping[str, float]) -> frozenset[str]:
+    """Return the ids of the sources for and against a claim that are not credible, on which its corroboration rests."""
+    found = {quote.source_id for quote in (*claim.corroborating, *claim.contradicting)}
+    return frozenset(source_id for source_id in found if not is_credible(source_id, credibility))
 
 
 class Checking:
     """Checks claims against everything that was read, each against the sources that it names itself.
 
     The pipeline and `verify_run` both use this. The pipeline checks sections before the report is whole: a claim that
-    is checked again with the same verdict of the judge keeps its result. `credibility` is as for `corroborate`.
+    is checked again keeps its result if the judge's verdict and the credibility of what bears on it are the same.
     """
 
-    def __init__(self, texts: Sequence[StoredText], credibility: Mapping[str, float]) -> None:
+    def __init__(self, texts: Sequence[StoredText]) -> None:
         self._texts = texts
         self.search = Search(texts)
         self._surroundings = Surroundings()
-        self._credibility = credibility
-        self._checked: dict[ClaimSentence, tuple[Settled | None, Claim]] = {}
+        self._checked: dict[ClaimSentence, _Checked] = {}
 
-    def claims(self, statements: Sequence[ClaimSentence], judged: Mapping[Key, Settled]) -> list[Claim]:
-        """Return claims with their verdicts, numbered from 1; `judged` is as for `check_claims`."""
-        return [self._numbered(number, one, judged.get(key_of(one))) for number, one in enumerate(statements, 1)]
+    def claims(
+        self, statements: Sequence[ClaimSentence], credibility: Mapping[str, float], judged: Mapping[Key, Settled]
+    ) -> list[Claim]:
+        """Return claims with their verdicts, numbered from 1; the arguments are as for `check_claims`."""
+        return [
+            self._numbered(number, one, credibility, judged.get(key_of(one)))
+            for number, one in enumerate(statements, 1)
+        ]
 
-    def _numbered(self, number: int, statement: ClaimSentence, said: Settled | None) -> Claim:
+    def _numbered(
+        self, number: int, statement: ClaimSentence, credibility: Mapping[str, float], said: Settled | None
+    ) -> Claim:
         alike = statement._replace(section=0)
-        judged, claim = self._checked.get(alike, (None, None))
-        if claim is None or judged != said:
-            claim = self._claim(statement, said)
-            self._checked[alike] = said, claim
-        return claim.model_copy(update={"number": number, "section": statement.section})
+        known = self._checked.get(alike)
+        if known is None or known.judged != said or known.not_credible != _not_credible(known.claim, credibility):
+            claim = self._claim(statement, credibility, said)
+            known = self._checked[alike] = _Checked(claim, said, _not_credible(claim, credibility))
+        return known.claim.model_copy(update={"number": number, "section": statement.section})
 
-    def _claim(self, statement: ClaimSentence, judged: Settled | None) -> Claim:
+    def _claim(self, statement: ClaimSentence, credibility: Mapping[str, float], judged: Settled | None) -> Claim:
         """Return a claim with its verdict, its quotes and the number of sources that say the same."""
         words = check(statement, self.search)
         said = None if words.verdict is Verdict.supported else judged
         decided = self._passages(statement, said) if said else []
         by_judge = Judged(said.judgement.verdict, decided) if said else None
         found = corroborate(
-            statement.sentence, self.search, self._credibility, statement.kind, statement.source_ids, judged=by_judge
+            statement.sentence, self.search, credibility, statement.kind, statement.source_ids, judged=by_judge
         )
         known = {passage.text.source.source_id for passage in decided}
         nearest = [passage for passage in words.passages if passage.text.source.source_id not in known]

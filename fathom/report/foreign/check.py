@@ -97,7 +97,7 @@ def checked(
     bare = {n for n, section in enumerate(report.sections) if not cited_ids(section.markdown)}
     claims = [
         _fair(claim, one.checked_against or every, looked.places, bare=one.section in bare)
-        for claim, one in zip(Checking(texts, credibility).claims(statements, judged), statements, strict=True)
+        for claim, one in zip(Checking(texts).claims(statements, credibility, judged), statements, strict=True)
     ]
     sources = [_source(number, one, looked) for number, one in enumerate(report.sources, 1)]
     found = ForeignCheck(
