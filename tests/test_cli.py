@@ -245,7 +245,7 @@ def test_ctrl_c_during_the_imports_is_one_line_at_most(module: str, said: str) -
         (["research", "q", "--artifacts", "file.txt/below"], "file.txt/below"),
         (["research", "q", "--artifacts", "nosuch://bucket"], "nosuch"),
         (["research", "q", "--dpeth", "1"], "--dpeth"),
-        (["research"], "query"),
+        (["research"], "The question is missing. (for example: fathom research "),
         (["show", "nothing"], "E5001 No run 'nothing'"),
     ],
     ids=lambda value: ascii(" ".join(value))[:40] if isinstance(value, list) else "",

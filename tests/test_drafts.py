@@ -33,7 +33,7 @@ from tests.conftest import Bucket
 from tests.inprocess import QUERY, investigated
 from tests.stubs import Stubs
 from tests.test_audit import FOLDER, PENDING
-from tests.test_feed import found
+from tests.test_feed import found, without_prefect
 from tests.test_watch import drawn, planned
 
 KEY = "key"
@@ -196,7 +196,7 @@ async def test_a_listener_hears_a_note_then_a_growing_draft_then_the_section(
         monkeypatch.setattr(module, name, 0.01)
     store = ArtifactStore(str(tmp_path))
     run, hub, log = found(store, Running()), Feeds(store), AuditLog(store, PENDING)
-    monkeypatch.setattr(hub, "_ask_once", lambda _: asyncio.sleep(0))  # no Prefect here
+    without_prefect(hub, monkeypatch)
     await log.settle(FOLDER)
     events = hub.follow(run)
 
