@@ -5,15 +5,16 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import docx
 import pytest
 
 from fathom.errors import ToolRejected
 from fathom.flows.replay import replay
 from fathom.models import Claim, Corroboration, Ending, Report, SourceText, ToolOutput, Verdict
-from fathom.sources.corroboration import party
+from fathom.sources.corroboration import COMPUTED_FROM, party
 from fathom.storage.runs import runs
 from fathom.storage.store import ArtifactStore
-from fathom.tools.compute import COMPUTED_FROM, ComputeTool, tables_in
+from fathom.tools.compute import ComputeTool, tables_in
 from tests.conftest import FathomCLI
 from tests.inprocess import research
 from tests.stubs import Stubs
@@ -238,6 +239,19 @@ async def test_a_run_computes_its_answer_mends_a_query_and_can_be_checked_and_re
     assert "SELECT p.plan, p.churn" in folded[1]
     assert "| Team | 1.2 | 240 |" in folded[1]
     assert re.search(r">docs:[^,]*plans\.md, docs:[^,]*support\.md<", folded[1])
+
+    named, addresses = "Computed from plans.md and support.md (14 cells)", "docs:docs/plans.md, docs:docs/support.md"
+    assert f"\n1. {named}, `{addresses}`\n" in (artifacts / "report.md").read_text()
+    assert named in page
+    exported, store = tmp_path / "exported", str(tmp_path / "store")
+    done = fathom_cli(["export", artifacts.name, "--to", "docx,bib,ris", "--out", str(exported), "--artifacts", store])
+    assert done.returncode == 0, done.stderr
+    [document], [bib], [ris] = (list(exported.rglob(f"*.{ending}")) for ending in ("docx", "bib", "ris"))
+    word = "\n".join(paragraph.text for paragraph in docx.Document(str(document)).paragraphs)
+    for text in (word, bib.read_text(), ris.read_text()):
+        assert named in text
+        assert addresses in text
+        assert "SELECT" not in text
 
     checked = fathom_cli(["verify", str(artifacts)])
     assert checked.returncode == 0, checked.stdout

@@ -12,6 +12,7 @@ from fathom.models import Claim, Quote, Report, Source, Verdict
 from fathom.report.answer import making_parts
 from fathom.report.chapters import chapters, cited_sources, language_of, place_in, question_of, title_of
 from fathom.report.prose import new_parser
+from fathom.sources.corroboration import origin_of
 from fathom.text.citations import cited_ids
 from fathom.text.plain import clean_line, clean_text
 from fathom.text.urls import linkable
@@ -134,7 +135,7 @@ def _evidence(claim: Claim, numbers: Mapping[str, int], words: Wording) -> Evide
 
 def _reference(number: int, source: Source, words: Wording) -> SourceReference:
     address = linkable(source.url)
-    where = [] if address else [source.url]
+    where = [] if address else [origin_of(source)]
     return SourceReference(
         number=number,
         title=plain(title_of(source)),

@@ -30,6 +30,7 @@ from fathom.report.document import document_of
 from fathom.report.docx import render_docx
 from fathom.report.tables import render_csv
 from fathom.report.xlsx import render_xlsx
+from fathom.sources.corroboration import origin_of
 from fathom.storage.store import REPORT, REPORT_PAGE, REPORT_TEXT
 from fathom.text.plain import clean_line
 from fathom.text.urls import web_address
@@ -180,7 +181,7 @@ def references(report: Report, retrieved: Mapping[str, str]) -> list[Bibliograph
                 key=source.source_id,
                 type="document" if source.kind == "document" else quality.type if quality else "unknown",
                 title=clean_line(source.title) or clean_line(source.url),
-                address=address or clean_line(source.url),
+                address=address or clean_line(origin_of(source)),
                 web=bool(address),
                 year=quality.published[:4] if quality else "",
                 retrieved=retrieved.get(source.source_id, "")[:10],

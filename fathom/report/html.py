@@ -44,7 +44,7 @@ from fathom.report.figures import ClaimTable, figures_of, phase_charts, report_c
 from fathom.report.own_words import Added
 from fathom.report.prose import NO_MARKS, doubt, inline_html, section_html, support_in_words
 from fathom.report.quotations import escaped_quotation
-from fathom.sources.corroboration import query_of
+from fathom.sources.corroboration import origin_of, query_of
 from fathom.text.plain import clean_line, clean_text
 from fathom.text.urls import at_text, web_address
 from fathom.text.wording import Wording, wording
@@ -162,6 +162,7 @@ def _template() -> Template:
         support_in_words=support_in_words,
         is_quotation=is_quotation,
         title_of=title_of,
+        origin_of=origin_of,
         credit_of=credit_of,
         unwrapped=_unwrapped,
         at_text=at_text,

@@ -10,6 +10,7 @@ from fathom.report.answer import answer_of
 from fathom.report.chapters import answer_markdown, chapters, how_sure, place_in, question_of, title_of
 from fathom.report.own_words import QUESTION
 from fathom.report.quotations import escaped, escaped_quotation
+from fathom.sources.corroboration import origin_of
 from fathom.text.citations import number_citations
 from fathom.text.plain import clean_line
 from fathom.text.urls import web_address
@@ -113,5 +114,5 @@ def _link_target(url: str) -> str:
 def _reference(source: Source, words: Wording) -> str:
     title = escaped(title_of(source).replace("[", "(").replace("]", ")"))
     address = _link_target(source.url)
-    name = f"[{title}]({address})" if address else f"{title}, `{source.url}`"
+    name = f"[{title}]({address})" if address else f"{title}, `{origin_of(source)}`"
     return ", ".join([name, *map(escaped, place_in(source, words))])

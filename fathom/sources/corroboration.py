@@ -34,6 +34,8 @@ LEAST_OF_ROW = 2  # words of a row with a number, which only names the thing tha
 COPIED = 0.5  # share of the shorter text's sentences from which two texts are one
 COMPUTED = "sql"
 """The scheme of a source that is the result of a query (`fathom/tools/compute.py`)."""
+COMPUTED_FROM = "Computed from"
+"""The field of a computed source that holds the addresses of the sources whose tables it was computed from."""
 _SILENT = ("heading", "rule", "code")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _CITATION = re.compile(r"\[[^\]]{1,80}\]")
@@ -59,6 +61,11 @@ def query_of(address: str) -> str:
     """Return the query whose result the source at an address is; empty for all other sources."""
     scheme, _, query = address.partition(":")
     return query if scheme == COMPUTED else ""
+
+
+def origin_of(source: Source) -> str:
+    """Return the address of a source; of a query's result, the addresses of the sources that it was computed from."""
+    return source.fields.get(COMPUTED_FROM, source.url) if query_of(source.url) else source.url
 
 
 class Party(NamedTuple):

@@ -22,8 +22,8 @@ from fathom.evidence.computed import TOTAL, Value, bare_number, comparable, is_n
 from fathom.facts.numbers import CURRENCIES, UNITS, MeasureUnit
 from fathom.models import SourceText, ToolOutput
 from fathom.roles.researcher import QUERY_CHARS
-from fathom.sources.corroboration import COMPUTED
-from fathom.text.plain import clean_line
+from fathom.sources.corroboration import COMPUTED, COMPUTED_FROM
+from fathom.text.plain import clean_line, counted
 from fathom.text.tables import BAR, WholeTable, plain_cell, tables_of
 from fathom.text.urls import source_ids
 from fathom.tools import sql
@@ -34,8 +34,6 @@ MEMORY = 256 << 20  # bytes of data that its process may hold; interpreter and S
 MOST_TABLES = 12  # in the description
 MOST_COLUMNS = 24  # of a table, there
 SHOWN_ROWS = 30  # of a table below a result, of each of its two groups
-COMPUTED_FROM = "Computed from"
-"""The field of a computed source that holds the addresses of the sources whose tables it was computed from."""
 _OWN_OUTPUT = re.compile(r"__(?:artifact_grep|artifact_read|compute)(__\d+)?\.\w+\Z")
 _SELECT = re.compile(r"(?:select|with)\b", re.IGNORECASE)
 _WAIT = 6 * SECONDS  # the machine may be busy
@@ -304,7 +302,7 @@ def _answered(query: str, tables: dict[str, RunTable]) -> dict[str, Any]:
 def _source(query: str, found: dict[str, Any], read: Sequence[tuple[RunTable, Sequence[str]]]) -> SourceText:
     """Return the result of a query as a source: its rows, then the rows of each table that it read."""
     addresses = dict.fromkeys(table.source.url for table, _ in read)
-    titles = dict.fromkeys(clean_line(table.source.title) for table, _ in read)
+    names = dict.fromkeys(_file_or_page(table.source) for table, _ in read)
     more = f"\n\nOnly the first {sql.MOST_ROWS} rows." if found["more"] else ""
     result = _markdown(found["columns"], map(_cells, found["rows"])) if found["rows"] else f"No row fits: `{query}`"
     parts = [f"# Result of a query\n\n{result}{more}", *(_origin(table, names, found["rows"]) for table, names in read)]
@@ -312,11 +310,24 @@ def _source(query: str, found: dict[str, Any], read: Sequence[tuple[RunTable, Se
     return SourceText(
         source_id=source_ids([url])[url],
         url=url,
-        title=f"Computed from {' and '.join(titles)}",
+        title=f"Computed from {' and '.join(names)} ({_amount(read)})",
         kind="document",
         fields={COMPUTED_FROM: ", ".join(addresses)},
         text="\n\n".join(parts),
     )
+
+
+def _file_or_page(source: SourceText) -> str:
+    scheme, _, path = source.url.partition(":")
+    return clean_line(path.rpartition("/")[2] if scheme == "docs" else source.title)
+
+
+def _amount(read: Sequence[tuple[RunTable, Sequence[str]]]) -> str:
+    """Return how many cells with a value were read; how many rows, if the query only counts them."""
+    columns = [column for table, names in read for column in table.columns if column.name in names]
+    if not columns:
+        return counted(sum(len(table.table.rows) for table, _ in read), "row")
+    return counted(sum(value is not None for column in columns for value in column.values), "cell")
 
 
 def _origin(table: RunTable, names: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
