@@ -13,6 +13,7 @@ import json
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import Any, NamedTuple, Self
@@ -33,11 +34,14 @@ SECONDS = 5  # of a processor, that a query may take
 MEMORY = 256 << 20  # bytes of data that its process may hold; interpreter and SQLite take 20 MB
 MOST_TABLES = 12  # in the description
 MOST_COLUMNS = 24  # of a table, there
+NAMED_TEXTS = 3  # of a column of numbers, there
+NAMED_CHARS = 30  # of such a text
 SHOWN_ROWS = 30  # of a table below a result, of each of its two groups
 _OWN_OUTPUT = re.compile(r"__(?:artifact_grep|artifact_read|compute)(__\d+)?\.\w+\Z")
 _SELECT = re.compile(r"(?:select|with)\b", re.IGNORECASE)
 _WAIT = 6 * SECONDS  # the machine may be busy
 _NOTHING = frozenset(("", "-", "–", "—", "?", "n/a", "na", "n.a.", "k. a.", "k.a.", "tbd", "null", "unknown"))
+_WORDS = re.compile(r"[^\W\d_](?:[^\W\d_]|[ .,/()'’-])*")
 _EMPHASIS = re.compile(r"[*`]")
 _FIGURE = re.compile(r"\W{0,3}(\d(?:[\d.,’' ]*\d)?)")
 _SLASHED = re.compile(r"(\d\d?)/(\d\d?)/\d")
@@ -69,7 +73,7 @@ class RunTable(NamedTuple):
     columns: list[Column]
 
     def described(self) -> str:
-        """Return its name and columns as a model needs them: no text of the source but names, as it may give orders."""
+        """Return its name and columns as a model needs them: names and few words only, as a text may give orders."""
         columns = ", ".join(f"{column.name} {column.kind}" for column in self.columns[:MOST_COLUMNS])
         more = ", ..." if len(self.columns) > MOST_COLUMNS else ""
         totals = ", some of them totals" if any(TOTAL.match(row[0]) for row in self.table.rows) else ""
@@ -84,7 +88,8 @@ class ComputeTool(Tool):
     description = (
         "Computes what no text says from tables that this run has read: the least or greatest, sums, averages, counts, "
         "shares, joins. Input: one SELECT of SQLite, without recursion; median(x) is there too. Counts are integers: "
-        "write 1.0 * count(x) / count(*). Select the names of rows beside numbers. The tables:"
+        "write 1.0 * count(x) / count(*). Text among numbers is 0 in avg and greater than any number: leave it out by "
+        "WHERE typeof(x) <> 'text'. Select the names of rows beside numbers. The tables:"
     )
     over_tables = True
 
@@ -190,6 +195,29 @@ def _clean(cell: str) -> str:
 
 
 def _typed(header: str, cells: Sequence[str]) -> tuple[str, list[Cell]]:
+    """Return what the values of a column are, and the values; words such as "included" stay beside numbers or dates.
+
+    A column of names has more different ones than numbers, and is text.
+    """
+    words = {n: cell for n, cell in enumerate(cells) if cell.lower() not in _NOTHING and _WORDS.fullmatch(cell)}
+    texts = Counter(words.values())
+    kind, values = _figures(header, [cell for n, cell in enumerate(cells) if n not in words])
+    others = sum(value is not None for value in values)
+    if not words or not others or kind.startswith("text") or len(texts) > others:
+        return _figures(header, cells)
+    read = iter(values)
+    return f"{kind} (and {_told(texts)})", [words[n] if n in words else next(read) for n in range(len(cells))]
+
+
+def _told(texts: Counter[str]) -> str:
+    """Return the most frequent texts of a column of numbers with their rows, but no long one: it may give orders."""
+    named = [(text, rows) for text, rows in texts.most_common() if len(text) <= NAMED_CHARS][:NAMED_TEXTS]
+    told = [f"the text {sql.literal(text)} in {counted(rows, 'row')}" for text, rows in named]
+    rest = texts.total() - sum(rows for _, rows in named)
+    return ", ".join([*told, *([f"other texts in {counted(rest, 'row')}"] if rest else [])])
+
+
+def _figures(header: str, cells: Sequence[str]) -> tuple[str, list[Cell]]:
     """Return what the values of a column are, and the values: numbers only where each cell is one, in one unit."""
     given = {n: _unit_behind(cell) for n, cell in enumerate(cells) if cell.lower() not in _NOTHING}
     texts: list[Cell] = [cell or None for cell in cells]

@@ -21,7 +21,7 @@ _FUNCTIONS = """
 abs avg ceil ceiling coalesce count cume_dist date dense_rank exp first_value floor format group_concat iif ifnull
 instr julianday lag last_value lead length like ln log lower ltrim max median min mod nth_value ntile nullif
 percent_rank pow power printf rank replace round row_number rtrim sign sqrt strftime substr substring sum total trim
-unicode upper
+typeof unicode upper
 """
 
 
@@ -84,6 +84,11 @@ def answer(query: str, tables: dict[str, tuple[Sequence[str], Sequence[Sequence[
 def quoted(name: str) -> str:
     """Return a name as SQL may hold any."""
     return '"' + name.replace('"', '""') + '"'
+
+
+def literal(text: str) -> str:
+    """Return a text as SQL may hold any."""
+    return "'" + text.replace("'", "''") + "'"
 
 
 def main() -> None:
