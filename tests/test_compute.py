@@ -89,6 +89,16 @@ async def test_a_model_is_offered_the_tables_with_their_columns_and_no_text_of_t
         ("SELECT sum(price), median(churn) FROM plans_* WHERE plan <> 'Total'", [["1238", "1.9"]]),
         ("SELECT count(*) FROM support_*", [["3"]]),
         ("SELECT price / 2, price / churn FROM plans_* WHERE plan = 'TEAM'", [["14.5", "24.1666666667"]]),
+        (
+            """SELECT 'of "all", in sum' AS plan, NULL AS none, sum("price") * (1 + 1), 1.0 * count(*), """
+            "row_number() OVER () AS n, (SELECT max(price) FROM plans_*) AS most FROM plans_* WHERE plan <> 'Total'",
+            [['of "all", in sum', "no value", "2476", "3", "1", "1200"]],
+        ),
+        (
+            'SELECT "plan", (churn) FROM plans_* WHERE churn < 1.5 '
+            "UNION ALL SELECT plan, CASE WHEN churn > 2 THEN 3 ELSE 0 END FROM plans_* WHERE plan = 'Basic'",
+            [["Team", "1.2"], ["Basic", "3"]],
+        ),
         ("SELECT avg(price) FROM plans_* WHERE churn > 99", [["no value"]]),
         ("SELECT plan FROM plans_* WHERE since > '2020-01-01' ORDER BY since DESC;", [["Scale"], ["Team"]]),
         (
@@ -117,6 +127,14 @@ async def test_a_query_is_computed_with_the_cells_that_it_read_as_its_source_has
         ("SELECT plan FROM plan", r"no such table: plan"),
         ("SELECT 7 AS churn", "reads no column"),
         ("SELECT 1.1 AS churn FROM plans_* LIMIT 1", "reads no column"),
+        ("WITH x AS (SELECT 7 AS churn) SELECT churn FROM x", "The query reads no column"),
+        ("SELECT 240 * 4 FROM plans_* WHERE plan = 'Team'", "`240 . 4` reads no column of a table"),
+        ("SELECT plan, round(1.2, 1) * (36 + 6) AS cost FROM plans_*", r"`round\(.*` reads no column.*their columns"),
+        (
+            "SELECT plan, price FROM plans_* UNION ALL SELECT 'all, from', 240 FROM plans_*",
+            "`'all, from'` reads no column",
+        ),
+        ("SELECT 'Team' AS plan FROM plans_* ORDER BY price", "`'Team' AS plan` reads no column"),
         ("DELETE FROM plans_*", "no query"),
         ("WITH x AS (SELECT 1) DELETE FROM plans_*", "not authorized"),
         ("WITH x AS (SELECT 1) ATTACH 'other.db' AS other", "syntax error"),

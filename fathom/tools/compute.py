@@ -118,8 +118,10 @@ class ComputeTool(Tool):
         tables = {table.name: table for table in await self._tables(await self._artifacts.list())}
         found = await asyncio.to_thread(_answered, query, tables)
         read: dict[str, list[str]] = found["read"]
-        if not read:
-            raise ToolRejected("The query reads no column of a table.", next_step="select from the tables")
+        if found["constant"] or not read:
+            what = f"`{found['constant']}`" if found["constant"] else "The query"
+            next_step = "select from the tables, and compute each result from their columns"
+            raise ToolRejected(f"{what} reads no column of a table.", next_step=next_step)
         return ToolOutput(results=[_source(query, found, [(tables[name], names) for name, names in read.items()])])
 
     async def _tables(self, files: Sequence[str]) -> list[RunTable]:

@@ -8,9 +8,10 @@ it comes with Python. The file is run by its path and imports nothing of Fathom,
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from statistics import median
 from typing import Any
 
@@ -23,6 +24,12 @@ instr julianday lag last_value lead length like ln log lower ltrim max median mi
 percent_rank pow power printf rank replace round row_number rtrim sign sqrt strftime substr substring sum total trim
 typeof unicode upper
 """
+_QUOTED = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|\[[^]]*]""")
+_BRACKETS = re.compile(r"\([^()]*\)")
+_RESULTS = re.compile(
+    r"\bselect\b(.*?)(?=\b(?:from|where|group|union|except|intersect|order|limit)\b|\Z)", re.IGNORECASE
+)
+_LABEL = re.compile(r"""(?:'(?:[^']|'')*'|null)(?: (?:as )?(?:\w+|\[[^]]*]))?""", re.IGNORECASE)
 
 
 class _Median:
@@ -42,20 +49,32 @@ class _Median:
 
 
 def answer(query: str, tables: dict[str, tuple[Sequence[str], Sequence[Sequence[Any]]]]) -> dict[str, Any]:
-    """Return the columns and rows of a query over tables, and the columns that it read of each; or its error."""
+    """Return the columns and rows of a query over tables, the columns that it read of each, and its first constant.
+
+    Of a query that fails, its error.
+    """
     functions = _FUNCTIONS.split()
     read: dict[str, list[str]] = {}
     counts: list[str] = []
 
     def allow(action: int, first: str | None, second: str | None, *_others: str | None) -> int:
         if action == sqlite3.SQLITE_FUNCTION:
-            counts.extend(["count"] * (second == "count"))
+            counts.extend(["count"] * (second in ("count", "row_number")))
             return sqlite3.SQLITE_OK if second in functions else sqlite3.SQLITE_DENY
         if action == sqlite3.SQLITE_READ and not (first or "").lower().startswith("sqlite_"):
             if first in tables:
                 read.setdefault(first, []).extend([second] if second else [])  # count(*) reads none
             return sqlite3.SQLITE_OK  # of a subquery, too
         return sqlite3.SQLITE_OK if action == sqlite3.SQLITE_SELECT else sqlite3.SQLITE_DENY
+
+    def is_constant(result: str) -> bool:
+        read.clear()
+        counts.clear()
+        try:
+            connection.execute(f"EXPLAIN SELECT {result}")
+        except sqlite3.Error:
+            return False  # it names a column, which this SELECT does not know
+        return not counts and not any(read.values())
 
     connection = sqlite3.connect(":memory:")
     for name, (columns, rows) in tables.items():
@@ -73,12 +92,33 @@ def answer(query: str, tables: dict[str, tuple[Sequence[str], Sequence[Sequence[
         return {"error": str(error)}
     if sum(len(str(value)) for row in rows for value in row) > MOST_CHARS:
         return {"error": f"the result has more than {MOST_CHARS} characters"}
+    used = {t: list(dict.fromkeys(names)) for t, names in read.items() if counts or any(read.values())}
     return {
         "columns": [column[0] for column in found.description or ()],
         "rows": rows[:MOST_ROWS],
         "more": len(rows) > MOST_ROWS,
-        "read": {t: list(dict.fromkeys(columns)) for t, columns in read.items() if counts or any(read.values())},
+        "read": used,
+        "constant": next(_constants(query, is_constant), ""),
     }
+
+
+def _constants(query: str, is_constant: Callable[[str], bool]) -> Iterator[str]:
+    """Yield the results of a query that use no column; a text may label a row beside results that use one."""
+    query = _QUOTED.sub(lambda found: f"[{found[0][1:-1]}]" if found[0][0] == '"' else found[0], query)
+    outer = _QUOTED.sub(_dots, query)
+    while (shorter := _BRACKETS.sub(_dots, outer)) != outer:
+        outer = shorter
+    for select in _RESULTS.finditer(outer):
+        commas = [n for n in range(*select.span(1)) if outer[n] == ","]
+        ends = zip([select.start(1), *(n + 1 for n in commas)], [*commas, select.end(1)], strict=True)
+        results = [query[start:end].strip() for start, end in ends]
+        constants = [result for result in results if is_constant(result)]
+        labels = [result for result in constants if _LABEL.fullmatch(result)] if len(constants) < len(results) else []
+        yield from (result for result in constants if result not in labels)
+
+
+def _dots(found: re.Match[str]) -> str:
+    return "." * len(found[0])
 
 
 def quoted(name: str) -> str:
