@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -19,6 +20,7 @@ from fathom.models import Ending, Metrics, RunResult, RunState
 from fathom.storage.lease import LeaseFile
 from fathom.storage.runs import StoredRun
 from fathom.storage.store import MANIFEST, RESULT, RUNS, ArtifactStore, RunFolder, json_bytes
+from tests.conftest import FathomCLI
 
 T = TypeVar("T")
 METRICS = Metrics.model_validate({name: 1 for name, one in Metrics.model_fields.items() if one.is_required()})
@@ -133,6 +135,13 @@ async def test_an_index_that_is_damaged_or_lost_is_made_again(store: CountingSto
         assert len(await RunIndex(store, said.append).read()) == 20 and not said
     await store.remove(INDEX)
     assert len(await RunIndex(store, said.append).read()) == 20 and not said
+
+
+def test_a_list_that_is_cut_says_so(fathom_cli: FathomCLI, tmp_path: Path) -> None:
+    asyncio.run(many(ArtifactStore(str(tmp_path)), 3))
+    cut, whole = (fathom_cli(["runs", "--limit", most, "--artifacts", str(tmp_path)]).stdout for most in ("2", "3"))
+    assert "Question 1?" in cut and "Question 0?" not in cut and "older runs: fathom runs --limit 4" in cut
+    assert "Question 0?" in whole and "older runs" not in whole
 
 
 async def test_a_store_that_cannot_be_written_is_read(tmp_path: Path) -> None:

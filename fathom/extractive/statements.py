@@ -15,6 +15,7 @@ from fathom.contradictions.succession import ReadStatement, differing, readings,
 from fathom.extractive.citing import Quoted, Superseded
 from fathom.extractive.questions import bound_of, is_verb, topic_terms
 from fathom.facts.dates import find_dates, iso
+from fathom.facts.extraction import facts_of
 from fathom.models import Answered, Contradiction, Note, SourceText
 from fathom.retrieval.asked import (
     QuestionTerms,
@@ -228,7 +229,8 @@ class Quotations:
         says = self.markdown(found, question)
         years = {str(time.year) for time in times_of(question) if time.year}
         dated = years.issubset(terms(" ".join([*self.above(found), self.dates[found.text], says])))
-        return dated and (kind is None or not kind.is_thing or has_kind(kind, says, question))
+        stated = facts_of(says).undated if kind and kind.is_number else says  # a day of the month counts nothing
+        return dated and (kind is None or not kind.is_thing or has_kind(kind, stated, question))
 
     def _relates(self, found: Found, question: str) -> bool:
         """Whether one line says nearly all of a question whose words belong together."""

@@ -271,6 +271,11 @@ class AnswerKind(NamedTuple):
         """Whether it is told in one way: reasons, conditions and what happens are told in many."""
         return self.pattern.pattern not in (_REASON, _CONDITION, _MECHANISM)
 
+    @property
+    def is_number(self) -> bool:
+        """Whether it is a number or a quantity."""
+        return self.pattern.pattern == _NUMBER
+
 
 # What is asked, the pattern that an answer to it holds, and whether it must; the first match counts.
 _KINDS = [

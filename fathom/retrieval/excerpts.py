@@ -183,6 +183,7 @@ _FIELD = re.compile(r"(?:[-*+]\s+)?[^\s:]+:\s+\S")
 _LANGUAGE = re.compile(r"[`~]+\s*([\w+#.-]*)")
 _CELLS = re.compile(r"(?<!\\)\||\t|(?<=\S)[^\S\n]{3,}(?=\S)")
 _ORDERED = re.compile(r"\(?(\d{1,3})[.)]\s")
+_ENUMERATOR = re.compile(r"\(?(?:\d{1,3}|[a-z])[.)]\s+(?=\S)")
 
 
 # Emphasis, but not in powers such as 2**3, or in patterns such as *.py and *.md.
@@ -223,8 +224,11 @@ def _together(before: Sentence, after: Sentence) -> bool:
 
 
 def announced(heading: str) -> str:
-    """Return a heading as it stands above an excerpt: "Heading:"; empty without one."""
-    text = heading.strip("#*= ")
+    """Return a heading as it stands above an excerpt: "Heading:"; empty without one.
+
+    "3. Heading" loses its number, with which it would be read as an item of a list, and what it heads as no part of it.
+    """
+    text = _ENUMERATOR.sub("", heading.strip("#*= "))
     return text if not text or text.endswith(("?", ":", "：")) else f"{text}:"
 
 

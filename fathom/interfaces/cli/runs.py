@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -26,8 +27,11 @@ if TYPE_CHECKING:
     from fathom.storage.runs import StoredRun
 
 
+MOST_LISTED = 200
+
+
 def runs(
-    limit: Annotated[int, typer.Option(metavar="N", min=1, max=200, help="Number of runs to list.")] = 20,
+    limit: Annotated[int, typer.Option(metavar="N", min=1, max=MOST_LISTED, help="Number of runs to list.")] = 20,
     sizes: Annotated[
         bool, typer.Option("--sizes", help="Also show how much space each run takes in the store.")
     ] = False,
@@ -48,14 +52,15 @@ def runs(
 
     async def listed() -> list[RunRow]:
         store = store_of(artifacts)
-        rows = await latest(store, limit, on_stderr)
-        return await with_sizes(store, rows) if sizes else rows
+        rows = await latest(store, limit + 1, on_stderr)
+        return [*(await with_sizes(store, rows[:limit]) if sizes else rows[:limit]), *rows[limit:]]
 
-    output(asyncio.run(listed()), _show_rows, as_json=as_json)
+    found = asyncio.run(listed())
+    output(found[:limit], partial(_show_rows, more=len(found) > limit), as_json=as_json)
 
 
-def _show_rows(found: Sequence[RunRow]) -> None:
-    """Show one line a run; on a terminal, the query is cut to fit."""
+def _show_rows(found: Sequence[RunRow], *, more: bool) -> None:
+    """Show one line a run, and whether there are more; on a terminal, the query is cut to fit."""
     console = Console(highlight=False)
     if not found:
         console.print("No runs.")
@@ -74,6 +79,8 @@ def _show_rows(found: Sequence[RunRow]) -> None:
             cells.append(f"  (follows {one_line(run.parent[:8])})", style="dim")
         overflow: Literal["ellipsis", "ignore"] = "ellipsis" if console.is_terminal else "ignore"
         console.print(cells, no_wrap=True, overflow=overflow, soft_wrap=not console.is_terminal)
+    if more:
+        line((f"There are older runs: fathom runs --limit {min(MOST_LISTED, 2 * len(found))}", "dim"))
     stores = {run.elsewhere: [one.run_id[:8] for one in found if one.elsewhere == run.elsewhere] for run in found}
     stores.pop("", None)
     if stores:
