@@ -19,7 +19,7 @@ from fathom.extractive.questions import questions_of
 from fathom.extractive.statements import Quotations
 from fathom.llm.base import ModelCall
 from fathom.models import Answered, Document, Note, Plan, PlanStep, RunResult, SourceText, StepStatus, ToolCall
-from fathom.retrieval.excerpts import ReadText
+from fathom.retrieval.excerpts import ReadText, as_markdown
 from fathom.roles import (
     COMPRESSOR,
     CRITIC,
@@ -42,7 +42,7 @@ from fathom.roles import (
     SectionRequest,
     Text,
 )
-from fathom.text.sentences import split_sentences
+from fathom.text.sentences import split_markdown, split_sentences
 from fathom.text.terms import count_words
 from fathom.text.tokens import count_tokens
 from tests.inprocess import investigated
@@ -430,6 +430,25 @@ def test_one_line_must_say_how_something_is_done(below: str, answered: Answered)
     text = f"# Classes\n\n## Custom access to attributes\n\n{below}\n\n## More\n\n{filler}"
     source = SourceText(source_id="S000001", url="docs:a.md", title="Classes", kind="document", text=text)
     assert Quotations.of_texts([source]).answer("How do I define a custom exception?") is answered
+
+
+@pytest.mark.parametrize(
+    ("said", "answered"),
+    [
+        ("Overtime on Saturdays was worked until 31 October 2026.", Answered.maybe),
+        ("Overtime was worked on 14 Saturdays until 31 October 2026.", Answered.yes),
+    ],
+)
+def test_a_date_is_no_count(said: str, answered: Answered) -> None:
+    source = SourceText(source_id="S000001", url="docs:a.md", title="Site", kind="document", text=f"# Site\n\n{said}\n")
+    assert Quotations.of_texts([source]).answer("How many Saturdays of overtime were worked?") is answered
+
+
+def test_a_numbered_heading_is_quoted_as_no_item_of_a_list() -> None:
+    text = "## 2. Actions\n\n| Who | Action |\n|---|---|\n| Ida | Repair gate 3 |\n"
+    quoted = as_markdown(text, split_markdown(text))
+    assert quoted.startswith("Actions:\n\n| Who | Action |")
+    assert [part.kind for part in split_markdown(quoted)].count("item") == 0
 
 
 @pytest.mark.parametrize("asked", ["How do I run it every Monday?", "Can I run it weekly?"])
