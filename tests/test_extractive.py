@@ -451,6 +451,24 @@ def test_a_numbered_heading_is_quoted_as_no_item_of_a_list() -> None:
     assert [part.kind for part in split_markdown(quoted)].count("item") == 0
 
 
+@pytest.mark.parametrize(
+    ("asked", "first"),
+    [
+        ("What are the actions from the site meeting?", "| Ida Berg | Repair gate 3 |"),
+        ("Which decisions did the site meeting take?", "Gate 3 gets a new motor."),
+    ],
+)
+def test_the_list_below_a_heading_that_is_asked_for_comes_first(asked: str, first: str) -> None:
+    text = (
+        "# Site meeting of 14 September 2026\n\n## 1. Decisions\n\n- Gate 3 gets a new motor.\n- The lamps stay.\n\n"
+        "## 2. Actions\n\n| Who | What |\n|---|---|\n| Ida Berg | Repair gate 3 |\n| Ole Dahl | Order lamps |\n\n"
+        "Next meeting: 28 September 2026 at the site, with actions.\n"
+    )
+    source = SourceText(source_id="S000001", url="docs:a.md", title="Site meeting", kind="document", text=text)
+    quotations = Quotations.of_texts([source])
+    assert first in quotations.markdown(quotations.rank(asked)[0], asked)
+
+
 @pytest.mark.parametrize("asked", ["How do I run it every Monday?", "Can I run it weekly?"])
 async def test_a_day_of_the_week_asks_for_a_schedule(asked: str, tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()

@@ -24,6 +24,7 @@ from fathom.text.terms import terms
 KEPT_CHARS = 1_000_000  # characters of the texts whose excerpts are kept; these take 8 bytes a character
 SUBJECTLESS = 0.7  # factor for one that opens with its verb
 POINTING = 0.5  # factor for an excerpt that is nothing but links or a signature, or refers to another place
+FEWEST_LISTED = 2  # rows or items, with their header, of a list
 MOST_INSTEAD = 2.0  # times that another word counts for a term
 OWN, LEAD, HEADING, UPPER_HEADING, TITLE, NEIGHBOUR = 1.0, 0.6, 0.8, 0.4, 0.6, 0.25  # weights of the fields
 
@@ -187,6 +188,15 @@ class RankedText:
             return False
         first = set(terms(first_cell(self.says(excerpt))))
         return bool(first) and first.issubset(wording)
+
+    def is_announced(self, excerpt: Excerpt, wording: Collection[str]) -> bool:
+        """Whether an excerpt is a list or table below a heading that has no words but the question's."""
+        if excerpt.kind not in ("item", "table") or len(excerpt.units) < FEWEST_LISTED:
+            return False
+        opens = self.text.parsed.kinds[excerpt.own.start] == "heading"
+        above = (excerpt.own.start,) if opens else excerpt.headings[-1:]
+        heading = {term for n in above for term in self.text.parsed.terms(n) if not term.isdigit()}
+        return bool(heading) and heading.issubset(wording)
 
     def is_order(self, excerpt: Excerpt) -> bool:
         """Whether a paragraph of an excerpt gives orders to a language model."""

@@ -38,6 +38,7 @@ OF_BEST_FIELD = 0.8  # of what the best field holds of a question, from which an
 ELSEWHERE = 0.4  # factor for texts that name nothing of what is asked about, where others have it in their titles
 OTHER_VERSION = 0.25  # factor for excerpts without the version that is asked about, where others have it
 NAMED = 1.5  # factor for a row whose first cell the question names
+ANNOUNCED = 1.5  # the same for a list or table whose heading it names
 OF_KIND = 1.25  # factor for an excerpt with the kind of thing that is asked for
 EXPLAINED = 1.5  # the same where it is asked how something happens, and several sentences tell it
 FEWEST = 100  # units: in a shorter text, what each of its lines says would be worth nothing
@@ -162,6 +163,8 @@ class RankedExcerpts:
                 score *= EXPLAINED if explains(asked.kind, read.says(excerpt)) else OF_KIND
             if read.is_named(excerpt, wording):
                 score *= NAMED
+            if read.is_announced(excerpt, wording):
+                score *= ANNOUNCED
             if asked.definition > 1 and defines(read.says(excerpt), asked):
                 score *= asked.definition
             if any(not counts.get(version) for version in versions):
