@@ -219,15 +219,16 @@ async def test_a_worker_is_on_the_pools_list_before_it_takes_a_run(prefect_serve
     heartbeats: list[int] = []  # the status of each, up to the first question for runs; a busy server may refuse too
 
     async def handle(request: web.Request) -> web.Response:
-        asked.append(request.path.rpartition("/")[2])
-        if asked[-1] == "heartbeat" and not heartbeats:
+        name = request.path.rpartition("/")[2]
+        asked.append(name)
+        if name == "heartbeat" and not heartbeats:
             heartbeats.append(503)
             return web.json_response({"exception_message": "busy"}, status=503, headers={"Retry-After": "0.2"})
         async with httpx.AsyncClient(base_url=prefect_server.api_url.removesuffix("/api"), timeout=60) as client:
             headers = {"Content-Type": "application/json"}
             body = await request.read()
             answer = await client.request(request.method, request.path_qs, content=body, headers=headers)
-            if asked[-1] == "heartbeat" and "get_scheduled_flow_runs" not in asked:
+            if name == "heartbeat" and "get_scheduled_flow_runs" not in asked:
                 heartbeats.append(answer.status_code)
             return web.Response(body=answer.content, status=answer.status_code, content_type="application/json")
 

@@ -122,13 +122,19 @@ def row_of(flow_run: FlowRun) -> FlowRunRow:
     return FlowRunRow.model_validate(flow_run.model_dump(mode="json"))
 
 
+MOST_ROWS = 200  # that Prefect returns at once
+
+
 async def recent(limit: int) -> list[FlowRunRow]:
-    """Return the latest runs of the pipeline, the newest first; `fathom.flows.server.find_api` comes first."""
+    """Return the latest runs of the pipeline, the newest first, no more than Prefect returns at once.
+
+    `fathom.flows.server.find_api` comes first.
+    """
     query = {
         "flows": {"name": {"any_": [FLOW]}},
         "flow_runs": {"expected_start_time": {"before_": datetime.now(UTC).isoformat()}},  # not a schedule's
         "sort": "EXPECTED_START_TIME_DESC",
-        "limit": limit,
+        "limit": min(limit, MOST_ROWS),
     }
     rows = await asyncio.to_thread(ask_api, "flow_runs/filter", query)
     if not isinstance(rows, list):  # a server that wants certificates or headers, which Prefect's own client knows of
