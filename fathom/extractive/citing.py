@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from itertools import takewhile
 from textwrap import shorten
 from typing import NamedTuple
@@ -96,14 +97,19 @@ def with_omissions(markdown: str, texts: Mapping[str, str]) -> str:
     Args:
         texts: what the sources say, by id.
     """
+
+    @cache
+    def tables(source: str) -> list[list[tuple[str, ...]]]:
+        return list(map(_rows, tables_of(texts.get(source, ""))))
+
     blocks = split_blocks(markdown)
-    return "\n\n".join(_with_dots(block, texts) if _TABLE.match(block) else block for block in blocks)
+    return "\n\n".join(_with_dots(block, tables) if _TABLE.match(block) else block for block in blocks)
 
 
-def _with_dots(block: str, texts: Mapping[str, str]) -> str:
+def _with_dots(block: str, tables: Callable[[str], list[list[tuple[str, ...]]]]) -> str:
     shown = [row for table in tables_of(without_citations(block)) for row in _rows(table)]
-    whole = (_rows(table) for source in cited_ids(block) for table in tables_of(texts.get(source, "")))
-    cut = next((rows for rows in whole if not set(shown).isdisjoint(rows) and not set(shown).issuperset(rows)), None)
+    held, whole = set(shown), (rows for source in cited_ids(block) for rows in tables(source))
+    cut = next((rows for rows in whole if not held.isdisjoint(rows) and not held.issuperset(rows)), None)
     if not cut:
         return block
     header, rule, *rows = block.split("\n")

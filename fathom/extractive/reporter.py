@@ -113,9 +113,9 @@ def _section(steps: list[PlanStep], request: OutlineRequest) -> OutlinedSection:
 
 
 def _draft(request: OutlineRequest, sections: list[OutlinedSection], written: list[str]) -> str:
-    """Return the last of some sections as it would be written."""
+    """Return what the last of some sections would quote."""
     ids = {str(step_id) for step_id in sections[-1].step_ids}
-    return write_section(
+    return _quotations(
         SectionRequest(
             query=request.query,
             today=request.today,
@@ -127,7 +127,7 @@ def _draft(request: OutlineRequest, sections: list[OutlinedSection], written: li
             passages=request.passages,
             written=written,
         )
-    ).text
+    )
 
 
 def _groups(request: OutlineRequest) -> list[list[PlanStep]]:
@@ -175,16 +175,18 @@ CITED = re.compile(r"\s*(?:\[S[0-9a-f]{6,64}\])+\s*")
 
 def write_section(request: SectionRequest) -> Text:
     """Return a section of quotations that no earlier section has; the first one answers each part of the question."""
+    return Text(text=with_omissions(_quotations(request), {each.source_id: each.text for each in request.passages}))
+
+
+def _quotations(request: SectionRequest) -> str:
     words = wording(request.language)
     if request.position == 0:
         body = _answer(quotations_for(request.notes, request.passages), request.query, words)
     elif request.is_given:
-        body = write_given_section(request) or words(NOTHING_FOUND)
+        return write_given_section(request) or words(NOTHING_FOUND)
     else:
         body = _section_text(Quotations.of_notes(request.notes, request.passages), request)
-    return Text(
-        text=with_omissions(body or words(NOTHING_NEW), {each.source_id: each.text for each in request.passages})
-    )
+    return body or words(NOTHING_NEW)
 
 
 def _answer(quotations: Quotations, query: str, words: Wording) -> str:
