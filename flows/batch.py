@@ -38,6 +38,7 @@ from fathom.flows.execution.local import address, new_run, result_of, run_here
 from fathom.flows.execution.resuming import MOST_DEATHS, recover_runs
 from fathom.flows.execution.worker import Worker, serving
 from fathom.flows.runs.states import BATCH, ending_in, place
+from fathom.flows.server import MOST_AT_ONCE
 from fathom.models import RunResult
 from fathom.models.run import BatchQuestion, BatchResult, BatchRow, RowStatus
 from fathom.storage.lease import died, read_lease, result_key
@@ -56,7 +57,6 @@ ASK_SECONDS = 5.0
 POLL_SECONDS = 1.5
 KEEP_SECONDS = 10.0  # seconds between two updates of the results on the store and of the table in the UI
 LOOK_SECONDS = 5.0  # seconds between two checks of whether the runs in progress still exist
-_IDS = 200  # runs in one request, the maximum that the server returns
 AtOnce = Annotated[int, Field(ge=1, le=500)]
 
 
@@ -397,8 +397,8 @@ class BatchRunner:
         """Return the runs in progress from the server, all or only in some states."""
         run_ids, found = list(self._open), list[FlowRun]()
         async with get_client() as client:
-            for start in range(0, len(run_ids), _IDS):
-                which = FlowRunFilter(id=FlowRunFilterId(any_=run_ids[start : start + _IDS]), state=state)
+            for start in range(0, len(run_ids), MOST_AT_ONCE):
+                which = FlowRunFilter(id=FlowRunFilterId(any_=run_ids[start : start + MOST_AT_ONCE]), state=state)
                 found += await client.read_flow_runs(flow_run_filter=which)
         return found
 

@@ -29,6 +29,8 @@ DEFAULT_PORT = 4200
 START_SECONDS = 120  # the first start makes the database: half a minute on a busy machine
 PROBE_SECONDS = 3  # seconds after which the user is told that a listening server is waited for
 BUSY_SECONDS = 300
+MOST_AT_ONCE = 200
+"""The most flow runs, or other records, that a Prefect server returns for one request."""
 
 
 @dataclass(frozen=True)

@@ -35,12 +35,12 @@ from fathom.config.settings import SETTINGS, ResearchSettings
 from fathom.errors import NotAllowed, TooManyRequests
 from fathom.flows.execution.resuming import CRASHED_SECONDS
 from fathom.flows.runs.states import place
+from fathom.flows.server import MOST_AT_ONCE
 from fathom.service.caller import Caller
 from fathom.storage.store import ArtifactStore, json_bytes
 
 HELD = ".serve/held"
 _ENDING, _SETTLED = ".json", ".settled"
-_IDS = 200  # in one request, the most that Prefect returns
 
 
 @dataclass(frozen=True)
@@ -178,8 +178,8 @@ async def flow_runs(run_ids: list[str]) -> dict[str, FlowRun | None]:
     """Return what Prefect knows of runs, by id; None for those that it has forgotten."""
     found: dict[str, FlowRun | None] = dict.fromkeys(run_ids)
     async with get_client() as client:
-        for start in range(0, len(run_ids), _IDS):
-            ids = FlowRunFilterId(any_=[UUID(run_id) for run_id in run_ids[start : start + _IDS]])
+        for start in range(0, len(run_ids), MOST_AT_ONCE):
+            ids = FlowRunFilterId(any_=[UUID(run_id) for run_id in run_ids[start : start + MOST_AT_ONCE]])
             for flow_run in await client.read_flow_runs(flow_run_filter=FlowRunFilter(id=ids)):
                 found[str(flow_run.id)] = flow_run
     return found

@@ -35,6 +35,7 @@ from fathom.errors import InvalidInput, StoreError
 from fathom.flows.runs.finding import KnownRun, stamp
 from fathom.flows.runs.index import RunIndex
 from fathom.flows.runs.states import FLOW, row_of, state_of
+from fathom.flows.server import MOST_AT_ONCE
 from fathom.models import Ending, RunResult, RunState
 from fathom.service.caller import Caller
 from fathom.storage.atomic import READERS
@@ -325,7 +326,6 @@ def time_of(text: str) -> datetime | None:
         raise InvalidInput(f"{text!r} is not a time.", next_step="such as 2026-11-01T06:00:00Z or 2026-11-01") from None
 
 
-_PAGE = 200  # flow runs in one request, the most that the server returns
 _NEWEST = 50  # asked for when nearly all are known
 _FORGET_SECONDS = 600.0  # then all is asked for again: flow runs may have been deleted
 _CLOCKS = timedelta(minutes=1)  # by which the clocks of two machines may differ
@@ -352,12 +352,12 @@ class PrefectRuns:
             ),  # without the runs that a schedule has planned
         )
         lines: dict[str, KnownRun] = {}
-        for flow_run in await self._read(still, _PAGE, until_known=False):
+        for flow_run in await self._read(still, MOST_AT_ONCE, until_known=False):
             self._ended.pop(str(flow_run.id), None)
             if line := await self._line(flow_run):
                 lines[line.run_id] = line
         over = FlowRunFilter(state=FlowRunFilterState(type=FlowRunFilterStateType(any_=list(TERMINAL_STATES))))
-        for flow_run in await self._read(over, _NEWEST if self._ended else _PAGE, until_known=True):
+        for flow_run in await self._read(over, _NEWEST if self._ended else MOST_AT_ONCE, until_known=True):
             if str(flow_run.id) not in lines:
                 self._ended[str(flow_run.id)] = await self._line(flow_run)
         return {**{run_id: line for run_id, line in self._ended.items() if line}, **lines}

@@ -47,6 +47,7 @@ from fathom.flows.execution.local import address, create, execute, result_of
 from fathom.flows.runs.finding import find_flow_run
 from fathom.flows.runs.states import FLOWS, UNDER_WAY, has_begun, place
 from fathom.flows.runs.stored import find_all, find_elsewhere, locate, nor_in, several
+from fathom.flows.server import MOST_AT_ONCE
 from fathom.models import RunResult
 from fathom.storage.lease import died, is_gone, observe_lease, read_lease
 from fathom.storage.store import ArtifactStore
@@ -274,7 +275,6 @@ MOST_DEATHS = 3
 """A run whose process died so often without a new result is not scheduled again: perhaps the run kills it."""
 CRASHED_SECONDS = 3600.0
 """Maximum age of a crash after which a run is scheduled again."""
-_PAGE = 200  # the most that the server returns at once
 
 
 async def recover(client: PrefectClient, pool: str) -> None:
@@ -293,11 +293,11 @@ async def recover(client: PrefectClient, pool: str) -> None:
                 flow_filter=flow_filter,
                 work_pool_filter=work_pool_filter,
                 flow_run_filter=which,
-                limit=_PAGE,
+                limit=MOST_AT_ONCE,
                 offset=offset,
             )
             found += page
-            full, offset = len(page) == _PAGE, offset + _PAGE
+            full, offset = len(page) == MOST_AT_ONCE, offset + MOST_AT_ONCE
     await recover_runs(found)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from uuid import UUID
 
 from fathom.errors import ServerUnreachable
-from fathom.flows.server import ask_api, find_api
+from fathom.flows.server import MOST_AT_ONCE, ask_api, find_api
 from fathom.run.usage import ModelUse, RunUse, UsageReader, unsettled_usd
 from fathom.storage.ratings import Rated, Ratings
 from fathom.storage.store import ArtifactStore
@@ -19,7 +19,6 @@ from fathom.storage.store import ArtifactStore
 AD_HOC = "ad hoc"
 UNKNOWN = "not known to Prefect"
 NO_MODEL = "no model"
-_PAGE = 200  # ids per request to Prefect
 
 
 class By(StrEnum):
@@ -126,7 +125,7 @@ def _deployments(runs: Sequence[RunUse]) -> dict[str, str]:
 
 
 def _asked(kind: str, ids: Sequence[str]) -> list[dict[str, Any]]:
-    found = ask_api(f"{kind}/filter", {kind: {"id": {"any_": ids}}, "limit": _PAGE})
+    found = ask_api(f"{kind}/filter", {kind: {"id": {"any_": ids}}, "limit": MOST_AT_ONCE})
     if not isinstance(found, list):
         how = "check it with fathom doctor, and try again; --by model and --by day work without one"
         raise ServerUnreachable("The Prefect server does not say which deployments the runs belong to.", next_step=how)
@@ -134,7 +133,7 @@ def _asked(kind: str, ids: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def _pages(ids: Sequence[str]) -> Iterator[Sequence[str]]:
-    yield from (ids[start : start + _PAGE] for start in range(0, len(ids), _PAGE))
+    yield from (ids[start : start + MOST_AT_ONCE] for start in range(0, len(ids), MOST_AT_ONCE))
 
 
 def _is_id(text: str) -> bool:

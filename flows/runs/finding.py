@@ -24,13 +24,12 @@ from prefect.exceptions import ObjectNotFound
 from fathom.errors import InvalidInput, RunNotFound
 from fathom.flows.runs.states import FLOW, place
 from fathom.flows.runs.stored import find, is_prefix, several
+from fathom.flows.server import MOST_AT_ONCE
 from fathom.models import RunState
 from fathom.storage.lease import as_restored, result_key
 from fathom.storage.runs import StoredRun, read_manifest
 from fathom.storage.store import ArtifactStore, RunFolder
 from fathom.tasks.durable import recorded_folders
-
-_PAGE = 200  # the most that the server returns at once
 
 
 @dataclass(frozen=True)
@@ -138,8 +137,8 @@ async def find_flow_run(name: str, stored: Sequence[StoredRun] = ()) -> FlowRun:
     paused = FlowRunFilter(state=FlowRunFilterState(type=FlowRunFilterStateType(any_=[StateType.PAUSED])))
     newest = FlowRunSort.EXPECTED_START_TIME_DESC
     async with get_client() as client:
-        latest = await client.read_flow_runs(flow_filter=of_questions, sort=newest, limit=_PAGE)
-        latest += await client.read_flow_runs(flow_filter=of_questions, flow_run_filter=paused, limit=_PAGE)
+        latest = await client.read_flow_runs(flow_filter=of_questions, sort=newest, limit=MOST_AT_ONCE)
+        latest += await client.read_flow_runs(flow_filter=of_questions, flow_run_filter=paused, limit=MOST_AT_ONCE)
         known = [*{run.id: run for run in latest}.values()]
         again = [run for run in known if str(run.id) in ids or run.parameters.get("run_key") in ids]
         chosen = (

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from fathom.config.environment import artifact_root
 from fathom.errors import StoreError
-from fathom.flows.server import ask_api
+from fathom.flows.server import MOST_AT_ONCE, ask_api
 from fathom.models import Ending, RunResult, RunState
 from fathom.storage.lease import Lease, is_gone, read_lease, result_key
 from fathom.storage.runs import StoredRun
@@ -122,10 +122,7 @@ def row_of(flow_run: FlowRun) -> FlowRunRow:
     return FlowRunRow.model_validate(flow_run.model_dump(mode="json"))
 
 
-MOST_ROWS = 200  # that Prefect returns at once
-
-
-async def recent(limit: int) -> list[FlowRunRow]:
+async def recent(limit: int = MOST_AT_ONCE) -> list[FlowRunRow]:
     """Return the latest runs of the pipeline, the newest first, no more than Prefect returns at once.
 
     `fathom.flows.server.find_api` comes first.
@@ -134,7 +131,7 @@ async def recent(limit: int) -> list[FlowRunRow]:
         "flows": {"name": {"any_": [FLOW]}},
         "flow_runs": {"expected_start_time": {"before_": datetime.now(UTC).isoformat()}},  # not a schedule's
         "sort": "EXPECTED_START_TIME_DESC",
-        "limit": min(limit, MOST_ROWS),
+        "limit": min(limit, MOST_AT_ONCE),
     }
     rows = await asyncio.to_thread(ask_api, "flow_runs/filter", query)
     if not isinstance(rows, list):  # a server that wants certificates or headers, which Prefect's own client knows of

@@ -13,7 +13,7 @@ from fathom.config.environment import Environment, artifact_root
 from fathom.config.secrets import Scrubber
 from fathom.errors import InvalidInput, RunNotFound
 from fathom.flows.runs.states import place, recent
-from fathom.flows.runs.stored import LATEST, find, find_here, is_prefix, locate, on_stderr
+from fathom.flows.runs.stored import find, find_here, is_prefix, locate, on_stderr
 from fathom.flows.server import find_api
 from fathom.models import Model
 from fathom.storage.lease import read_lease
@@ -134,7 +134,7 @@ async def _found(name: str, artifacts: str | None) -> StoredRun:
         return await find_here(name, artifacts, on_stderr)
     except RunNotFound:
         folder = locate(name, artifact_root(artifacts))[1]
-        for run in await recent(LATEST) if find_api() else ():
+        for run in await recent() if find_api() else ():
             if is_prefix(folder, run.id):
                 own, run_key = place(run.id, run.parameters)
                 with suppress(RunNotFound):

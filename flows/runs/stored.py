@@ -27,7 +27,6 @@ from fathom.telemetry.audit_events import Break, ChainedEvent, check, events_in
 from fathom.telemetry.audit_log import AUDIT_FILE
 
 ID_DIGITS = 4  # anything shorter is a name, not the prefix of an id
-LATEST = 200  # runs that `fathom runs` may list
 MOST_NAMED = 10  # runs of one plan title that an error lists
 
 T = TypeVar("T")
@@ -90,7 +89,7 @@ async def _elsewhere(name: str, root: str) -> str:
     try:
         if not find_api():
             return ""
-        latest = await recent(LATEST)
+        latest = await recent()
         roots = [place(run.id, run.parameters)[0].address() for run in latest if is_prefix(name, run.id)]
     except FathomError:  # it is only a hint: stored runs are read without the server
         return ""
