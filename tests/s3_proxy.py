@@ -11,7 +11,7 @@ from typing import Literal
 import aiohttp
 from aiohttp import web
 
-from tests.proxies import in_front
+from tests.listening import in_front
 
 __all__ = ["Fault", "Proxy", "proxying"]
 

@@ -21,7 +21,7 @@ from fathom.client.following import Lines
 from fathom.errors import Conflict, InvalidInput, NotSignedIn, RunNotFound, ServerFailed, TooManyRequests
 from fathom.service.options import Options
 from tests.conftest import ROOT, PrefectServer, quiet_port
-from tests.proxies import in_front
+from tests.listening import in_front
 from tests.server import Served, served_with
 
 QUESTION = "What is a descriptor in Python?"

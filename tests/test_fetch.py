@@ -34,6 +34,7 @@ from fathom.tools.fetch.web import WebReader
 from fathom.tools.redact import redact
 from fathom.tools.registry import configured_tools
 from fathom.tools.toolbox import open_toolbox
+from tests.listening import app_of, listening
 from tests.test_web_tools import NoArtifacts
 
 HTML = """<html><head><title>Tides on Titan</title>
@@ -119,14 +120,9 @@ async def site(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Site]:
     monkeypatch.setattr(http, "FIRST_PAUSE", 0.01)
     monkeypatch.setattr(politeness, "APART_SECONDS", 0.0)
     scripted = Site()
-    app = web.Application()
-    app.router.add_get("/{path:.*}", scripted.serve)
-    runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.1)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    scripted.network.port = runner.addresses[0][1]
-    yield scripted
-    await runner.cleanup()
+    async with listening(app_of(scripted.serve)) as url:
+        scripted.network.port = int(url.rpartition(":")[2])
+        yield scripted
 
 
 def answering(body: bytes, status: int = 200, **headers: str) -> Handler:

@@ -26,6 +26,7 @@ from fathom.tools.fetch import politeness
 from fathom.tools.fetch.client import FetchedAnswer
 from fathom.tools.fetch.web import read_page
 from tests.inprocess import investigated
+from tests.listening import app_of, listening
 from tests.stubs import Record, Stubs
 from tests.stubs.injections import INJECTIONS, planted_page
 from tests.stubs.obedience import MARK
@@ -59,14 +60,8 @@ class Attacker:
 @pytest.fixture
 async def attacker() -> AsyncIterator[Attacker]:
     server = Attacker()
-    app = web.Application()
-    app.router.add_route("*", "/{path:.*}", server.serve)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    server.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-    yield server
-    await runner.cleanup()
+    async with listening(app_of(server.serve)) as server.url:
+        yield server
 
 
 @pytest.fixture

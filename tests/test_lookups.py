@@ -31,6 +31,7 @@ from fathom.tools.lookup import LookupTool
 from fathom.tools.redact import redacted
 from fathom.tools.registry import REGISTRY, configured_tools
 from tests.fact_cases import FACT_CASES
+from tests.listening import app_of, listening
 from tests.lookup_cases import CASES, Case
 
 KEY, CONTACT = "lookup-key-0123456789", "reader@example.org"
@@ -99,14 +100,8 @@ def asks(request: web.Request, question: str) -> bool:
 async def service(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Service]:
     monkeypatch.setattr(http, "FIRST_PAUSE", 0.01)
     serving = Service()
-    app = web.Application()
-    app.router.add_get("/{path:.*}", serving.serve)
-    runner = web.AppRunner(app, shutdown_timeout=0.1)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    serving.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-    yield serving
-    await runner.cleanup()
+    async with listening(app_of(serving.serve)) as serving.url:
+        yield serving
 
 
 class NoArtifacts:

@@ -35,6 +35,7 @@ from fathom.tools.registry import configured_tools
 from fathom.tools.toolbox import Toolbox, open_toolbox
 from tests.conftest import ROOT, quiet_port
 from tests.inprocess import investigated, research
+from tests.listening import app_of, listening
 from tests.mcp_servers.harbour import FACTS
 from tests.stubs import Stubs
 from tests.stubs.settings import Settings
@@ -256,15 +257,8 @@ async def elsewhere() -> AsyncIterator[tuple[str, list[str]]]:
 
 @asynccontextmanager
 async def serving_http(serve: Callable[[web.Request], Awaitable[web.StreamResponse]]) -> AsyncIterator[str]:
-    app = web.Application()
-    app.router.add_route("*", "/{path:.*}", serve)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    try:
-        yield f"http://127.0.0.1:{runner.addresses[0][1]}"
-    finally:
-        await runner.cleanup()
+    async with listening(app_of(serve)) as url:
+        yield url
 
 
 @pytest.mark.usefixtures("home")

@@ -11,6 +11,7 @@ from aiohttp import web
 
 from tests.conftest import FathomCLI
 from tests.inprocess import investigated, research
+from tests.listening import app_of, listening
 
 QUERY = "How high is the tide of the methane lake Ontara?"
 ARXIV = """<feed xmlns="http://www.w3.org/2005/Atom"><entry>
@@ -67,19 +68,13 @@ class Catalogues:
 @pytest.fixture
 async def catalogues(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Catalogues]:
     serving = Catalogues()
-    app = web.Application()
-    app.router.add_get("/{path:.*}", serving.serve)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    host = f"127.0.0.1:{runner.addresses[0][1]}"
-    serving.url = f"http://{host}"
-    for name in ("ARXIV_BASE_URL", "OPENALEX_BASE_URL"):
-        monkeypatch.setenv(name, serving.url)
-    monkeypatch.setenv("FATHOM_FETCH_ALLOW", host)
-    monkeypatch.setattr("fathom.tools.scholarly.arxiv.ArxivTool.seconds_between", 0.0)
-    yield serving
-    await runner.cleanup()
+    async with listening(app_of(serving.serve)) as serving.url:
+        host = serving.url.removeprefix("http://")
+        for name in ("ARXIV_BASE_URL", "OPENALEX_BASE_URL"):
+            monkeypatch.setenv(name, serving.url)
+        monkeypatch.setenv("FATHOM_FETCH_ALLOW", host)
+        monkeypatch.setattr("fathom.tools.scholarly.arxiv.ArxivTool.seconds_between", 0.0)
+        yield serving
 
 
 @pytest.mark.usefixtures("home", "prefect_server")

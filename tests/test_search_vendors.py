@@ -25,6 +25,7 @@ from fathom.tools.limits import ANYWHERE, limited
 from fathom.tools.registry import REGISTRY
 from fathom.tools.search.keyed import KeyedVendor
 from fathom.tools.search.over_litellm import PROVIDERS
+from tests.listening import app_of, listening
 from tests.test_tool_declarations import Stored
 from tests.vendors import CASES, KEY, LIMIT, QUERY, Case
 
@@ -68,14 +69,8 @@ class Server:
 @pytest.fixture
 async def server() -> AsyncIterator[Server]:
     serving = Server()
-    app = web.Application()
-    app.router.add_route("*", "/{path:.*}", serving.serve)
-    runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.1)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    serving.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-    yield serving
-    await runner.cleanup()
+    async with listening(app_of(serving.serve)) as serving.url:
+        yield serving
 
 
 def opened(case: Case, server: Server, tmp_path: Path, **changed: str) -> SearchVendor:

@@ -30,7 +30,7 @@ from fathom.telemetry.audit_events import AuditType, ChainedEvent, events_in
 from fathom.telemetry.audit_log import AUDIT_FILE
 from tests.conftest import ROOT, Forked, PrefectServer, base_env, quiet_port
 from tests.forking import Fork
-from tests.proxies import in_front
+from tests.listening import in_front
 from tests.server import Served, served_with
 
 

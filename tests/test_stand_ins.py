@@ -17,6 +17,7 @@ from fathom.storage.runs import runs
 from fathom.storage.store import ArtifactStore
 from fathom.tools import http
 from tests.inprocess import investigated, research
+from tests.listening import app_of, listening
 from tests.lookup_cases import CASES
 from tests.stubs import Stubs
 
@@ -45,16 +46,10 @@ class Services:
 async def services(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Services]:
     monkeypatch.setattr(http, "FIRST_PAUSE", 0.01)
     serving = Services()
-    app = web.Application()
-    app.router.add_get("/{path:.*}", serving.serve)
-    runner = web.AppRunner(app, shutdown_timeout=0.1)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-    for name in ANSWERS:
-        monkeypatch.setenv(f"{name.upper()}_BASE_URL", f"{url}/{name}")
-    yield serving
-    await runner.cleanup()
+    async with listening(app_of(serving.serve)) as url:
+        for name in ANSWERS:
+            monkeypatch.setenv(f"{name.upper()}_BASE_URL", f"{url}/{name}")
+        yield serving
 
 
 def replaced_by(result: RunResult) -> list[str]:

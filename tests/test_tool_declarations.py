@@ -26,6 +26,7 @@ from fathom.tools.limits import ANYWHERE, SearchLimits
 from fathom.tools.pages import WebPage, output
 from fathom.tools.registry import TOOLS, VENDORS, Registry, configured_tools
 from fathom.tools.toolbox import Toolbox, open_toolbox
+from tests.listening import app_of, listening
 
 KEY = "shelf-key-0123456789"
 STEP = PlanStep(step_id=1, title="Tides of lakes", description="Find how lakes rise.", queries=["tides lakes"])
@@ -106,14 +107,8 @@ class Service:
 async def service(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Service]:
     monkeypatch.setattr(http, "FIRST_PAUSE", 0.01)
     serving = Service()
-    app = web.Application()
-    app.router.add_get("/{path:.*}", serving.serve)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    serving.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-    yield serving
-    await runner.cleanup()
+    async with listening(app_of(serving.serve)) as serving.url:
+        yield serving
 
 
 class Stored(dict[str, ToolOutput]):

@@ -40,6 +40,7 @@ from fathom.tools.search.tavily import Tavily
 from fathom.tools.search.web_extract import WebExtractTool
 from fathom.tools.search.web_search import WebSearchTool
 from fathom.tools.toolbox import Toolbox, open_toolbox
+from tests.listening import app_of, listening
 
 Answer = Callable[[], web.StreamResponse]
 
@@ -85,16 +86,8 @@ class Vendor:
 async def vendor(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Vendor]:
     monkeypatch.setattr(http, "FIRST_PAUSE", 0.01)
     scripted = Vendor()
-    app = web.Application()
-    app.router.add_route("*", "/{path:.*}", scripted.serve)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    host, port = runner.addresses[0][:2]
-    scripted.url = f"http://{host}:{port}"
-    yield scripted
-    await runner.cleanup()
+    async with listening(app_of(scripted.serve)) as scripted.url:
+        yield scripted
 
 
 def page(url: object, score: object = 0.5, **fields: Any) -> dict[str, Any]:

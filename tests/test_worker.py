@@ -37,8 +37,8 @@ from fathom.storage.store import ArtifactStore
 from fathom.tasks.limits import ProviderLimit, SharedTurns, read_limits, remove_limits, set_limit
 from fathom.telemetry.progress import listen
 from tests.conftest import PrefectServer
+from tests.listening import in_front
 from tests.processes import COMMIT_SECONDS
-from tests.proxies import in_front
 from tests.stubs import Stubs
 
 pytestmark = pytest.mark.usefixtures("prefect_server", "home")

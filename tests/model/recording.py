@@ -13,7 +13,7 @@ from typing import Any
 import aiohttp
 from aiohttp import web
 
-from tests.proxies import in_front
+from tests.listening import in_front
 from tests.stubs.reading import Prompt
 
 __all__ = ["Exchange", "Recording", "recording"]

@@ -6,7 +6,6 @@ import asyncio
 import hashlib
 import json
 import re
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
@@ -17,6 +16,7 @@ from typing import Any, Self
 
 from aiohttp import web
 
+from tests.listening import in_thread, listening
 from tests.stubs import anthropic, ollama, openai, searxng, tavily
 from tests.stubs.echo import echoing
 from tests.stubs.floods import FLOODS, flooding
@@ -65,7 +65,6 @@ class Stubs:
         self.fetched: list[str] = []
         self.url = ""
         self._log = log
-        self._port = port
         self._turn = asyncio.Lock()
         app = web.Application(client_max_size=64 * 2**20)
         for path in _PROTOCOLS:
@@ -76,8 +75,7 @@ class Stubs:
         app.router.add_post("/extract", self._extract)
         app.router.add_get("/search", self._searxng)
         app.router.add_get("/planted/{name}", self._planted)
-        # Without cancellation the answer to a killed client would count as written.
-        self._runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.1, access_log=None)
+        self._listening = listening(app, port)
 
     @property
     def llm_url(self) -> str:
@@ -112,15 +110,13 @@ class Stubs:
         raise TimeoutError(f"{len(self.calls(kind))} {kind} requests after {timeout} s, {count} expected")
 
     async def __aenter__(self) -> Self:
-        await self._runner.setup()
-        await web.TCPSite(self._runner, "127.0.0.1", self._port).start()
-        self.url = f"http://127.0.0.1:{self._runner.addresses[0][1]}"
+        self.url = await self._listening.__aenter__()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self._runner.cleanup()
+        await self._listening.__aexit__(kind, error, trace)
 
     async def _llm(self, request: web.Request) -> web.StreamResponse:
         async with self._turn if self.settings.one_at_a_time else nullcontext():
@@ -245,15 +241,5 @@ class Stubs:
 @contextmanager
 def serving(settings: Settings | None = None, log: Path | None = None) -> Iterator[Stubs]:
     """Run the stubs in a thread with an event loop of its own."""
-    stubs = Stubs(settings, log)
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever, name="stubs", daemon=True)
-    thread.start()
-    try:
-        asyncio.run_coroutine_threadsafe(stubs.__aenter__(), loop).result()
+    with in_thread(Stubs(settings, log), "stubs") as stubs:
         yield stubs
-        asyncio.run_coroutine_threadsafe(stubs.__aexit__(None, None, None), loop).result()
-    finally:
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
-        loop.close()
