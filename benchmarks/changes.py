@@ -5,7 +5,7 @@ heading), and two wordings of each. A scripted model, over HTTP, writes one repo
 the second:
 
     same pages      over the same pages: whatever is told is false
-    changed pages   over pages of which some sentences were changed, added or removed: each must be told, nothing else
+    changed pages   some sentences of the pages were changed, added or removed: each must be told, nothing else
     reworded pages  over pages that say the same facts in the words of the second report: whatever is told is false
     quotations      the same changed pages without a model, from a folder of documents
 

@@ -1,7 +1,7 @@
 """Answers from folders of documents, without a model: `python -m benchmarks.documents FOLDER`.
 
 FOLDER has `corpora/NAME/` with documents and `questions.jsonl`: `id`, `corpus`, `type`, `question`, `gold` (groups of
-alternatives, of which each must be there; null if the corpus does not answer), `within` (characters that they must lie
+alternatives, each of them required; null if the corpus does not answer), `within` (characters that they must lie
 together), `files` and `on_topic`. Prints for each type of question where the fact that was asked for still is: in the
 results of the tools, the notes, the report, its first section, and the 140 characters of answer mode; how runs end; and
 how far the stated confidence of answers can be relied on (the columns of `benchmarks.calibration`).

@@ -11,7 +11,7 @@ commands on the same store.
     new       `fathom runs` after a run has begun and one was removed by another program
     unknown   `fathom show` of an id that no run has
 
-Seconds are those of the whole process, `cpu` its processor time, which other programs disturb less. A request is
+Seconds are the time of the whole process, `cpu` its processor time, which other programs disturb less. A request is
 counted at the server; on a disk there are none.
 """
 
@@ -56,7 +56,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=10_000)
     parser.add_argument("--on", nargs="+", choices=["local", "s3"], default=["local", "s3"])
     parser.add_argument("--checkout", type=Path, default=ROOT, help="whose commands are measured")
-    parser.add_argument("--times", type=int, default=3, help="of which the median is printed; the first time is one")
+    parser.add_argument("--times", type=int, default=3, help="measurements; the median is printed (default: 3)")
     parser.add_argument("--seed", action="store_true", help="copy the index there instead of measuring its making")
     parser.add_argument("--serve-s3", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()

@@ -7,14 +7,14 @@ and what was sent back. Nothing is taken from the pipeline's own books, so a cha
     shown               share of them that stood in a prompt of the compressor: a token counts if eight words in a row
                         did, of which its word is one
     model requests      requests to the model, those included that were tried again
-    waits               requests to the model in the longest chain of which each arrived after the one before was
+    waits               requests to the model in the longest chain in which each arrived after the one before was
                         answered; `with tools`, the same over all requests. It follows from the order of events. On a
                         busy machine, requests of the same time may come too late for each other, so that it counts too
                         many, never too few: --delay gives them more time
     prompt tokens       as the scripted model counts them, a quarter of the bytes
     outside             prompt tokens of all roles but the compressor
     to be noted         facts of the texts and passages in one of the forms of `tests/stubs/forms.py`, each once
-    noted               share of them of which the scripted compressor returned a faithful bullet
+    noted               share of them for which the scripted compressor returned a faithful bullet
     kept                share of these bullets that stood in a prompt of a later role but the judge, which quotes pages
     to the writer       share of these that stood in a prompt for a section
 """
@@ -149,7 +149,7 @@ def _runs(words: Sequence[str]) -> list[int]:
 
 
 def waits(records: Iterable[Record]) -> int:
-    """Return the length of the longest chain of requests, each of which arrived after the one before was answered."""
+    """Return the length of the longest chain of requests in which each arrived after the one before was answered."""
     chains: list[tuple[float, int]] = []  # when each request was answered, and the longest chain that ends with it
     longest = 0
     for record in sorted(records, key=lambda one: one.started):

@@ -36,7 +36,7 @@ def short_answer() -> Counts:
 
 
 def long_page() -> Counts:
-    """Count what a page of 200 kB takes and gives, a table of which only the last row has a fact, and a short page."""
+    """Count what a page of 200 kB takes and gives, a table whose last row alone has a fact, and a short page."""
     from tests.inprocess import QUERY
     from tests.stubs import long_table
 

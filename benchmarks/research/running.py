@@ -128,8 +128,8 @@ def run(prepared: Prepared, budget: dict[str, float], *, at_once: int, quiet: bo
 def _run_key(out: Path, benchmark: Benchmark) -> str:
     """Return the run key of a folder's batch, drawn when the folder is new.
 
-    Prefect returns the runs that it knows by this key wherever they are stored: those of another folder, with other
-    settings, and those of a folder that was removed.
+    Prefect returns the runs that it knows by this key wherever they are stored: also runs in another folder, with other
+    settings, and in a folder that was removed.
     """
     path = out / RUN_KEY
     if not path.exists():

@@ -63,11 +63,11 @@ class ClaimSentence(NamedTuple):
     source_ids: tuple[str, ...]  # its citations, or else the next citations in its paragraph or item
     kind: Kind
     context: str = ""  # heading above it, with the sentence before it, its table's head or the line before code
-    beside: tuple[str, ...] = ()  # for a sentence not all of which is cited: ids cited around it, the nearest first
+    beside: tuple[str, ...] = ()  # for a sentence that is cited only in part: ids cited around it, the nearest first
 
     @property
     def checked_against(self) -> tuple[str, ...]:
-        """The ids of the sources, at least one of which must say it."""
+        """The ids of the sources; at least one must say it."""
         return self.source_ids + self.beside
 
 

@@ -91,7 +91,7 @@ class QuestionTerms(NamedTuple):
     definition: float = 1.0  # factor for a definition of what is asked for
     attribute: str = ""  # term of what is asked of something: the colour of "What colour is the lamp?"
     names: Sequence[frozenset[str]] = ()  # of things that an answer is about, each as its terms
-    quantities: frozenset[str] = frozenset()  # of which an answer states one, where it is asked "how heavy"
+    quantities: frozenset[str] = frozenset()  # an answer states one of them, where it is asked "how heavy"
     has_topic: bool = True  # false where no word names a thing, as in "What is the difference between == and is?"
 
 

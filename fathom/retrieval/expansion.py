@@ -227,7 +227,7 @@ _HELD_BY_TERM = {term: tuple(held.split()) for asked, held in _ENTRIES for term 
 
 
 def quantities_of(term: str) -> list[str]:
-    """Return the quantities of which an answer states one, where a term of a question asks for it."""
+    """Return the quantities, one of them stated by any answer, where a term of a question asks for it."""
     return [held.strip("()") for held in _HELD_BY_TERM.get(term, ())]
 
 

@@ -2,8 +2,8 @@
 
 Ranking by words cannot tell the document that is PEP 572 from those that mention it. An identifier is a token with a
 digit in it, joined to the word before it or after that word; a flag; or a dotted or underscored name. Zeros that only
-fill up a number do not count. The identifiers that a document bears are those of its title, of its file's name, and, as
-the second best, of its headings.
+fill up a number do not count. A document bears the identifiers of its title, of its file's name, and,
+as the second best, of its headings.
 """
 
 from __future__ import annotations

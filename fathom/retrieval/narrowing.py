@@ -206,7 +206,7 @@ class Memory(Model):
         return untold(self.notes, self.briefs)
 
     def of(self, notes: Sequence[Note]) -> Memory:
-        """Return the memory with other notes in the place of its own, and the briefs of which no note has changed."""
+        """Return the memory with other notes in the place of its own, and the briefs whose notes have not changed."""
         same = {note.artifact_file for note in self.notes if note in notes}
         return Memory(notes=list(notes), briefs=[b for b in self.briefs if same.issuperset(b.files)])
 

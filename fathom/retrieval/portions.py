@@ -36,7 +36,7 @@ class Shown(NamedTuple):
 def shown(
     texts: Sequence[SourceText], focus: str, *, text_tokens: int, request_tokens: int, most_requests: int
 ) -> Shown:
-    """Spread texts over requests of at most so many tokens, those of one source together where they fit one.
+    """Spread texts over requests of at most so many tokens, the texts of one source together where they fit.
 
     A text of more than `text_tokens` is shown in parts. What more than `most_requests` would have to hold is narrowed
     to the passages that answer `focus` best; so much of it that one passage does not fit is shown whole.

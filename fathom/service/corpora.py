@@ -56,7 +56,7 @@ class CorpusService:
         return _corpus(edition, task.result() if done else None)
 
     async def create(self, caller: Caller, name: str, uploads: Sequence[Upload], *, shared: bool = False) -> Corpus:
-        """Make a corpus of files. Those of a kind that is not read are left out and listed as unread.
+        """Make a corpus of files. A file of a kind that is not read is left out and listed as unread.
 
         Raises:
             NotAllowed: the caller may not.

@@ -85,7 +85,7 @@ async def read_run(store: ArtifactStore, found: KnownRun, ownership: Ownership) 
 
 
 def notices_of(*searched: str) -> list[str]:
-    """Return what somebody is told who asks for runs, some of which have neither documents nor a web search."""
+    """Return what somebody is told who asks for runs if some have neither documents nor a web search."""
     how = "name an uploaded corpus in `corpora`; for the web, an administrator sets a search key"
     return [f"Only {what}, is searched. For your own files, {how}." for what in dict.fromkeys(searched) if what]
 

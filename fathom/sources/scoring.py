@@ -68,7 +68,7 @@ def published_on(source: Source, text: str, today: date) -> date | None:
 
 
 def _as_stated(published: date, written: str) -> str:
-    """Return a date as YYYY-MM-DD, or as a source has written the month or year of which it is the middle."""
+    """Return a date as YYYY-MM-DD, or as the month or year that a source states if it is the middle of it."""
     whole = published.isoformat()
     return written if written and whole.startswith(written) else whole
 

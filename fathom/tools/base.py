@@ -107,7 +107,7 @@ class Tool(Configurable):
     network: bool = False  # needs the network
     fetchable: bool = False  # `fetch` may read the pages that its results name
     scope: AccessScope | None = None  # the scope of a run that has it beside runs without any
-    setting: str = ""  # the setting that offers it, beside the chosen tools, and without which it is never used
+    setting: str = ""  # the setting that offers it beside the chosen tools; unset, it is never used
     of_follow_ups: bool = False  # works on the run that this one follows up on, and is offered to such a run only
     by_vendors: bool = False  # works through the search vendors, so one that is configured is enough
     # The fields that it knows, of `domains.toml` or other words: it is offered to steps that are about one of them, in

@@ -1,7 +1,7 @@
 """What a search of the web is limited to: a period, a region, and pages that are fit for everybody.
 
 The settings `web` limit every search of a run. A query limits itself with operators that people know from search
-engines: `after:2024-03 before:2025-01-01 region:de`. Those of a step's queries hold for the step. An operator that
+engines: `after:2024-03 before:2025-01-01 region:de`. The limits in a step's queries hold for the step. An operator that
 cannot be read stays a word of the query.
 """
 

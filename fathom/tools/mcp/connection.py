@@ -70,7 +70,7 @@ class Connection:
             return self._offer
 
     async def expect(self, offer: OfferedTools) -> None:
-        """Open the connection, and from now on refuse a server that offers something else.
+        """Open the connection, and from now on refuse a server whose offer has changed.
 
         Raises:
             ServerChanged: the offer differs.
