@@ -310,7 +310,8 @@ def base_env() -> dict[str, str]:
     """What a child process needs of this one's environment, and nothing else of it."""
     paths = [str(ROOT), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
     env = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
-    return {**env, "PYTHONPATH": os.pathsep.join(paths), "HOME": os.environ.get("HOME", "/")}
+    own = {"PYTHONPATH": os.pathsep.join(paths), "HOME": os.environ.get("HOME", "/")}
+    return {**env, **own, "FATHOM_WARM_SECONDS": "0"}  # each command is a process that has nothing loaded
 
 
 class FathomCLI(Protocol):

@@ -203,32 +203,16 @@ def _serve() -> None:
 def _run(order: dict[str, Any]) -> None:
     """Be the command line."""
     from fathom.interfaces.cli.main import main
+    from fathom.interfaces.cli.waiting import become
 
-    os.environ.clear()
-    os.environ.update(order["env"])
-    os.chdir(order["folder"])
     for number, path in ((1, Path(order["output"])), (2, _errors(Path(order["output"])))):
         os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    sys.argv = ["fathom", *order["arguments"]]
-    if "prefect" in sys.modules:
-        _read_settings(order["arguments"][0])
+    become(order["env"], order["folder"], order["arguments"])
     if boundary := os.environ.get(DIES_AT):
         arm(BOUNDARIES[boundary])
     main()
     sys.exit()
-
-
-def _read_settings(command: str) -> None:
-    """Have Prefect read its settings from what is this process's environment now."""
-    from prefect.context import refresh_global_settings_context
-
-    from fathom.flows.server import be_patient, quieten
-
-    quieten()
-    if command in ("batch", "worker"):
-        be_patient()
-    refresh_global_settings_context()
 
 
 if __name__ == "__main__":

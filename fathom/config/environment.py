@@ -19,6 +19,7 @@ _PLACEHOLDER = re.compile(r"[a-z]+(?:[-_ ][a-z]+)*")
 _LONGEST_PLACEHOLDER = 15
 _USER = re.compile(r"://([^\s/?#]+)@")
 CONTACT = "FATHOM_CONTACT"
+WARM_SECONDS = "FATHOM_WARM_SECONDS"
 S3_ENCRYPTION = "FATHOM_S3_ENCRYPTION"
 _E_MAIL = re.compile(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@(?:[A-Za-z0-9-]{1,63}\.){1,8}[A-Za-z]{2,24}")
 
@@ -109,6 +110,19 @@ class Environment:
         return self.variables.get("FATHOM_TOKEN") or None
 
     @property
+    def warm_seconds(self) -> int:
+        """Seconds for which a process that has everything imported waits for the next question; 0: there is none.
+
+        Raises:
+            InvalidInput: it is not a whole number.
+        """
+        if not (text := self.variables.get(WARM_SECONDS, "").strip() or "300").isdecimal() or len(text) > 6:
+            raise InvalidInput(
+                f"{WARM_SECONDS} is {text!r}, which is not a number of seconds.", next_step="for example 300, or 0"
+            )
+        return int(text)
+
+    @property
     def editor(self) -> str:
         """The command of the user's text editor."""
         return self.variables.get("VISUAL") or self.variables.get("EDITOR") or "vi"
@@ -182,6 +196,12 @@ class Environment:
         if not amount.is_finite() or amount <= 0:
             raise InvalidInput(f"{name} is {text!r}, which is not an amount.", next_step=f"for example {name}=20")
         return amount
+
+    @staticmethod
+    def replace(variables: Mapping[str, str]) -> None:
+        """Give this process, a fork that works for another one, that one's environment."""
+        os.environ.clear()
+        os.environ.update(variables)
 
     @staticmethod
     def use_servers(file: str) -> None:

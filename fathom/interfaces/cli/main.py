@@ -20,6 +20,10 @@ def main() -> None:
     atexit.register(gc.freeze)
     with exits():
         arguments = check_text(sys.argv[1:]) or ["--help"]
+        from fathom.interfaces.cli.warm import handed_over
+
+        if (code := handed_over(arguments)) is not None:
+            sys.exit(code)
         # Imported here, so that Ctrl-C while it is imported is an exit like any other.
         import typer
 

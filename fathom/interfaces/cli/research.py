@@ -17,6 +17,7 @@ from fathom.config.environment import Environment, artifact_root
 from fathom.errors import InvalidInput, UserError
 from fathom.interfaces.cli.options import GivenOptions, Json, Mcp, Open, Quiet, Root, Run
 from fathom.interfaces.cli.printing import line, one_line, only_searched, open_page, output, show_answer, show_summary
+from fathom.interfaces.cli.warm import leave_behind
 
 if TYPE_CHECKING:
     from prefect.client.schemas.objects import FlowRun
@@ -156,6 +157,8 @@ def follow(
     _show_result(result, report, address, quiet=quiet, as_json=as_json)
     if open_it:
         open_page(result)
+    sys.stdout.flush()
+    leave_behind()
     raise typer.Exit(result.status.exit_code)
 
 
