@@ -268,6 +268,7 @@ def _vendors(vendors: Iterable[type[SearchVendor]]) -> str:
     ]
     given = {case.name: asdict(case.pages[0]) for case in CASES}
     for vendor in vendors:
+        assert vendor.key() in given, f"tests/vendors.py has no case for {vendor.key()}"
         kept = [name for field, name in _GIVEN.items() if given[vendor.key()][field]]
         price = vendor.price(5)
         dollars = "unknown" if price is None else f"{float(price):g}"

@@ -48,8 +48,8 @@ def idle(prefect_server: PrefectServer, tmp_path: Path) -> Iterator[Served]:
     shutil.copytree(ROOT / "tests" / "stored_run", tmp_path / "store")
     with served_with(Options(str(tmp_path / "store"), port=quiet_port()), limit=0) as running:
         yield running
-        for watch in httpx.get(f"{running.url}/api/v1/watches").json()["watches"]:  # which others would see
-            httpx.delete(f"{running.url}/api/v1/watches/{quote(watch['name'], safe='')}").raise_for_status()
+        for watch in httpx.get(f"{running.url}/api/v1/watches", timeout=60).json()["watches"]:  # which others would see
+            httpx.delete(f"{running.url}/api/v1/watches/{quote(watch['name'], safe='')}", timeout=60).raise_for_status()
 
 
 @schemathesis.serializer("application/jsonl")
@@ -58,7 +58,7 @@ def _as_text(_context: Any, value: Any) -> bytes:
 
 
 def test_every_answer_is_as_the_document_says(idle: Served) -> None:
-    document = httpx.get(f"{idle.url}/api/v1/openapi.json").json()
+    document = httpx.get(f"{idle.url}/api/v1/openapi.json", timeout=60).json()
     schema = schemathesis.openapi.from_dict(document)
     schema.config.update(base_url=idle.url)
     asked = 0
@@ -96,7 +96,7 @@ def test_every_answer_is_as_the_document_says(idle: Served) -> None:
 
 
 def test_the_document_says_all_of_every_route(idle: Served) -> None:
-    document = httpx.get(f"{idle.url}/api/v1/openapi.json").json()
+    document = httpx.get(f"{idle.url}/api/v1/openapi.json", timeout=60).json()
     ids = []
     for path, item in document["paths"].items():
         for method, operation in item.items():
@@ -107,15 +107,15 @@ def test_the_document_says_all_of_every_route(idle: Served) -> None:
                     assert [*answer["content"]] == ["application/problem+json"], (method, path, status)
     assert len(ids) == len(set(ids))
     assert "HTTPValidationError" not in document["components"]["schemas"]
-    options = httpx.options(f"{idle.url}/api/v1/watches/some")
+    options = httpx.options(f"{idle.url}/api/v1/watches/some", timeout=60)
     assert options.status_code == 405 and options.headers["Allow"] == "DELETE, GET, PATCH"
 
 
 def test_the_reference_has_every_route_and_examples_that_work(idle: Served, tmp_path: Path) -> None:
     if not shutil.which("curl"):
         pytest.skip("curl is not installed")
-    document = httpx.get(f"{idle.url}/api/v1/openapi.json").json()
-    page = httpx.get(f"{idle.url}/docs", headers={"Accept": "text/html"}).text
+    document = httpx.get(f"{idle.url}/api/v1/openapi.json", timeout=60).json()
+    page = httpx.get(f"{idle.url}/docs", headers={"Accept": "text/html"}, timeout=60).text
     assert not set(re.findall(r'href="#([^"]+)"', page)) - set(re.findall(r'id="([^"]+)"', page))
     shown = dict(re.findall(r'<section id="(\w+)" class="box".*?<pre [^>]*><code>(.*?)</code>', page, re.DOTALL))
     routes = [(path, method, one) for path, item in document["paths"].items() for method, one in item.items()]

@@ -100,7 +100,7 @@ def test_a_report_is_streamed_with_progress_before_it_and_references_behind_it(
     assert any(re.match(r"A note from \d+ sources?: \S.*: \S", line) for line in lines), lines
     assert any(line.startswith("Draft of section 1 of ") and "not checked yet" in line for line in lines), lines
     assert streamed.text.startswith("# ") and "## Sources" in streamed.text
-    stored = httpx.get(f"{served.url}/api/v1/runs/{streamed.run_id}").json()
+    stored = httpx.get(f"{served.url}/api/v1/runs/{streamed.run_id}", timeout=60).json()
     assert stored["settings"]["profile"] == "quick"
     assert streamed.annotations
     for cited in streamed.annotations:
@@ -178,7 +178,7 @@ def test_a_conversation_clarifies_a_question_and_returns_all_that_was_done(
         {"role": "user", "content": "Python"},
     ]
     answer: Any = client.chat.completions.create(model="fathom-quick", messages=said, extra_body=extra)
-    run = httpx.get(f"{served.url}/api/v1/runs/{answer.id.removeprefix('chatcmpl-')}").json()
+    run = httpx.get(f"{served.url}/api/v1/runs/{answer.id.removeprefix('chatcmpl-')}", timeout=60).json()
     assert run["question"] == "Tell me about descriptors" and not providers.calls("clarifier")
     [told] = run["plan"]["clarifications"]
     assert (told["question"], told["answer"], told["assumed"]) == ("Gladly. Which language?", "Python", False)
@@ -255,7 +255,7 @@ def test_what_cannot_be_asked_is_refused_in_the_form_that_clients_know(client: O
     assert refused(openai.BadRequestError, messages=[{"role": "user", "content": "x" * 10_001}])["code"] == "E4001"
     with pytest.raises(openai.NotFoundError):
         client.responses.retrieve("resp_nothing")
-    assert httpx.get(f"{served.url}/v1/nothing").json()["error"]["type"] == "invalid_request_error"
+    assert httpx.get(f"{served.url}/v1/nothing", timeout=60).json()["error"]["type"] == "invalid_request_error"
 
 
 def test_silence_is_broken_and_a_run_asks_in_the_conversation(

@@ -22,6 +22,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from typer.main import get_command
 
+import fathom
 from fathom.interfaces.cli.commands import app
 
 ROOT = Path(__file__).parent.parent
@@ -101,6 +102,8 @@ def imports(path: Path) -> Iterator[str]:
             assert not node.level, f"{relative(path)}:{node.lineno} imports relatively"
             yield node.module or ""
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
+            if node.module == "fathom":  # what it passes on is imported when it is asked for
+                yield from (of for of, names in fathom._MODULES.items() for a in node.names if a.name in names)
 
 
 def imported_modules(path: Path, modules: Collection[str]) -> set[str]:
@@ -305,6 +308,18 @@ def test_the_walks_of_contributing_exist() -> None:
         if name not in {node.name for node in ast.walk(parsed(ROOT / path)) if isinstance(node, functions)}
     }
     assert missing == set()
+
+
+def test_contributing_shows_the_rooms_and_how_long_the_tour_is() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    shown = text.partition("```\nflows/")[2].partition("```")[0]
+    rooms = re.findall(r"^(?:  )?(\w+)(?:/|\.py) ", shown, re.MULTILINE)
+    below = [room for room in reversed(ROOMS) if room not in ("flows", "tasks")]
+    assert [room for room in rooms if room in below] == below
+    files = re.findall(r"^\| \[([\w/]+\.py)\]", text, re.MULTILINE)
+    lines = sum(len((ROOT / file).read_text(encoding="utf-8").splitlines()) for file in files)
+    assert len(files) == 7
+    assert f"Seven files, {round(lines, -2):,} lines" in text
 
 
 def pins(lock: str) -> dict[str, set[str]]:

@@ -315,8 +315,10 @@ def test_anyone_reads_a_report_by_a_public_link_until_it_is_removed(
             file.read_text() for file in tmp_path.glob(".serve/**/*.json")
         )
         with served_with(replace(options, port=quiet_port(), pool="nobody", public_links=False), limit=0) as other:
-            assert httpx.get(other.url + link["page"]).status_code == 404
-            assert httpx.post(f"{other.url}{run}/links?public=true", headers=tokens["ann"]).status_code == 403
+            assert httpx.get(other.url + link["page"], timeout=60).status_code == 404
+            assert (
+                httpx.post(f"{other.url}{run}/links?public=true", headers=tokens["ann"], timeout=60).status_code == 403
+            )
         html = {**tokens["ann"], "Accept": "text/html"}
         page = ann.get(run.removeprefix("/api/v1"), headers=html).text
         assert "1 link to this run" in page and f'name="link" value="{link["id"]}"' in page

@@ -210,7 +210,7 @@ def scraped(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[tuple[C
 
 def scrape(address: str) -> dict[tuple[str, ...], float]:
     """Return the samples by name and the values of the labels, as a client of Prometheus reads them."""
-    families = text_string_to_metric_families(httpx.get(address).text)
+    families = text_string_to_metric_families(httpx.get(address, timeout=60).text)
     return {
         (sample.name, *(sample.labels[name] for name in sorted(sample.labels))): sample.value
         for family in families

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import sys
@@ -200,3 +201,11 @@ def test_the_user_s_folder_is_where_the_platform_has_it(monkeypatch: pytest.Monk
         "darwin": "/home/me/Library/Application Support/fathom",
         "win32": "/roaming/fathom",
     }
+
+
+def test_a_new_setting_changes_no_call_of_runs_that_do_not_set_it() -> None:
+    """A run that is resumed by a newer version finds its finished calls by its settings.
+
+    Give a new setting `exclude_if` for its default. Another digest means that no unfinished run is continued.
+    """
+    assert hashlib.sha256(ResearchSettings().model_dump_json().encode()).hexdigest()[:16] == "d3b7193eb7c655ef"

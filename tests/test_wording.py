@@ -48,7 +48,7 @@ NAMES = re.compile(r"\{\w+\}")
 
 def said_in_code() -> Iterator[tuple[str, str]]:
     """Yield the phrases that `words(...)` is called with, and the nouns of `words.counted(...)`."""
-    for file in [*(ROOT / "fathom").glob("*/*.py"), *ROOT.glob("flows/*.py"), *ROOT.glob("tasks/*.py")]:
+    for file in [*(ROOT / "fathom").glob("*/**/*.py"), *ROOT.glob("flows/*.py"), *ROOT.glob("tasks/*.py")]:
         for call in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             if not isinstance(call, ast.Call) or not call.args or not isinstance(call.args[-1], ast.Constant):
                 continue

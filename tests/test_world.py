@@ -224,7 +224,7 @@ def web(world: str) -> Iterator[httpx.Client]:
 def test_a_world_that_is_served_is_used_and_stays(world: str) -> None:
     with searching.serving() as again:
         assert again == world
-    assert httpx.get(f"{world}/world").json() == {"world": digest()}
+    assert httpx.get(f"{world}/world", timeout=60).json() == {"world": digest()}
 
 
 def test_a_port_that_something_else_has_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,8 @@
 """How a setting is declared, and how Prefect draws it: one box per field, with a description and an example.
 
 A field has the type, bounds, default and description of a setting; `Setting`, among its annotations, has the rest.
-The options of commands, the page, MCP, the API, batches, docs/settings.md and the permissions all follow from them.
+The options of commands, Prefect's form, MCP, the API, batches, docs/settings.md and the permissions all follow from
+them; the page's form asks for some, which it names itself.
 
 Prefect's form draws a field that may be None as a choice of types, and one choice reads `Property is type "None"`. So
 the schema gives such a field only its other type, and no default: it is drawn as an empty box, and Prefect's check of
@@ -109,7 +110,8 @@ def default_of(field: FieldInfo) -> str:
         return otherwise
     if value is None or value is False or value in ([], {}):
         return ""
-    return f"{value:,}" if isinstance(value, int | float) else as_text(value)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return f"{value:,}" if is_number else as_text(value)
 
 
 class FormModel(Model):

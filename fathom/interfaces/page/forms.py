@@ -23,7 +23,7 @@ from fathom.run.checklist import MOST_STEPS, EditedPlan, edited
 
 CSRF = "csrf_token"
 _MINUTE = 60
-_TYPED = ("profile", "depth", "model", "max_usd", "max_calls")
+_TYPED = ("profile", "depth", "model", "max_usd")
 _CHOSEN = ("mode", "fresh", "approve", "clarify")
 """Fields that set settings, by the names of their options: those that can be wrong, and the others."""
 PREFERENCES = tuple(ReportPreferences.model_fields)
