@@ -67,6 +67,10 @@ def test_a_row_has_settings_of_its_own() -> None:
         ("csv", "question\nWhat are tides, really?\n", "Line 2 has 2 cells"),
         ("jsonl", '{"question": "a"}\n{"question": \n', "Line 2 is not JSON"),
         ("jsonl", '{"profile": "quick"}\n', "Line 1: There is no question"),
+        ("jsonl", '{"question": "\\ud800"}\n', "Line 1 is not JSON"),
+        ("jsonl", '{"question": "Why?", "max_usd": NaN}\n', "Line 1 is not JSON"),
+        ("jsonl", '{"question": "Why?", "max_usd": 1e999}\n', "Line 1: .*max_usd.*must be a finite number"),
+        ("csv", 'question,sources\nWhy?,"{""min_quality"": -1e999}"\n', "Line 2: .*must be a finite number"),
         ("txt", "x" * 10_001, "Line 1: The query has 10,001 characters"),
     ],
 )

@@ -8,6 +8,7 @@ import shutil
 import struct
 import subprocess
 import sys
+import time
 import zipfile
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import docx
 import pytest
 
 from fathom.models import Report, UnreadFile
+from fathom.tools.documents.markdown import read_markdown
 from fathom.tools.documents.readers import UnreadableFile
 from fathom.tools.documents.worker import MEMORY, PLAIN_BYTES, read_file
 from tests.conftest import ROOT, FathomCLI, PrefectServer, base_env
@@ -186,3 +188,17 @@ def test_a_file_that_may_hold_the_answer_is_named_also_when_nothing_else_is_prin
     unread = json.loads((run_folder / "result.json").read_text())["unanswered"]["unread"]
     assert [file["path"] for file in unread] == ["docs:office/call.mp3", "docs:office/prices.xlsx"]
     assert "Files of yours that were not read" in (run_folder / "unanswered.md").read_text()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "| a |\n|---|\n| b |\n" * 60_000,  # rules that could each begin a table
+        "".join(f"{'`' * length}x" for length in range(1, 2_500)),  # marks that nothing closes
+    ],
+)
+def test_markdown_takes_a_time_that_grows_with_its_length(text: str) -> None:
+    began = time.process_time()
+    _, sections, _, _ = read_markdown(text)
+    assert "".join(section.text for section in sections).split() == text.split()
+    assert time.process_time() - began < 60  # 2 s; many minutes, were each looked for in all that follows

@@ -13,11 +13,12 @@ import pytest
 
 from fathom.config.environment import Environment
 from fathom.config.groups import CompressionSettings, SourceRules
+from fathom.config.inputs import MAX_QUERY_CHARS
 from fathom.config.settings import ResearchSettings, resolve
 from fathom.errors import InvalidInput, NoReport
 from fathom.evidence.followed import FollowUp, with_follow_ups, without_follow_ups
 from fathom.evidence.verify import verify_run
-from fathom.extractive.following import understood
+from fathom.extractive.following import asked_in, understood
 from fathom.flows.deep_research import deep_research
 from fathom.flows.housekeeping import prune
 from fathom.flows.replay import replay
@@ -73,6 +74,13 @@ LOOKUP = "How does Python look up an attribute on an instance?"
 )
 def test_a_follow_up_is_a_question_of_its_own(asked: str, earlier: str, meant: str) -> None:
     assert understood(asked, earlier) == meant
+
+
+def test_of_a_message_that_is_too_long_for_a_question_no_more_is_read() -> None:
+    page = "a b c " * 300_000
+    question, clarified = asked_in([("user", page), ("assistant", "Which one?")], "the second")
+    assert (len(question), clarified) == (MAX_QUERY_CHARS + 1, {"Which one?": "the second"})
+    assert MAX_QUERY_CHARS < len(asked_in([("user", PUMPS)], page)[0]) < 2 * MAX_QUERY_CHARS, "which is refused"
 
 
 async def ask(root: Path, parent: RunResult | str, query: str, **settings: Any) -> RunResult:

@@ -457,6 +457,7 @@ def test_everything_works_without_script(client: httpx.Client, finished: str) ->
         shown = client.get(f"{finished}/{unescape(place)}").text
         assert unescape(re.findall(r'<mark id="passage">(.*?)</mark>', shown, re.DOTALL)[0]) == unescape(quoted)
     assert "passage" not in client.get(f"{finished}/{re.sub('=[0-9]+-', '=1-', places[0][1])}").text
+    assert client.get(f"{finished}/run.json?bytes=0-9").content == client.get(f"{finished}/run.json").content
     [file] = {place.partition("?")[0] for _, place in places}
     stored = client.get(f"{finished}/{file}")
     assert stored.headers["Content-Type"].startswith("text/plain") and stored.headers["X-Content-Type-Options"]

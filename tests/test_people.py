@@ -21,6 +21,7 @@ from prefect.client.schemas.objects import FlowRun, StateType
 from prefect.exceptions import Abort
 from prefect.states import Scheduled
 from rich.console import Console
+from starlette.datastructures import FormData
 
 from fathom.budget.ledger import Ledger
 from fathom.config.groups import Budget
@@ -36,6 +37,7 @@ from fathom.flows.replay import replay
 from fathom.flows.runs import answering
 from fathom.flows.runs.answering import Waiting
 from fathom.interfaces.cli.dialogue import Dialogue
+from fathom.interfaces.page.forms import plan_of
 from fathom.models import (
     Asked,
     Clarification,
@@ -161,6 +163,12 @@ def test_an_edited_plan_keeps_what_was_not_edited() -> None:
     wanted = PLAN.model_copy(update={"preferences": ReportPreferences(reader="sailors", depth=Depth.brief)})
     other = from_yaml(as_yaml(wanted).replace("language: ''", "language: German").replace("sailors", "''"), wanted)
     assert other == PLAN.model_copy(update={"preferences": ReportPreferences(language="German", depth=Depth.brief)})
+
+
+@pytest.mark.parametrize(("place", "titles"), [("0.5", ["Effects", "Causes"]), ("²", ["Causes", "Effects"])])
+def test_steps_of_a_form_have_the_order_of_their_numbers(place: str, titles: list[str]) -> None:
+    form = FormData({"title-0": "Causes", "place-0": "1", "title-1": "Effects", "place-1": place})
+    assert [step.title for step in plan_of(form, PLAN).steps] == titles
 
 
 @pytest.mark.parametrize(

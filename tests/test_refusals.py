@@ -25,6 +25,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from prefect.client.orchestration import get_client
 from prefect.states import Cancelled, Crashed
+from starlette.datastructures import Headers
 from starlette.responses import StreamingResponse
 
 from fathom.batch.folder import BATCHES, QUESTIONS
@@ -400,6 +401,14 @@ async def test_proxies_that_are_forged(tmp_path: Path) -> None:
             for _ in range(2):  # the second time with a session
                 answer = await client.post("/sign-in", data={"token": token}, headers=headers)
                 assert answer.status_code == 303 and ("; Secure" in answer.headers["set-cookie"]) is secure
+    for peer, lines, known in [
+        ("10.1.2.3", ["192.0.2.1, 198.51.100.7"], "198.51.100.7"),
+        ("10.1.2.3", ["192.0.2.1", "198.51.100.7"], "198.51.100.7"),  # the proxy's line, below its client's
+        ("10.1.2.3", [], "10.1.2.3"),
+        ("10.2.0.1", ["198.51.100.7"], "10.2.0.1"),
+    ]:
+        headers = Headers(raw=[(b"x-forwarded-for", line.encode()) for line in lines])
+        assert access.peer_of({"client": (peer, 1)}, headers, options)[0] == known, "whose attempts are counted"
     with pytest.raises(InvalidInput):
         Options(str(tmp_path), trusted_proxies=("everybody",))
 

@@ -9,9 +9,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
-from pydantic import JsonValue
+from pydantic import JsonValue, ValidationError
+from pydantic_core import from_json
 
-from fathom.config.given import path_of, placed, settings_from
+from fathom.config.given import path_of, placed, settings_from, wrong_in
 from fathom.config.inputs import check_query
 from fathom.config.settings import ResearchSettings
 from fathom.errors import InvalidInput
@@ -100,7 +101,10 @@ def _question(fields: Mapping[str, JsonValue], base: ResearchSettings) -> BatchQ
     if named.get("artifacts"):
         raise InvalidInput("A line cannot have its own artifacts.", next_step="choose the store of the whole batch")
     own = placed({path: value for path, value in named.items() if value is not None and value != ""})
-    question = BatchQuestion(question=check_query(asked[0]), settings=own, run_key=str(run_key))
+    try:
+        question = BatchQuestion(question=check_query(asked[0]), settings=own, run_key=str(run_key))
+    except ValidationError as error:  # JSON can write a number that is infinite: 1e999
+        raise InvalidInput(wrong=wrong_in(error.errors())) from None
     settings_of(question, base)
     return question
 
@@ -116,8 +120,8 @@ def _objects(text: str) -> Iterator[tuple[int, Mapping[str, JsonValue]]]:
         if not line.strip():
             continue
         try:
-            found = json.loads(line)
-        except (ValueError, RecursionError) as error:
+            found = from_json(line, allow_inf_nan=False)
+        except ValueError as error:
             raise InvalidInput(f"Line {number} is not JSON: {error}.", next_step="write one object per line") from None
         if isinstance(found, str):
             found = {"question": found}
@@ -148,8 +152,8 @@ def _cell(name: str, cell: str) -> JsonValue:
     cell = cell.strip()
     if cell[:1] in ("{", "["):
         try:
-            value: JsonValue = json.loads(cell)
-        except (ValueError, RecursionError) as error:
+            value: JsonValue = from_json(cell, allow_inf_nan=False)
+        except ValueError as error:
             raise InvalidInput(f"{name} {cell!r} is not JSON: {error}.", next_step=_HELP) from None
         return value
     field = ResearchSettings.model_fields.get(path_of(name))

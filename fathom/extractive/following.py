@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from fathom.config.inputs import MAX_QUERY_CHARS
 from fathom.evidence.computed import winner_of
 from fathom.extractive.comparisons import SUPERLATIVE, comparison_of, grade_words
 from fathom.extractive.questions import is_question, is_verb, keywords, topic_terms
@@ -114,10 +115,11 @@ def asked_in(before: Sequence[tuple[str, str]], last: str) -> tuple[str, dict[st
 
     `before` has the role and text of each earlier message. The last one may answer what an assistant has asked about
     the question before: the message before it is short and ends with a question mark, and it is no question itself. Or
-    it follows up on that question. Messages of the system are left out: they would be taken for the question.
+    it follows up on that question. Messages of the system are left out: they would be taken for the question. Of each
+    message, as much is read as makes it too long for a question.
     """
     question, asked, clarified = "", "", dict[str, str]()
-    for role, text in (*before, ("user", last)):
+    for role, text in ((role, text[: MAX_QUERY_CHARS + 1]) for role, text in (*before, ("user", last))):
         if role == "assistant":
             asked = " ".join(text.split())
         elif role == "user" and text.strip() and not (_GREETING.fullmatch(text) and text != last):

@@ -249,7 +249,8 @@ def peer_of(scope: Scope, headers: Headers, options: Options) -> tuple[str, bool
     peer = str((scope.get("client") or ("",))[0])
     secure = scope.get("scheme") == "https"
     if options.trusts(peer):
-        last = headers.get("x-forwarded-for", "").rpartition(",")[2].strip()
+        # Of several addresses, in one line or in several, the proxy has added the last; its client may send any others.
+        last = ",".join(headers.getlist("x-forwarded-for")).rpartition(",")[2].strip()
         return last or peer, secure or headers.get("x-forwarded-proto", "").strip().lower() == "https"
     return peer, secure
 

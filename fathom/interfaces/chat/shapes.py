@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
@@ -13,6 +13,7 @@ from fathom.errors import InvalidInput, NotThere
 
 _TEXTS = ("text", "input_text", "output_text")
 _UNSAID = ("reasoning", "refusal", "item_reference")
+MOST_MESSAGES = 2_000  # of a conversation
 
 
 class _Lenient(BaseModel):
@@ -81,7 +82,7 @@ class StreamOptions(_Lenient):
 class ChatRequest(OpenAIRequest):
     """The body of a request for a chat completion."""
 
-    messages: list[Message] = Field(min_length=1, max_length=2_000)
+    messages: list[Message] = Field(min_length=1, max_length=MOST_MESSAGES)
     stream_options: StreamOptions | None = None
     n: int | None = None
     response_format: dict[str, Any] | None = None
@@ -90,7 +91,7 @@ class ChatRequest(OpenAIRequest):
 class ResponseRequest(OpenAIRequest):
     """The body of a request for a response."""
 
-    input: str | list[Message] = Field(max_length=2_000_000)
+    input: Annotated[str, Field(max_length=2_000_000)] | Annotated[list[Message], Field(max_length=MOST_MESSAGES)]
     instructions: str | None = None
     previous_response_id: str | None = None
     background: bool | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import count
 from typing import Any
 from urllib.parse import urlencode
 
@@ -165,6 +166,7 @@ def plan_of(form: FormData, plan: Plan) -> Plan:
 
 def _steps(form: FormData, plan: Plan) -> Iterator[tuple[float, dict[str, Any]]]:
     before = {str(step.step_id): step for step in plan.steps}
+    free = (number for number in count(1) if str(number) not in before)
     gone = {number for number in range(MOST_STEPS + 1) if text(form, f"remove-{number}")}
     removed = {text(form, f"id-{number}") for number in gone}
     for number in range(MOST_STEPS + 1):
@@ -176,18 +178,14 @@ def _steps(form: FormData, plan: Plan) -> Iterator[tuple[float, dict[str, Any]]]
         depends_on = [other for other in fields.get("depends_on", []) if str(other) not in removed]
         queries = [line.strip() for line in text(form, f"queries-{number}").splitlines() if line.strip()]
         own = {
-            "step_id": known.step_id if known else _free_id(before),
+            "step_id": known.step_id if known else next(free),
             "title": title,
             "description": text(form, f"description-{number}") or title,
             "queries": queries,
             "depends_on": depends_on,
         }
         place = text(form, f"place-{number}")
-        yield (float(place) if place.replace(".", "", 1).isdigit() else number + 1), {**fields, **own}
-
-
-def _free_id(taken: Mapping[str, object]) -> int:
-    return next(number for number in range(1, MOST_STEPS + len(taken) + 2) if str(number) not in taken)
+        yield (float(place) if place.replace(".", "", 1).isdecimal() else number + 1), {**fields, **own}
 
 
 def _pointed(path: str, value: str) -> str:

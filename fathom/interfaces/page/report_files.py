@@ -70,7 +70,7 @@ async def file(
 
 async def stored_file(run: RunHandle, name: str, request: Request, place: str) -> Response:
     """Return a file of a run as text or, if it is none, to be saved; with a `place`, the text that has these bytes."""
-    if place and name.endswith(".json"):
+    if place and "__step" in name and name.endswith(".json"):  # what a tool returned; other files have no passages
         start, end = map(int, place.split("-"))
         stored = (await run.files([name]))[name]
         for text, first in locate(name, stored):

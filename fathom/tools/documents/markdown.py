@@ -24,8 +24,9 @@ _INDENTED = re.compile(r"(?: {4}| {0,3}\t)\s*[^\s<]")
 _HOLDER = re.compile(r"\s*(?:(?:[-*+]|\d{1,9}[.)]|:)\s|\[\^[^\]]+\]:|!!!|\?\?\?|===)")
 _RULE = re.compile(r"\|?\s*:?-+:?\s*\|[\s:|-]*\Z")
 _TABLE = re.compile(r"(?:\A|(?<=\n)) {0,3}<table\b.*?</table>[ \t]*(?=\n|\Z)", re.S | re.I)
-_COMMENT = re.compile(r"(?<!`)(`+)(?!`)[^\n]+?(?<!`)\1(?!`)|<!--(?s:.*?)-->")  # or a span of code, which has none
-_CODE_SPAN = r"(?<!`)(?P<ticks>`+)(?!`)[^\n]+?(?<!`)(?P=ticks)(?!`)"
+# With a longest span, a line full of marks that nothing closes takes no time that grows faster than it.
+_CODE_SPAN = r"(?<!`)(?P<ticks>`+)(?!`)[^\n]{1,2000}?(?<!`)(?P=ticks)(?!`)"
+_COMMENT = re.compile(rf"{_CODE_SPAN}|<!--(?s:.*?)-->")  # a span of code has none
 _DESTINATION = r"\(\s*<?(?P<address>[^()\s<>]*(?:\([^()\s]*\)[^()\s<>]*)*)>?(?:\s+[\"'(][^\n]*?[\"')])?\s*\)"
 _LINK = re.compile(rf"{_CODE_SPAN}|!?\[(?P<text>[^\[\]]*)\](?:{_DESTINATION}|\[[^\[\]\n]*\])")
 _DEFINITION = re.compile(r"^ {0,3}\[[^\[\]\n]+\]:[ \t]+\S+.*\n?", re.M)
@@ -99,7 +100,7 @@ def _converted(text: str) -> str:
     if (last := text.rfind("-->")) >= 0:
         end = text.find("\n", last)  # the line may hold a span of code
         end = len(text) if end < 0 else end
-        text = _COMMENT.sub(lambda match: match[0] if match[1] else "", text[:end]) + text[end:]
+        text = _COMMENT.sub(lambda match: match[0] if match["ticks"] else "", text[:end]) + text[end:]
     end = text.lower().rfind("</table>") + 8
     text = _TABLE.sub(_table, text[:end]) + text[end:] if end > 7 else text
     text = _DEFINITION.sub("", "\n".join(_with_outer_bars(without_dialects(text).split("\n"))))
@@ -109,8 +110,9 @@ def _converted(text: str) -> str:
 def _with_outer_bars(lines: list[str]) -> list[str]:
     """Return lines with the bars around the rows of tables, which Markdown may leave out."""
     written = list(lines)
+    last = 0
     for number, line in enumerate(lines):
-        if number and "|" in line and _RULE.match(line) and "|" in lines[number - 1]:
+        if number > last and "|" in line and _RULE.match(line) and "|" in lines[number - 1]:
             last = next((n for n in range(number, len(lines)) if "|" not in lines[n]), len(lines))
             for n in range(number - 1, last):
                 row = lines[n].strip()
