@@ -114,7 +114,7 @@ def test_a_run_imports_and_builds_only_what_it_uses(
     subprocess.run([*command, "--json", "--artifacts", str(tmp_path)], cwd=ROOT, env=env, check=True, timeout=120)
     assert stubs.calls("llm")
     used = json.loads(told.read_text())
-    assert {"fastapi", "litellm", "pypdf", "s3fs", "trafilatura"}.isdisjoint(used["modules"])
+    assert {"docutils", "fastapi", "litellm", "pypdf", "s3fs", "trafilatura"}.isdisjoint(used["modules"])
     assert {"BatchRow", "RunSummary", "_Works"} <= {*used["unbuilt"]}
     assert {"Plan", "Note", "Report"}.isdisjoint(used["unbuilt"])
 
