@@ -35,7 +35,7 @@ from fathom.tools.documents.markdown import is_markdown, read_markdown
 from fathom.tools.documents.normal import DocumentSection, ReadDocument, underlined_sections
 from fathom.tools.documents.notebook import read_notebook
 from fathom.tools.documents.pdf import read_pdf
-from fathom.tools.documents.restructured import is_rest, rest_sections
+from fathom.tools.documents.rest_markup import is_rest
 from fathom.tools.documents.slides import read_pptx
 from fathom.tools.documents.spreadsheet import read_ods, read_xlsx
 from fathom.tools.documents.transcript import read_transcript
@@ -220,8 +220,12 @@ def _read(ending: str, data: bytes) -> tuple[ReadDocument, str]:
         title, sections, date, matter = "", read_log(text), "", dict[str, str]()
     else:
         title, date, matter = "", "", dict[str, str]()
-        is_parsed = kind == "rst" or (kind == "guessed" and is_rest(text))
-        sections = rest_sections(text) if is_parsed else underlined_sections(text)
+        if kind == "rst" or (kind == "guessed" and is_rest(text)):
+            from fathom.tools.documents.restructured import rest_sections
+
+            sections = rest_sections(text)
+        else:
+            sections = underlined_sections(text)
     above = [DocumentSection(written(header))] if header else []
     return ReadDocument(title, [*above, *sections], date, {**matter, **header}), ""
 

@@ -32,6 +32,7 @@ from fathom.tools.documents.normal import (
     underlined_sections,
     with_one_header,
 )
+from fathom.tools.documents.rest_markup import CODE, LEADS, SILENT, VERSIONS, without_markup
 
 MAX_CHARS = 1_000_000  # maximum bytes of a text that is parsed: docutils takes about 4 s for them
 MAX_LINE = 10_000  # characters; docutils gives up on texts with longer lines
@@ -48,18 +49,13 @@ _SETTINGS = {
     "syntax_highlight": "none",
     "traceback": True,  # raise instead of ending the process
 }
-_MARKUP = re.compile(r"\.\. (?:_[^\n]+:(?=\s|\Z)|\|[^|\n]+\| .+::|(?P<name>[\w:+.-]+) ?::(?:\s+(?P<argument>.*))?\Z)")
-_OPTION = re.compile(r"\s+:[\w-]+:(?:\s|\Z)")
-_LEADS = {
-    "attention", "caution", "danger", "error", "hint", "important", "note", "tip", "warning",
-}  # fmt: skip
 _SILENT = ("comment", "target", "substitution_definition", "pending", "raw", "decoration", "meta", "image", "title")
 
 
 def rest_sections(text: str) -> list[DocumentSection]:
     """Read reST; what docutils cannot parse is split at its underlined headings."""
     if len(text) > MAX_CHARS or any(len(line) > MAX_LINE for line in text.split("\n")):
-        return underlined_sections(_without_markup(text))
+        return underlined_sections(without_markup(text))
     from docutils.core import publish_doctree
     from docutils.utils import SystemMessage
 
@@ -73,7 +69,7 @@ def rest_sections(text: str) -> list[DocumentSection]:
     except (SystemMessage, ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError, TypeError,
             ValueError):  # fmt: skip
         sections = []
-    return sections or underlined_sections(_without_markup(text))
+    return sections or underlined_sections(without_markup(text))
 
 
 def _settings() -> Any:
@@ -90,36 +86,6 @@ def _made_settings() -> Any:
     publisher = Publisher("standalone", "restructuredtext", "null")
     publisher.process_programmatic_settings(None, _SETTINGS, None)
     return publisher.settings
-
-
-def is_rest(text: str) -> bool:
-    """Return whether a plain text clearly is reST: underlined headings, and directives or labels."""
-    head = text[:200_000]
-    marks = sum(bool(_MARKUP.match(line)) for line in head.split("\n"))
-    return marks > 1 and any(section.heading for section in underlined_sections(head))
-
-
-def _without_markup(text: str) -> str:
-    """Return a text without the lines that are nothing but markup: labels, and directives with their options."""
-    lines: list[str] = []
-    options = False  # whether the line before belongs to a directive itself, not to its content
-    for line in text.split("\n"):
-        if found := _MARKUP.match(line):
-            lines.append(_said(found["name"] or "", found["argument"] or ""))
-        options = bool(found) or (options and bool(_OPTION.match(line)))
-        if not options:
-            lines.append(line)
-    return "\n".join(lines)
-
-
-def _said(name: str, argument: str) -> str:
-    """Return the text of the first line of a directive."""
-
-    base = name.rpartition(":")[2].lower()
-    if base in CODE or name.lower() in SILENT:
-        return ""
-    lead = f"{base.capitalize()}:" if base in _LEADS else VERSIONS.get(base, "")
-    return f"{lead} {argument}".strip()
 
 
 def _messages(tree: Any) -> Iterator[Any]:
@@ -192,7 +158,7 @@ def _block(node: Any) -> list[str]:  # noqa: PLR0911, PLR0912 - one line for eac
             return [fence(child.astext()) for child in children if child.tagname == "literal_block"]
         case "footnote" | "citation":
             return [joined(_blocks([child for child in children if child.tagname != "label"]))]
-        case _ if kind in _LEADS:
+        case _ if kind in LEADS:
             return led(kind.capitalize(), _blocks(children))
         case _ if kind in _SILENT:
             return []
@@ -257,16 +223,6 @@ _DIRECTIVE = re.compile(r"^[^\w\n]*(?:\d+\.\s+)?\.\.[ \t]+(?:\|[^|\n]+\|\s+)?([\
 _ROLE = re.compile(r":([A-Za-z][\w:+.-]*):`|`:([A-Za-z][\w:+.-]*):")
 _TARGET = re.compile(r"(?s)(.+?)\s*<[^<>]+>\Z")
 
-CODE = frozenset({
-    "code", "code-block", "sourcecode", "console", "prompt", "ipython", "doctest", "testcode", "productionlist",
-    "mermaid",
-})  # fmt: skip
-VERSIONS = {
-    "versionadded": "New in version",
-    "versionchanged": "Changed in version",
-    "deprecated": "Deprecated since version",
-    "versionremoved": "Removed in version",
-}
 _NOTES = {"seealso": "See also", "todo": "To do"}
 _OBJECTS = frozenset({
     "data", "function", "class", "method", "attribute", "exception", "module", "property", "decorator",
@@ -275,13 +231,6 @@ _OBJECTS = frozenset({
     "program-option",
     "directive", "role", "concept", "field",
 })  # fmt: skip
-SILENT = frozenset({
-    "include", "literalinclude", "raw", "toctree", "contents", "sectnum", "section-numbering", "meta", "title",
-    "default-role", "role", "date", "index", "highlight", "highlightlang", "currentmodule", "module", "py:module",
-    "automodule", "tabularcolumns", "testsetup", "testcleanup", "header", "footer", "default-domain",
-    "sectionauthor", "codeauthor",
-})  # fmt: skip
-"""`role` and `default-role` would also change documents that are read later, and `date` gives today's date."""
 _WITHOUT_ARGUMENT = frozenset({
     "only", "ifconfig", "rst-class", "cssclass", "container", "tabs", "tab-set", "raw-html",
 })  # fmt: skip
