@@ -181,6 +181,21 @@ async def test_the_last_critic_is_asked_for_no_steps(providers: Stubs, tmp_path:
     assert "FollowUpStep" not in named
 
 
+async def test_the_critic_is_told_what_it_named_before_and_which_searches_found_nothing(
+    providers: Stubs, tmp_path: Path
+) -> None:
+    providers.settings.follow_ups, providers.settings.noise = 1, "critics"
+    providers.settings.critique = {"contradictions": [{"claim_a": "It is 4 m.", "claim_b": "It is 5 m."}]}
+    await investigated(tmp_path, depth=2)
+    first, last = (said(record, "user") for record in providers.calls("critic"))
+    assert "found nothing useful" not in first and "you named" not in first
+    searched = last.partition("Searches that found nothing useful")[2].partition("\n\n")[0].splitlines()[1:]
+    assert searched and all("critics" in query for query in searched)
+    named = last.partition("you named what follows")[2]
+    assert "- missing: Nothing was found on critics." in named
+    assert "- in contradiction: It is 4 m. / It is 5 m." in named
+
+
 async def test_sections_are_written_side_by_side_where_steps_are(providers: Stubs, tmp_path: Path) -> None:
     providers.settings.llm_delay = 0.3
     await investigated(tmp_path / "parallel", profile="standard")
