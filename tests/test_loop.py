@@ -53,6 +53,7 @@ async def test_the_researcher_is_asked_where_a_query_found_nothing_and_is_told(
     await investigated(tmp_path)
     (asked,) = providers.calls("researcher")
     assert "(found nothing useful that is new)" in said(asked, "user")
+    assert "Suggested queries:" not in said(asked, "user"), "all of them were made"
 
 
 async def test_a_step_without_queries_asks_first(providers: Stubs, tmp_path: Path) -> None:
@@ -194,6 +195,16 @@ async def test_the_critic_is_told_what_it_named_before_and_which_searches_found_
     named = last.partition("you named what follows")[2]
     assert "- missing: Nothing was found on critics." in named
     assert "- in contradiction: It is 4 m. / It is 5 m." in named
+
+
+@pytest.mark.parametrize("planted", ["", "https://tides.nasa.gov/titan"])
+async def test_the_outline_is_told_of_trust_where_sources_differ_in_it(
+    providers: Stubs, tmp_path: Path, planted: str
+) -> None:
+    providers.settings.planted = {planted: "<p>Tides of moons. FACT-0a0a0a0a: they rise twice.</p>"} if planted else {}
+    await investigated(tmp_path)
+    (outline,) = providers.calls("outline")
+    assert ("How far each source can be trusted" in said(outline, "user")) is bool(planted)
 
 
 async def test_sections_are_written_side_by_side_where_steps_are(providers: Stubs, tmp_path: Path) -> None:
