@@ -110,9 +110,7 @@ async def _reflect(
         return None
     phase("judging whether enough was found", Stage.reflecting)
     follow_ups = max(most, len(remarks)) if remarks else most if round_number < depth else 0
-    reflected = await reflect(
-        run.plan, run.memory, list(remarks), round_number, follow_ups, saving=run.saving, _engine=engine
-    )
+    reflected = await reflect(run, list(remarks), round_number, follow_ups, _engine=engine)
     run.reflect(reflected.reflection, reflected.usage)
     return reflected.reflection
 

@@ -14,9 +14,20 @@ from datetime import date
 
 from fathom.config.groups import Unsupported
 from fathom.contradictions.finding import Said, find_contradictions
-from fathom.evidence.bearing import Bearing
+from fathom.evidence.bearing import Bearing, BearingSpan
 from fathom.evidence.claims import ClaimSentence, as_written, claims_of, marked, with_replacements, without
-from fathom.evidence.judging import Exchange, Known, Settled, bearing_on, judge, key_of, settled, supporting, unsettled
+from fathom.evidence.judging import (
+    Exchange,
+    Known,
+    Settled,
+    bearing_on,
+    judge,
+    key_of,
+    settled,
+    shown_sources,
+    supporting,
+    unsettled,
+)
 from fathom.evidence.stored import StoredText, stored_texts
 from fathom.evidence.verify import Checking
 from fathom.extractive.statements import on_question
@@ -39,7 +50,7 @@ from fathom.models.run import LinkCount
 from fathom.report.chapters import cited_sources
 from fathom.roles import CORRECTION, JUDGE, CorrectionRequest
 from fathom.roles.correction import Objection
-from fathom.roles.judge import JudgeAnswer, JudgeRequest, ShownPassage
+from fathom.roles.judge import JudgeAnswer, JudgeRequest, ShownPassage, ShownSource
 from fathom.run.engine import Engine
 from fathom.sources.corroboration import standing_of
 from fathom.sources.scoring import score_sources
@@ -51,8 +62,8 @@ from fathom.text.blocks import Kind
 from fathom.text.citations import cited_ids
 from fathom.text.plain import counted
 
-Passage = tuple[str, ShownPassage]
-"""A passage behind the id of its source."""
+LEAST_ELSEWHERE = 0.25
+"""Share of a sentence, 0 to 1, that a passage of a source that it does not cite must have to be shown for it."""
 LASTING: frozenset[Kind] = frozenset(("table", "code"))
 """Kinds that are corrected or marked, but never removed: other rows may refer to a row."""
 
@@ -159,21 +170,30 @@ class Reviewer:
         """Return a section with the writer's corrections, and the sentences that it removes."""
         cited = cited_ids(section.markdown)
         shown = {one: await asyncio.to_thread(self._shown, one, said, cited) for one, said in found.items()}
-        elsewhere = {one: await asyncio.to_thread(self._elsewhere, one, shown[one]) for one in found}
+        elsewhere = {one: await asyncio.to_thread(self._elsewhere, one, found[one], shown[one]) for one in found}
         statements = [one for one in found if shown[one] or elsewhere[one]]
         if not statements:  # nothing to correct them by: they are marked
             return section.markdown, []
         written = as_written(section.markdown, {statement.sentence for statement in statements})
+        spans = [span for one in statements for span in (*shown[one], *elsewhere[one])]
+        sources = shown_sources(self._bearing.joined(spans), self._bearing)
         request = CorrectionRequest(
             query=self._engine.question_for(CORRECTION),
             heading=section.heading,
             objections=[
-                _objection(
-                    number, written.get(s.sentence, s.sentence), s, found[s], shown=shown[s], elsewhere=elsewhere[s]
+                Objection(
+                    number=number,
+                    sentence=written.get(one.sentence, one.sentence),
+                    context=one.context,
+                    verdict=found[one].judgement.verdict.words,
+                    reason=found[one].judgement.reason,
+                    passages=_numbers(shown[one], sources),
+                    elsewhere=_numbers(elsewhere[one], sources),
                 )
-                for number, s in enumerate(statements, 1)
+                for number, one in enumerate(statements, 1)
             ],
-            source_ids=list(dict.fromkeys([*cited, *(i for s in statements for i, _ in (*shown[s], *elsewhere[s]))])),
+            sources=sources,
+            source_ids=list(dict.fromkeys([*cited, *(source.source_id for source in sources)])),
         )
         answer, usage = await ask(CORRECTION, request, self._engine)
         self.usage[CORRECTION.name] += usage
@@ -188,30 +208,31 @@ class Reviewer:
         markdown, _ = with_replacements(section.markdown, replaced)
         return _taken_out(markdown, gone)
 
-    def _shown(self, statement: ClaimSentence, said: Settled, cited: Sequence[str]) -> list[Passage]:
+    def _shown(self, statement: ClaimSentence, said: Settled, cited: Sequence[str]) -> list[BearingSpan]:
         """Return the passages for correcting a sentence: the deciding ones, or else the ones that bear most on it.
 
         Passages closest to the part that the judge did not find follow. They come from the sources that the section
         cites or, if it cites none, from all sources that the notes quote.
         """
         ids = [*statement.checked_against, *cited] or self._noted
-        shown = said.shown or bearing_on(statement, ids, self._bearing)
+        shown = self._spans(passage for _, passage in said.shown) or bearing_on(statement, ids, self._bearing)
         missed = bearing_on(statement, ids, self._bearing, said.look_for) if said.look_for else []
-        return _with_more(shown, missed)
+        return [*shown, *missed]
 
-    def _elsewhere(self, statement: ClaimSentence, shown: Sequence[Passage]) -> list[Passage]:
+    def _elsewhere(self, statement: ClaimSentence, said: Settled, shown: Sequence[BearingSpan]) -> list[BearingSpan]:
         """Return passages of the run's other sources on a sentence, which may cite the wrong ones.
 
-        Passages that supported other sentences with the same facts come first, then passages that bear on it by its
-        words. Both together have about twice the room of one claim that is judged again.
+        Passages that supported other sentences with the same facts come first, then passages that have much of the
+        sentence, or of the part that was not found. Both together have about twice the room of one claim that is judged
+        again.
         """
-        others = set(self._noted).difference(statement.checked_against, (source_id for source_id, _ in shown))
-        found = [
-            (span.text.source.source_id, passage)
-            for passage in supporting(statement.sentence, others, self.asked)
-            if (span := self._bearing.span(passage))
-        ]
-        return _with_more(found, bearing_on(statement, sorted(others), self._bearing))
+        own = (span.text.source.source_id for span in shown)
+        others = sorted(set(self._noted).difference(statement.checked_against, own))
+        found = self._spans(supporting(statement.sentence, others, self.asked))
+        return [*found, *bearing_on(statement, others, self._bearing, said.look_for, least=LEAST_ELSEWHERE)]
+
+    def _spans(self, passages: Iterable[ShownPassage]) -> list[BearingSpan]:
+        return [span for passage in passages if (span := self._bearing.span(passage))]
 
     def _left(self, section: ReportSection, found: Mapping[ClaimSentence, Settled]) -> ReportSection:
         """Return a section with the sentences that the judge still objects to marked, or removed if the settings say
@@ -236,30 +257,19 @@ def _taken_out(markdown: str, sentences: Collection[str]) -> tuple[str, list[str
     return shorter, sorted(sentences)
 
 
-def _with_more(passages: Sequence[Passage], more: Iterable[Passage]) -> list[Passage]:
-    """Return passages, followed by the other passages whose words none of them has."""
-    said = " ".join(passage.text for _, passage in passages)
-    return [*passages, *((source_id, passage) for source_id, passage in more if passage.text not in said)]
-
-
-def _objection(
-    number: int,
-    written: str,
-    statement: ClaimSentence,
-    said: Settled,
-    *,
-    shown: Sequence[Passage],
-    elsewhere: Sequence[Passage],
-) -> Objection:
-    return Objection(
-        number=number,
-        sentence=written,
-        context=statement.context,
-        verdict=said.judgement.verdict.words,
-        reason=said.judgement.reason,
-        passages=[f"[{source_id}] {passage.text}" for source_id, passage in shown],
-        elsewhere=[f"[{source_id}] {passage.text}" for source_id, passage in elsewhere],
+def _numbers(spans: Iterable[BearingSpan], sources: Sequence[ShownSource]) -> list[int]:
+    """Return the numbers of the shown passages that have some passages, in their order."""
+    said = {
+        passage.number: (source.source_id, " ".join(passage.text.split()))
+        for source in sources
+        for passage in source.passages
+    }
+    wanted = ((span.text.source.source_id, " ".join(span.text.text[span.start : span.end].split())) for span in spans)
+    found = (
+        next(number for number, (shown_of, text) in said.items() if shown_of == source_id and words in text)
+        for source_id, words in wanted
     )
+    return list(dict.fromkeys(found))
 
 
 async def read_texts(engine: Engine, results: Iterable[ToolResult]) -> list[StoredText]:

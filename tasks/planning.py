@@ -8,11 +8,11 @@ from pydantic import JsonValue
 
 from fathom.config.groups import Role
 from fathom.models import Catalogue, Clarification, Depth, Plan, PlanCost, Remark, Survey
-from fathom.retrieval.narrowing import Memory
 from fathom.roles import CRITIC, PLANNER, EarlierReport, PlanRequest, ReflectRequest
 from fathom.run.checklist import within
 from fathom.run.engine import Engine, RunStart
 from fathom.run.estimate import Scope, scope_of
+from fathom.run.state import ResearchState
 from fathom.tasks.durable import recorded_task, run_logger
 from fathom.tasks.model_calls import ask, ask_overview
 from fathom.tasks.results import Planned, Reflected
@@ -20,6 +20,8 @@ from fathom.telemetry.audit_events import AuditType
 from fathom.telemetry.progress import Event, phase, publish
 from fathom.text.markers import markers
 from fathom.text.plain import counted
+
+MOST_SEARCHES = 20  # without a result, that the critic is told, the latest ones
 
 
 @recorded_task(name="survey", run_name="search the documents")
@@ -114,31 +116,27 @@ def _earlier(start: RunStart) -> EarlierReport | None:
 
 
 async def reflect(
-    plan: Plan,
-    memory: Memory,
-    remarks: list[Remark],
-    round_number: int,
-    max_follow_ups: int,
-    *,
-    saving: bool,
-    _engine: Engine,
+    run: ResearchState, remarks: list[Remark], round_number: int, max_follow_ups: int, *, _engine: Engine
 ) -> Reflected:
     """Score the evidence, update the checklist and propose steps for the next round, which also take up `remarks`.
 
-    When `saving`, the cheaper model is asked.
+    When the budget runs short, the cheaper model is asked.
     """
-    known = memory.within(_engine.settings.max_context_tokens, _engine.start.question)
+    known = run.memory.within(_engine.settings.max_context_tokens, _engine.start.question)
+    searches = [call for call in run.all_calls if call.result.call.tool in _engine.tools.searching]
     request = ReflectRequest(
         query=_engine.question_for(CRITIC),
         today=_engine.start.today,
-        plan=plan,
+        plan=run.plan,
         round=round_number,
         max_follow_ups=max_follow_ups,
         remarks=remarks,
         notes=known.notes,
         briefs=known.briefs,
+        before=run.reflection,
+        found_nothing=[call.result.call.input for call in searches if not call.useful][-MOST_SEARCHES:],
     )
-    answer, usage = await ask_overview(CRITIC, request, _engine, saving=saving)
+    answer, usage = await ask_overview(CRITIC, request, _engine, saving=run.saving)
     reflection = answer.reflection(round_number)
     advice = reflection.recommendation(_engine.settings.sufficiency)
     gaps = counted(len(reflection.gaps), "gap")

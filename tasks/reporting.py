@@ -25,6 +25,8 @@ from fathom.text.wording import wording
 
 RUN_BRIEF_TOKENS = 3_000
 """Tokens of briefs beside the notes of a section: the run's brief."""
+UNLIKE = 0.15
+"""Difference in trust, 0 to 1, from which the outline is told of it."""
 
 
 async def make_outline(
@@ -51,7 +53,7 @@ async def make_outline(
         briefs=known.briefs,
         open_questions=open_questions,
         contradictions=contradictions,
-        authority={source_id: quality for source_id, quality in authority.items() if source_id in cited},
+        authority=_unlike({source_id: quality for source_id, quality in authority.items() if source_id in cited}),
         passages=_passages(known.notes, "", _texts, OUTLINE, _engine)
         if _writes_without_model(OUTLINE, _engine)
         else [],
@@ -117,6 +119,11 @@ def _for_section(memory: Memory, notes: list[Note], sums_up: bool) -> Memory:
             kept.append(brief)
             left -= tokens
     return Memory(notes=notes, briefs=kept)
+
+
+def _unlike(authority: dict[str, float]) -> dict[str, float]:
+    """Return the trust in some sources if it tells any of them from the others, else nothing."""
+    return authority if authority and max(authority.values()) - min(authority.values()) >= UNLIKE else {}
 
 
 def _cited(memory: Memory) -> set[str]:

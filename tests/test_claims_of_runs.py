@@ -81,7 +81,7 @@ async def test_the_writer_corrects_a_sentence_to_which_the_judge_objects(provide
     told = correction.body["messages"][-1]["content"]
     assert "Objection 1: not stated (as scripted)" in told
     assert "Exactly 4711 zeppelins did it in 1899 [S" in told
-    assert told.count("Objection") == 1 and "\n<source>\n[S" in told
+    assert told.count("Objection") == 1 and '\n<source id="S' in told and "\nPassages: 1" in told
     report, text = report_of(result), text_of(result)
     assert "zeppelins did it" not in text and not [mark for mark in MARKS.values() if mark in text]
     (claim,) = [claim for claim in report.claims if claim.sentence == "Nobody counted the zeppelins."]
@@ -97,7 +97,7 @@ async def test_a_sentence_that_cites_nothing_is_corrected_by_passages_of_its_sec
     providers.settings.section = "Methane seas rise and fall. [ID]\n\nExactly 4711 zeppelins crossed methane in 1899."
     await investigated(tmp_path)
     asked = [call.body["messages"][-1]["content"] for call in providers.calls("correction")]
-    assert asked and all("4711 zeppelins" in told and "\n<source>\n[S" in told for told in asked)
+    assert asked and all("4711 zeppelins" in told and '\n<source id="S' in told for told in asked)
 
 
 async def test_what_the_writer_takes_out_is_named_in_the_report(providers: Stubs, tmp_path: Path) -> None:

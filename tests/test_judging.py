@@ -24,6 +24,7 @@ from fathom.evidence.judging import (
     bearing_on,
     judge,
     key_of,
+    requests_for,
     settled,
     supporting,
     unsettled,
@@ -389,12 +390,42 @@ def test_a_sentence_that_sums_up_is_shown_what_supported_the_others() -> None:
 def test_what_was_objected_to_without_a_passage_is_corrected_by_what_bears_on_it() -> None:
     (bare,) = statements("Tomas Arkwell painted 4711 lamps.")
     found = bearing_on(bare, ["S00000a", "S00000b"], Bearing(TEXTS))
-    assert "Tomas Arkwell drew the plans" in "\n".join(passage.text for _, passage in found)
-    assert {source_id for source_id, _ in found} <= SOURCES.keys()
+    assert "Tomas Arkwell drew the plans" in "\n".join(span.text.text[span.start : span.end] for span in found)
+    assert {span.text.source.source_id for span in found} <= SOURCES.keys()
     missed = bearing_on(bare, ["S00000b"], Bearing(TEXTS), "lamps replaced by less bright ones")
-    assert "The lamps may be replaced" in "\n".join(passage.text for _, passage in missed)
+    assert "The lamps may be replaced" in "\n".join(span.text.text[span.start : span.end] for span in missed)
     (foreign,) = statements("Xylophone quartets zigzag 4711.")
     assert not bearing_on(foreign, list(SOURCES), Bearing(TEXTS)), "then there is nothing to correct it by"
+
+
+def test_of_sources_that_a_sentence_does_not_cite_only_what_has_much_of_it_is_shown() -> None:
+    """A note quotes a clause that says nothing of it, which is found first without a least share."""
+    quoted = "Cyclists share the northern lane with pedestrians."
+    bearing = Bearing(TEXTS, [(quoted, ["S00000b"])])
+    (said,) = statements("Tomas Arkwell drew the plans of the lane [S00000a].")
+
+    def found(least: float) -> str:
+        spans = bearing_on(said, ["S00000b"], bearing, least=least)
+        return "\n".join(span.text.text[span.start : span.end] for span in spans)
+
+    assert "Tomas Arkwell drew the plans" in found(0.25) and quoted not in found(0.25)
+    assert quoted in found(0.0)
+
+
+def test_what_little_is_left_of_a_source_is_shown_so_that_its_judge_need_not_look_again() -> None:
+    halls = ("boiler", "kitchen", "archive", "workshop", "chapel", "garage", "library", "stable")
+    clauses = [
+        f"## {n}. The {hall}\n\nThe {hall} is closed at {n} in the evening by whoever left it last, and its key is "
+        f"kept in box {n} beside the gate.\n"
+        for n, hall in enumerate(halls, 1)
+    ]
+    rules = "\n".join(["# Rules of the house", *clauses, "## Closing\n\nThank you for reading.\n"])
+    url = "https://house.example/rules"
+    text = StoredText(Source(source_id="S00000d", url=url, title="Rules", kind="web"), rules, "d.txt")
+    told = " ".join(f"The {hall} closes at {n} and its key is in box {n} [S00000d]." for n, hall in enumerate(halls, 1))
+    (request,) = requests_for(statements(told), Bearing([text]))
+    (source,) = request.sources
+    assert source.whole and source.passages[-1].text.endswith("Thank you for reading.")
 
 
 def test_a_sentence_in_a_paragraph_of_its_own_cites_nothing_and_is_given_no_source() -> None:
@@ -584,7 +615,9 @@ async def test_a_correction_may_cite_what_another_source_of_the_run_says(provide
     providers.settings.verdicts, providers.settings.replacement = {"in vain": "not_stated"}, f"{said} [{own}]."
     report = report_of(await investigated(tmp_path))
     asked = "\n".join(message["content"] for message in providers.calls("correction")[0].body["messages"])
-    assert f"[{own}]" in asked.partition("From elsewhere:")[2]
+    assert f'<source id="{own}" title=' in asked
+    number = re.search(rf"\[(\d+)\] [^\n]*{said}", asked)
+    assert number and number[1] in asked.partition("; from elsewhere: ")[2].partition("\n")[0].split(", ")
     assert [(claim.source_ids, claim.verdict) for claim in report.claims if "Vasterby" in claim.sentence] == [
         ([own], Verdict.supported)
     ] * len(report.claims)

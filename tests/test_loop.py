@@ -53,6 +53,7 @@ async def test_the_researcher_is_asked_where_a_query_found_nothing_and_is_told(
     await investigated(tmp_path)
     (asked,) = providers.calls("researcher")
     assert "(found nothing useful that is new)" in said(asked, "user")
+    assert "Suggested queries:" not in said(asked, "user"), "all of them were made"
 
 
 async def test_a_step_without_queries_asks_first(providers: Stubs, tmp_path: Path) -> None:
@@ -179,6 +180,31 @@ async def test_the_last_critic_is_asked_for_no_steps(providers: Stubs, tmp_path:
     named = set(re.findall(r'"#/\$defs/(\w+)"', json.dumps(whole)))
     assert set(whole["$defs"]) == named, "a definition that nothing names is read for nothing"
     assert "FollowUpStep" not in named
+
+
+async def test_the_critic_is_told_what_it_named_before_and_which_searches_found_nothing(
+    providers: Stubs, tmp_path: Path
+) -> None:
+    providers.settings.follow_ups, providers.settings.noise = 1, "critics"
+    providers.settings.critique = {"contradictions": [{"claim_a": "It is 4 m.", "claim_b": "It is 5 m."}]}
+    await investigated(tmp_path, depth=2)
+    first, last = (said(record, "user") for record in providers.calls("critic"))
+    assert "found nothing useful" not in first and "you named" not in first
+    searched = last.partition("Searches that found nothing useful")[2].partition("\n\n")[0].splitlines()[1:]
+    assert searched and all("critics" in query for query in searched)
+    named = last.partition("you named what follows")[2]
+    assert "- missing: Nothing was found on critics." in named
+    assert "- in contradiction: It is 4 m. / It is 5 m." in named
+
+
+@pytest.mark.parametrize("planted", ["", "https://tides.nasa.gov/titan"])
+async def test_the_outline_is_told_of_trust_where_sources_differ_in_it(
+    providers: Stubs, tmp_path: Path, planted: str
+) -> None:
+    providers.settings.planted = {planted: "<p>Tides of moons. FACT-0a0a0a0a: they rise twice.</p>"} if planted else {}
+    await investigated(tmp_path)
+    (outline,) = providers.calls("outline")
+    assert ("How far each source can be trusted" in said(outline, "user")) is bool(planted)
 
 
 async def test_sections_are_written_side_by_side_where_steps_are(providers: Stubs, tmp_path: Path) -> None:

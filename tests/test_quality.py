@@ -565,6 +565,22 @@ def test_a_source_that_states_only_a_month_is_given_no_day() -> None:
     assert better_side(found, sources, ratings, ENGLISH) == "neither: as many sources, as credible"
 
 
+def test_a_rule_that_the_sources_state_settles_a_contradiction_whatever_is_newer() -> None:
+    amendment = web("https://x.example/a", published="2023-09-22")
+    minutes = web("https://y.example/m", number=2, published="2023-12-04")
+    ratings = {one.source_id: one for one in [*score(amendment), *score(minutes)]}
+    sources = {text.source_id: text.source() for text in (amendment, minutes)}
+    found = Contradiction(
+        claim_a="The works end in February.",
+        claim_b="The works end in March.",
+        source_ids=list(sources),
+        other_source_ids=[minutes.source_id],
+    )
+    assert better_side(found, sources, ratings, ENGLISH) == "the second: it is newer (2023-12-04)"
+    settled = found.model_copy(update={"resolution": "Minutes do not change a date."})
+    assert better_side(settled, sources, ratings, ENGLISH) == "Minutes do not change a date."
+
+
 def test_parts_of_one_source_are_scored_as_one() -> None:
     first, second = web("https://x.example/a", PLAIN), web("https://x.example/a", STUDY, published="2024-05-06")
     (quality,) = score(first, second)

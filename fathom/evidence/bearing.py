@@ -34,6 +34,7 @@ from fathom.text.terms import query_terms
 FRONT_CHARS = 300  # characters shown of the beginning of a source
 FIELDS, HEAD_CHARS = 3, 900  # of a head: minimum of `name: value` fields, maximum of characters
 WHOLE_CHARS = 900  # of a text that is shown whole
+NEARLY_WHOLE = 0.75  # share of a text's characters from which the rest is shown too
 PASSAGE_CHARS = 450  # of a sentence with its neighbours in the paragraph
 LIST_ITEMS, LIST_CHARS = 12, 1_500  # of a list that is shown whole, at most
 USUAL_TERMS = 8  # of a claim; one with more, as it has more facts, gets as many more passages
@@ -85,6 +86,7 @@ class SoughtClaim(NamedTuple):
     cited: Collection[str]  # the sources that it cites itself; the other ones are cited around it
     look_for: str = ""
     kept: Sequence[BearingSpan] = ()  # passages that a judge named before
+    least: float = 0.0  # share of what is sought, 0 to 1, that a passage must have
 
 
 class Bearing:
@@ -122,6 +124,13 @@ class Bearing:
             if taken.length >= room:
                 break
             taken.add(spans)
+        taken.complete()
+        return taken.spans()
+
+    def joined(self, spans: Iterable[BearingSpan]) -> list[BearingSpan]:
+        """Return passages without repetitions, those that touch as one, in the order of the texts."""
+        taken = _Taken()
+        taken.add(spans)
         return taken.spans()
 
     def sources(self, source_ids: Iterable[str]) -> list[Source]:
@@ -167,6 +176,12 @@ class Bearing:
         if not total:
             return
         rated = [found for read in reads for found in read.rated(weights, forms, total)]
+        sought = math.fsum(keys.values())
+        rated = [
+            found
+            for found in rated
+            if math.fsum(keys[key] * share for key, share in found.held.items()) >= wanted.least * sought
+        ]
         rated.sort(key=lambda found: (-found.score, found.read.order, found.unit.own[0]))
         # A source may have been read in several parts, which have much in common.
         first: dict[tuple[str, str], _Rated] = {}
@@ -232,6 +247,13 @@ class _Taken:
             merged = _merged([*places, (span.start, span.end)], span.text.text)
             self.length += sum(e - s for s, e in merged) - sum(e - s for s, e in places)
             self._spans[span.text] = merged
+
+    def complete(self) -> None:
+        """Add what little is left of texts that are nearly whole: a judge of a whole source need not look again."""
+        for text, held in self._spans.items():
+            if sum(end - start for start, end in held) >= NEARLY_WHOLE * len(text.text.strip()):
+                start = len(text.text) - len(text.text.lstrip())
+                self._spans[text] = [(start, max(start, len(text.text.rstrip())))]
 
     def spans(self) -> list[BearingSpan]:
         """Return them in the order of the texts."""

@@ -172,13 +172,36 @@ def supporting(sentence: str, source_ids: Collection[str], asked: Iterable[Excha
 
 
 def bearing_on(
-    statement: ClaimSentence, source_ids: Iterable[str], bearing: Bearing, look_for: str = ""
-) -> list[tuple[str, ShownPassage]]:
-    """Return the passages of some sources that bear most on a claim, or on its missing part, with their ids."""
+    statement: ClaimSentence, source_ids: Iterable[str], bearing: Bearing, look_for: str = "", least: float = 0.0
+) -> list[BearingSpan]:
+    """Return the passages of some sources that bear most on a claim, or on its missing part.
+
+    `least`: share of what is sought, 0 to 1, that a passage must have.
+    """
     ids = list(dict.fromkeys(source_ids))
-    wanted = SoughtClaim(statement.sentence, "", ids, cited=(), look_for=look_for)
-    spans = bearing.chosen([wanted], round(ROOM_A_CLAIM_AGAIN * share_of(statement.sentence)))
-    return [(span.text.source.source_id, _shown(span, n, bearing)) for n, span in enumerate(spans, 1)]
+    wanted = SoughtClaim(statement.sentence, "", ids, cited=(), look_for=look_for, least=least)
+    return bearing.chosen([wanted], round(ROOM_A_CLAIM_AGAIN * share_of(statement.sentence)))
+
+
+def shown_sources(spans: Iterable[BearingSpan], bearing: Bearing, also: Iterable[str] = ()) -> list[ShownSource]:
+    """Return sources with their passages, numbered from 1, and the sources `also` named by their ids."""
+    numbers = count(1)
+    by_source: dict[str, list[BearingSpan]] = {}
+    for span in spans:
+        by_source.setdefault(span.text.source.source_id, []).append(span)
+    return [
+        ShownSource(
+            source_id=source.source_id,
+            title=source.title,
+            address=source.url,
+            published=source.published,
+            fields=source.fields,
+            whole=bearing.is_whole(source.source_id, own),
+            passages=[_shown(span, next(numbers), bearing) for span in own],
+        )
+        for source in bearing.sources([*by_source, *also])
+        for own in [by_source.get(source.source_id, [])]
+    ]
 
 
 def _opinions(asked: Exchange) -> Iterable[tuple[JudgedClaim, Opinion]]:
@@ -198,13 +221,8 @@ def _request(
     wanted = [_wanted(statement, bearing, known.get(key_of(statement))) for statement in statements]
     shares = math.fsum(share_of(statement.sentence) for statement in statements)
     room = ROOM + round((ROOM_A_CLAIM_AGAIN if again else ROOM_A_CLAIM) * shares)
-    numbers = count(1)
-    by_source: dict[str, list[BearingSpan]] = {}
-    for span in bearing.chosen(wanted, room):
-        by_source.setdefault(span.text.source.source_id, []).append(span)
     # A second request shows what is missing; the fields of a source's header still count if nothing of its text does.
-    cited = (source_id for statement in statements for source_id in statement.source_ids) if again else ()
-    listed = [(one, by_source.get(one.source_id, [])) for one in bearing.sources([*by_source, *cited])]
+    cited = [source_id for statement in statements for source_id in statement.source_ids] if again else []
     return JudgeRequest(
         claims=[
             JudgedClaim(
@@ -217,18 +235,7 @@ def _request(
             )
             for number, statement in enumerate(statements, 1)
         ],
-        sources=[
-            ShownSource(
-                source_id=source.source_id,
-                title=source.title,
-                address=source.url,
-                published=source.published,
-                fields=source.fields,
-                whole=bearing.is_whole(source.source_id, spans),
-                passages=[_shown(span, next(numbers), bearing) for span in spans],
-            )
-            for source, spans in listed
-        ],
+        sources=shown_sources(bearing.chosen(wanted, room), bearing, cited),
         again=again,
     )
 

@@ -231,7 +231,8 @@ class Contradiction(Model):
     other_source_ids: list[str] = Field([], description="Those of these ids that say the other statement.")
     resolution: str = Field(
         "",
-        description="Why both may hold, such as another year or method, if the notes tell; else empty.",
+        description="What settles it, if the notes tell: a rule by which one of them holds, or why both may hold, "
+        "such as another year or method; else empty.",
         exclude_if=_absent,
     )
 

@@ -141,14 +141,13 @@ def _parted(found: Contradiction, sources: Mapping[str, Source]) -> tuple[list[s
 def better_side(
     found: Contradiction, sources: Mapping[str, Source], qualities: Mapping[str, SourceQuality], words: Wording
 ) -> str:
-    """Return which side of a contradiction is better supported, if any, and why both may hold, if that is known."""
-    resolved = words("Both may hold: {why}", why=found.resolution) if found.resolution else ""
-    return ". ".join(filter(None, [_weightier(found, sources, qualities, words), resolved]))
+    """Return what settles a contradiction, if the notes tell; else which side is better supported, if any.
 
-
-def _weightier(
-    found: Contradiction, sources: Mapping[str, Source], qualities: Mapping[str, SourceQuality], words: Wording
-) -> str:
+    A rule of the sources, such as the rank of a contract's documents, outweighs the number, credibility and age of the
+    sources.
+    """
+    if found.resolution:
+        return found.resolution
     own, other = _parted(found, sources)
     if not own or not other:
         return words("not known: which source says what was not told apart")

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from fathom.config.groups import Role
 from fathom.roles.base import Answer, Request, RoleSpec, bounds
+from fathom.roles.judge import ShownSource
 from fathom.text.citations import with_known_ids
 
 
@@ -19,8 +20,8 @@ class Objection(Request):
     context: str
     verdict: str  # "contradicted" or "not stated"
     reason: str
-    passages: list[str]  # passages of the sources, each behind its id; the deciding ones first
-    elsewhere: list[str] = Field([], exclude_if=not_)  # passages of the run's other sources that bear on it
+    passages: list[int]  # numbers of passages of its sources; the deciding ones first
+    elsewhere: list[int] = Field([], exclude_if=not_)  # of passages of the run's other sources that bear on it
 
 
 class CorrectionRequest(Request):
@@ -29,6 +30,7 @@ class CorrectionRequest(Request):
     query: str
     heading: str
     objections: list[Objection]
+    sources: list[ShownSource]  # with the passages of all objections, each once
     source_ids: list[str]  # ids that a correction may cite
 
 

@@ -26,6 +26,8 @@ class ReflectRequest(Remembering):
     round: int
     max_follow_ups: int  # maximum number of steps in the next round; 0 if there is no next round
     remarks: list[Remark] = Field([], exclude_if=not_)  # remarks that the next round must take up
+    before: Reflection | None = Field(None, exclude_if=not_)  # its judgement of the round before
+    found_nothing: list[str] = Field([], exclude_if=not_)  # queries of searches that found nothing useful
 
 
 class StepVerdict(Answer):
@@ -134,7 +136,8 @@ def _check(request: ReflectRequest, answer: ReflectAnswer) -> list[Complaint]:
 def _schema(request: ReflectRequest) -> dict[str, Any]:
     schema = request.overview_schema(ReflectAnswer)
     if request.max_follow_ups:
-        del schema["$defs"]["FollowUpStep"]["properties"]["tools"]  # the critic does not know them
+        for unused in ("tools", "depends_on"):  # the critic does not know the tools; its steps wait for no other
+            del schema["$defs"]["FollowUpStep"]["properties"][unused]
         schema["properties"]["follow_up_steps"]["maxItems"] = request.max_follow_ups
     else:
         del schema["properties"]["follow_up_steps"]

@@ -37,7 +37,7 @@ class OutlineRequest(WritingRequest):
     plan: Plan
     open_questions: list[str] = []
     contradictions: list[Contradiction] = []
-    authority: dict[str, float] = {}  # trust in the sources, by id, 0 to 1, regardless of their relevance
+    authority: dict[str, float] = {}  # trust in the sources, by id, 0 to 1, where it differs; whatever their relevance
     words: int | None = None  # approximate length of the report
     sections: list[TemplateSection] = Field([], exclude_if=not_)  # sections of the template, which follow the answer
 
@@ -66,7 +66,7 @@ class OutlineAnswer(OverviewAnswer):
     )
     sections: list[OutlinedSection] = Field(
         min_length=1,
-        description="Three to seven sections, each different; the first answers the question.",
+        description="The sections, each different; the first answers the question.",
         json_schema_extra=bounds(items=7),
     )
 
