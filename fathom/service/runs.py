@@ -227,20 +227,21 @@ class RunHandle:
         Raises:
             NotAllowed: the caller may not ask, or not with these settings.
             TooManyRequests: the caller has used up what a day allows.
-            NoReport: it has no report to follow up on.
+            NoReport: its evidence was removed.
             InvalidInput: the request cannot be researched.
         """
         self.caller.check(AccessRole.asker)
         self.finished()
         service, caller = self._service, self.caller
         given = service.settings_for(caller, request.settings).model_dump(mode="json", exclude_unset=True)
-        earlier = (await following.parent_of(self.found.stored)).settings_with(given)
+        parent = await following.parent_of(self.found.stored)
+        earlier = parent.settings_with(given)
         if "corpora" in given:
             await service.corpora.check_readable(caller, given["corpora"])
         elif "corpora" in earlier:  # of somebody else, or gone: what the earlier run has found stays
             earlier["corpora"] = await service.corpora.readable(caller, earlier["corpora"])
         settings = settings_from({**earlier, "artifacts": service.options.artifacts})
-        checked = await asyncio.to_thread(check_request, request.question, settings, follow_up=True)
+        checked = await asyncio.to_thread(check_request, request.question, settings, follow_up=not parent.refused)
         own = owned_by(caller, shared=self._ownership.shared)
         started = await service.submissions.submit(
             caller, checked.query, checked.settings, own, key=key, parent=self.run_id
