@@ -430,6 +430,7 @@ def test_a_question_without_any_key(fathom_cli: FathomCLI, prefect_server: Prefe
             "rate RUN",
             'THUMB is missing. (for example: fathom rate 1a2b3c4d down --note "the 2025 figures are missing")',
         ),
+        ("prune", "--older-than is missing. (for example: fathom prune --older-than 90d --keep-reports --dry-run)"),
         ("research why so", "There is no place for 'so': put the question in quotes. (fathom research --help)"),
         ("show RUN so", "There is no place for 'so'. (fathom show --help)"),
         (
