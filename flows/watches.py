@@ -98,7 +98,7 @@ def schedule_of(every: str | None, cron: str | None, timezone: str) -> Schedule:
         return IntervalSchedule(interval=period(every or "", "every"), timezone=timezone)
     except (InvalidInput, OverflowError) as error:
         wrong = WrongValue("every", every, "it must be a length of time, such as 30m, 6h, 1d or 2w")
-        raise InvalidInput(wrong=[wrong], next_step="for example 1d") from error
+        raise InvalidInput(wrong=[wrong]) from error
 
 
 async def check_interval(schedule: Schedule, least: timedelta, how: str) -> None:

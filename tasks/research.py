@@ -115,7 +115,7 @@ class _StepResearch:
         cut, saving, stopped, brief = False, False, None, None
         if engine.earlier and not self._reads_for_nothing:
             self._before = await noted_before(_engine=engine)
-        before = 1 if engine.start.parent else 0  # turns of a follow-up that only search the earlier run's texts
+        before = 1 if engine.earlier else 0  # turns of a follow-up that only search the earlier run's texts
         turns = before + engine.settings.turns
         for turn in range(turns + QUERIES):
             if turn >= turns and not await self._may_compute():
@@ -431,7 +431,7 @@ def _is_answered(request: ResearchRequest, engine: Engine) -> bool:
     The critic still sees the gaps of the step. In a follow-up, the search of the earlier run's texts came first. A
     question that can be computed from tables is asked about once more.
     """
-    if engine.start.parent or engine.model_for(RESEARCHER).model == EXTRACTIVE:
+    if engine.earlier or engine.model_for(RESEARCHER).model == EXTRACTIVE:
         return False
     computed = any(call.tool in request.computing for call in request.tried)
     if request.computing and not computed and asks_to_compute(engine.start.question):

@@ -102,7 +102,7 @@ async def _start(
     watch: str,
 ) -> RunStart:
     settings = settings.model_copy(update={"artifacts": artifacts})
-    tools = configured_tools(settings, environment, query, follow_up=parent is not None)
+    tools = configured_tools(settings, environment, query, follow_up=parent is not None and not parent.refused)
     resolved = resolve(settings, environment, tools)
     resolved = resolved.model_copy(update={"budget": settled_budget(resolved)})
     warnings = [_WARNING.format(name=name) for name in Scrubber(environment.secrets).names_in(current_parameters())]

@@ -60,6 +60,13 @@ def test_a_row_has_settings_of_its_own() -> None:
     ("kind", "text", "said"),
     [
         ("txt", "\n# only a comment\n", "The file contains no question"),
+        (
+            "csv",
+            "\ufeff \r\n",
+            r"The file is empty. \(name the columns in the first line, such as question,profile; each",
+        ),
+        ("csv", "question\n", r"The file contains no question. \(name the columns in the first line"),
+        ("jsonl", "", r'The file is empty. \(write one object per line, such as {"question": "What'),
         ("csv", "topic\nTides\n", "does not name a column `question`"),
         ("csv", "question,depth\nWhat are tides?,2\nWhy?,two\n", "Line 3: depth 'two'"),
         ("csv", "question,depth\nWhy?,9\nHow?,1\nWhy?,two\n", "Line 2: depth '9'.*Line 4: depth 'two'"),

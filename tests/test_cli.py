@@ -178,6 +178,21 @@ def test_ctrl_c_during_the_imports_is_one_line_at_most(module: str, said: str) -
     assert (done.returncode, done.stderr) == (130, said)
 
 
+@pytest.mark.parametrize(("code", "made", "said"), [(0, 0, ""), (3, 0, ""), (1, 2, "Error 1"), (2, 2, "Error")])
+def test_make_calls_a_question_without_an_answer_no_error(tmp_path: Path, code: int, made: int, said: str) -> None:
+    program = tmp_path / ".venv/bin/fathom"
+    program.parent.mkdir(parents=True)
+    program.write_text(f'#!/bin/sh\n[ "$*" = "research --docs a b -- What is it?" ] && exit {code}\n')
+    program.chmod(0o755)
+    for name in ("requirements.lock", "pyproject.toml", ".venv/.runtime"):
+        (tmp_path / name).touch()
+    command = ["make", "-f", str(ROOT / "Makefile"), "research", "Q=What is it?", "DOCS=a b"]
+    env = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
+    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == made, done.stderr
+    assert said in done.stderr if said else not done.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -427,6 +442,7 @@ def test_a_question_without_any_key(fathom_cli: FathomCLI, prefect_server: Prefe
             "rate RUN",
             'THUMB is missing. (for example: fathom rate 1a2b3c4d down --note "the 2025 figures are missing")',
         ),
+        ("prune", "--older-than is missing. (for example: fathom prune --older-than 90d --keep-reports --dry-run)"),
         ("research why so", "There is no place for 'so': put the question in quotes. (fathom research --help)"),
         ("show RUN so", "There is no place for 'so'. (fathom show --help)"),
         (

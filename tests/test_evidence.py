@@ -89,6 +89,24 @@ def test_words_alone_object_to_no_true_claim_and_support_no_false_one() -> None:
 
 
 @pytest.mark.parametrize(
+    ("claim", "verdict"),
+    [
+        ("The contract runs for 48 months.", Verdict.supported),
+        ("The contract runs for 4 years.", Verdict.supported),
+        ("The contract runs for 48 years.", Verdict.not_stated),
+        ("The contract runs for 60 months.", Verdict.not_stated),
+        ("The rent rises by 5 % after 1,000 days.", Verdict.supported),
+        ("The rent rises by 5 after 1000 days.", Verdict.not_checked),
+        ("The rent rises by 1000 percent after five days.", Verdict.not_stated),
+        ("The rent does not rise by 5 % after 1000 days.", Verdict.not_checked),
+    ],
+)
+def test_a_sentence_with_the_same_amounts_in_other_units_is_the_same(claim: str, verdict: Verdict) -> None:
+    page = [in_memory("The contract runs for four years. The rent rises by five percent after 1000 days.", "Contract")]
+    assert checked(claim, page).verdict is verdict
+
+
+@pytest.mark.parametrize(
     ("claim", "complaint"),
     [
         ("Traffic fell to 180,000 vehicles a day in 2018.", "“fell”, the quote “rose”"),

@@ -345,6 +345,7 @@ def test_an_export_may_go_to_a_bucket(run: Path, moto_s3: Bucket) -> None:
         ),
         (["--to", " ,"], "No format was given"),
         (["--to", "md,html"], "The run has not finished: it has no report yet."),
+        (["--to", "docx", "-o", "out/report.docx"], "--out out/report.docx names a file. (give a folder"),
         (["--to", "md", "--out", "{run}"], "would look like tampering"),
         (["--to", "md", "--out", "{run}/../other"], "would look like tampering"),
         (["--to", "md", "--out", "{run}/../../../file/x"], "cannot be written"),

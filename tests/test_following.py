@@ -16,6 +16,7 @@ from fathom.config.groups import CompressionSettings, SourceRules
 from fathom.config.inputs import MAX_QUERY_CHARS
 from fathom.config.settings import ResearchSettings, resolve
 from fathom.errors import InvalidInput, NoReport
+from fathom.evidence.computed import MARK
 from fathom.evidence.followed import FollowUp, with_follow_ups, without_follow_ups
 from fathom.evidence.verify import verify_run
 from fathom.extractive.following import asked_in, understood
@@ -40,6 +41,7 @@ from tests.stubs import Stubs
 from tests.test_loop import said
 
 PUMPS = "How many heat pumps were sold in the USA in 2023?"
+KIT = "What does the Floor cleaner Lumo cost?"
 LOOKUP = "How does Python look up an attribute on an instance?"
 
 
@@ -69,6 +71,25 @@ LOOKUP = "How does Python look up an attribute on an instance?"
             "Cuánto cuestan (bombas calor vendieron España)?",
         ),
         ("ヨーロッパでは？", "日本のヒートポンプの販売台数は？", "ヨーロッパでは (日本のヒートポンプの販売台数は)?"),
+        ("And what does the Window kit cost?", KIT, "What does the Window kit cost?"),
+        ("And the Window kit?", KIT, "What does the Window kit cost?"),
+        ("What about Maro Teles?", "When did Ida Brandt start?", "When did Maro Teles start?"),
+        ("And Corvane?", "When does the agreement with Alder end?", "When does the agreement with Corvane end?"),
+        (
+            "And the second floor?",
+            "Who replaces the carpet on the first floor?",
+            "Who replaces the carpet on the second floor?",
+        ),
+        (
+            "and the office in Ghent?",
+            "What is the fee for the office in Harlow?",
+            "What is the fee for the office in Ghent?",
+        ),
+        ("What is the warranty?", "What is the price of the vacuum X200?", "What is the warranty (vacuum X200)?"),
+        ("And the population?", "What is the capital of Sweden?", "What is the population of Sweden?"),
+        ("How long is the guarantee?", KIT, "How long is the guarantee (Floor cleaner Lumo)?"),
+        ("Is there a discount on the Window kit from 10?", KIT, "Is there a discount on the Window kit from 10?"),
+        ("Which visitors that arrive late must sign in?", KIT, "Which visitors that arrive late must sign in?"),
         ("How fast do electric cars charge in winter?", PUMPS, "How fast do electric cars charge in winter?"),
     ],
 )
@@ -81,6 +102,12 @@ def test_of_a_message_that_is_too_long_for_a_question_no_more_is_read() -> None:
     question, clarified = asked_in([("user", page), ("assistant", "Which one?")], "the second")
     assert (len(question), clarified) == (MAX_QUERY_CHARS + 1, {"Which one?": "the second"})
     assert MAX_QUERY_CHARS < len(asked_in([("user", PUMPS)], page)[0]) < 2 * MAX_QUERY_CHARS, "which is refused"
+
+
+def test_it_is_what_was_computed_only_where_the_question_says_it() -> None:
+    earlier, answer = "Which plan is the cheapest?", f"{MARK}the lowest of the 2 values of “Price” is $5 (Basic)."
+    assert understood("How many users does it have?", earlier, answer) == "How many users does it have (Basic)?"
+    assert "Basic" not in understood("Is there a trial?", earlier, answer)
 
 
 async def ask(root: Path, parent: RunResult | str, query: str, **settings: Any) -> RunResult:
@@ -214,8 +241,6 @@ async def test_a_run_that_cannot_be_followed_is_refused(
     root, docs = tmp_path / "store", tmp_path / "tanks.md"
     docs.write_text("The tanks hold 400 cubic metres of water.", encoding="utf-8")
     chosen: dict[str, Any] = {"model": "extractive", "docs": [str(docs)], "profile": "quick"}
-    without = await research(root, "Who won the football match on Sunday?", **chosen)
-    assert without.report is None
     whole = await research(root, "How much water do the tanks hold?", **chosen)
 
     def refused(run: str, *options: str, code: int = 2) -> str:
@@ -224,7 +249,6 @@ async def test_a_run_that_cannot_be_followed_is_refused(
         assert done.stderr.count("\n") == 1
         return done.stderr
 
-    assert "ended without a report" in refused(without.run_id[:8], code=3)
     assert "No run 'nothing'" in refused("nothing")
     assert "query is empty" in fathom_cli(["ask", whole.run_id[:8], " ", "--artifacts", str(root)]).stderr
     assert "must be stored there too" in refused(whole.artifacts, "--artifacts", str(tmp_path / "other"))
@@ -243,6 +267,26 @@ async def test_a_run_that_cannot_be_followed_is_refused(
     Path(whole.artifacts, "result.json").unlink()
     with pytest.raises(NoReport, match="has not finished"):
         await find_parent(ArtifactStore(str(root)), whole.run_id)
+
+
+@pytest.mark.usefixtures("home", "prefect_server")
+async def test_a_question_without_an_answer_can_be_asked_in_other_words(tmp_path: Path) -> None:
+    root, docs = tmp_path / "store", tmp_path / "tanks.md"
+    docs.write_text("# Tanks of Norden\n\nThe cisterns of Norden hold 400 cubic metres of water.\n", encoding="utf-8")
+    chosen: dict[str, Any] = {"model": "extractive", "docs": [str(docs)], "profile": "quick"}
+    refused = await research(root, "Who won the football match in Norden?", **chosen)
+    assert refused.report is None
+    found = await ask(root, refused, "How much water do the cisterns hold?")
+    assert tools(found) == {"documents"}
+    assert "400 cubic metres" in Path(found.report or "").read_text(encoding="utf-8")
+    page = Path(found.artifacts, "report.html").read_text(encoding="utf-8")
+    assert "Who won the football match" in page
+    assert f"../{Path(refused.artifacts).name}/" not in page, "there is no page to link to"
+    assert not unsafe(page.encode())
+    assert verify_run(await files_of(await find(ArtifactStore(str(root)), found.run_id))).problems == []
+    assert {file.state for file in await replay(await find(ArtifactStore(str(root)), found.run_id))} == {"same"}
+    third = await ask(root, found, "How much do they hold?")
+    assert tools(third) == {"earlier_run"}
 
 
 def test_only_the_list_of_follow_ups_may_change_in_a_page() -> None:

@@ -19,9 +19,11 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, ConsoleMessage, Dialog, Page, expect, sync_playwright
 
+from fathom.errors import NotAllowed
 from fathom.interfaces.page.rendering import templates
-from fathom.service.caller import AccessRole, TokenLimits
+from fathom.service.caller import AccessRole, Caller, TokenLimits
 from fathom.service.options import Options
+from fathom.service.runs import RunService
 from fathom.service.tokens import Tokens
 from fathom.storage.store import ArtifactStore
 from tests.conftest import FathomCLI, PrefectServer, quiet_port
@@ -262,6 +264,46 @@ def test_files_are_dropped_on_a_question_and_thrown_away_after_it(
             r"price list [0-9a-f]{6}", str(client.get(f"/api/v1{page.url.removeprefix(served.url)}").json()["settings"])
         )
         assert client.get(f"/corpora/{name}").status_code == 404
+
+
+def test_questions_search_the_documents_of_the_server_unless_they_name_others(served: Served, tmp_path: Path) -> None:
+    notes, asked = tmp_path / "notes", {"question": "What does the Hygro Pro cost?", "settings": {"profile": "quick"}}
+    notes.mkdir()
+    own = replace(served.options, port=quiet_port(), pool="nobody", docs=(str(notes),))
+    with served_with(own, limit=0) as idle, httpx.Client(base_url=idle.url, timeout=120) as client:
+        form = client.get("/", headers={"Accept": "text/html"}).text
+        assert "the server's are searched: notes." in form and 'id="searched"' not in form
+        refused = client.post("/api/v1/runs", json=asked)
+        assert refused.status_code == 422 and "Nothing to read" in refused.text
+        (notes / "prices.md").write_bytes(PRICES)
+        client.post("/api/v1/corpora", data={"name": "handbook"}, files={"files": ("a.md", PRICES)}).raise_for_status()
+        for named, read in (({}, ["notes"]), ({"corpora": ["handbook"]}, [])):
+            assert client.post("/api/v1/runs", json={**asked, **named}).json()["settings"]["docs"] == read
+    service, asker = RunService(own), Caller("Ida", AccessRole.asker)
+    assert service.settings_for(asker, {"docs": [str(notes)]}).docs == [str(notes)]
+    assert service.settings_for(asker, {}, follow_up=True).docs == []
+    with pytest.raises(NotAllowed):
+        service.settings_for(asker, {"docs": ["/etc"]})
+
+
+def test_a_question_without_an_answer_is_asked_in_other_words_on_its_page(client: httpx.Client) -> None:
+    path = client.post("/", data={"question": "Who won the cup in 1987?", "profile": "quick"}).headers["Location"]
+    with client.stream("GET", f"/api/v1{path}/events") as events:
+        assert "insufficient_evidence" in "".join(events.iter_text())
+    assert "The question in other words, or the next one" in client.get(path).text
+    again = client.post(f"{path}/ask", data={"question": "What is a descriptor in Python?"})
+    assert again.status_code == 303, again.text
+    assert "Who won the cup in 1987?" in client.get(again.headers["Location"]).text
+
+
+def test_a_corpus_of_several_files_is_named_after_all_of_them(client: httpx.Client) -> None:
+    asked = {"question": "What does the Hygro Pro cost?", "profile": "quick", "depth": "99"}
+    for names, named in (
+        (("minutes-2026-09-14.md", "minutes-2026-10-12.md"), "minutes-2026 2 files"),
+        (("price list.md", "staff.md", "notes.md"), "price list and 2 more"),
+    ):
+        sent = client.post("/", data=asked, files=[("files", (name, PRICES)) for name in names])
+        assert re.search(rf'name="corpora" value="{named} [0-9a-f]{{6}}" checked', sent.text)
 
 
 def test_files_of_a_question_are_kept_and_refused_without_script(client: httpx.Client) -> None:

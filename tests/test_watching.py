@@ -105,6 +105,11 @@ async def test_a_change_is_told_once_and_no_change_is_not(
     page = docs / "plant.md"
     page.write_text(PAGE, encoding="utf-8")
     arguments = ["--name", "norden", "--docs", str(docs), "--profile", "quick", "--artifacts", str(root)]
+    soon = fathom_cli(["watch", "add", QUERY, "--every", "soon", "--artifacts", str(root)], env=prefect_server.env)
+    assert (soon.returncode, soon.stderr.splitlines()) == (
+        2,
+        ["fathom: E4001 --every soon: it must be a length of time, such as 30m, 6h, 1d or 2w."],
+    )
     notify = ["--notify", hook.url, "--only-changes"]
     made = fathom_cli(["watch", "add", QUERY, "--every", "1d", *arguments, *notify, "--json"], env=prefect_server.env)
     assert made.returncode == 0, made.stderr
@@ -290,7 +295,7 @@ def test_schedules_are_checked() -> None:
     every = watches.schedule_of("6H", None, "UTC")
     assert isinstance(every, IntervalSchedule) and every.interval.total_seconds() == 21_600
     assert isinstance(watches.schedule_of(None, "@daily", "UTC"), CronSchedule)
-    for wrong in ((None, None, "UTC"), ("1d", "* * * * *", "UTC"), ("soon", None, "UTC"), ("0d", None, "UTC")):
+    for wrong in ((None, None, "UTC"), ("1d", "* * * * *", "UTC"), ("0d", None, "UTC")):
         with pytest.raises(InvalidInput):
             watches.schedule_of(*wrong)
     with pytest.raises(InvalidInput, match="not a schedule"):

@@ -23,6 +23,12 @@ FORMATS: Mapping[str, Format] = {".txt": "txt", ".csv": "csv", ".jsonl": "jsonl"
 MOST_QUESTIONS = 10_000
 MOST_NAMED = 5  # of the lines that cannot be used
 _NAMES = ("question", "query")
+_LOOKS: Mapping[Format, str] = {
+    "txt": "write one question per line",
+    "csv": "name the columns in the first line, such as question,profile; each further line is a question with its "
+    'settings, such as "What does the Pro plan cost?",quick',
+    "jsonl": 'write one object per line, such as {"question": "What does the Pro plan cost?", "profile": "quick"}',
+}
 _HELP = "a column or field is `question`, `run_key` or a setting, as in docs/settings.md"
 
 
@@ -47,6 +53,8 @@ def read_questions(text: str, kind: Format, base: ResearchSettings) -> list[Batc
     Raises:
         InvalidInput: there are none, too many, or some cannot be used; the message names their lines.
     """
+    if not text.strip("\ufeff \t\r\n"):
+        raise InvalidInput("The file is empty.", next_step=_LOOKS[kind])
     readers = {"txt": _lines, "csv": _table, "jsonl": _objects}
     found: list[BatchQuestion] = []
     wrong: list[InvalidInput] = []
@@ -67,7 +75,7 @@ def read_questions(text: str, kind: Format, base: ResearchSettings) -> list[Batc
     if twice := [key for key, number in named.items() if number > 1]:
         raise InvalidInput(f"The run key {twice[0]!r} occurs in several lines.", next_step="give each line its own key")
     if not found:
-        raise InvalidInput("The file contains no question.", next_step="write one question per line")
+        raise InvalidInput("The file contains no question.", next_step=_LOOKS[kind])
     return found
 
 
@@ -135,7 +143,7 @@ def _table(text: str) -> Iterator[tuple[int, Mapping[str, JsonValue]]]:
     try:
         header = next(rows, [])
         if not {name.strip().lower() for name in header} & set(_NAMES):
-            raise InvalidInput("The first line does not name a column `question`.", next_step=_HELP)
+            raise InvalidInput("The first line does not name a column `question`.", next_step=_LOOKS["csv"])
         for cells in rows:
             if not any(cell.strip() for cell in cells):
                 continue

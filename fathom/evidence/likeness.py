@@ -20,6 +20,7 @@ from fathom.evidence.passages import Search, SourcePassage, TableRow
 from fathom.evidence.stored import StoredText
 from fathom.evidence.support import spaced_words, support
 from fathom.facts.extraction import facts_of
+from fathom.facts.numbers import Number
 from fathom.text.blocks import Kind
 from fathom.text.sentences import Sentence
 
@@ -115,6 +116,36 @@ def verbatim(claim: str, search: Search, source_ids: Collection[str] | None, kin
         if fits:
             found[source_id] = passage
     return list(found.values())
+
+
+def same_amounts(claim: str, search: Search, source_ids: Collection[str] | None) -> list[SourcePassage]:
+    """Return the sentences that say a claim word for word with its amounts in other units: 48 months, four years."""
+    own = _around_numbers(claim)
+    found: dict[str, SourcePassage] = {}
+    for passage in search.passages(claim, source_ids) if own.numbers else ():
+        theirs = _around_numbers(passage.best.text)
+        if own.words == theirs.words and all(map(_is_same, own.numbers, theirs.numbers)):
+            found.setdefault(passage.text.source.source_id, passage)
+    return list(found.values())
+
+
+class _Numbered(NamedTuple):
+    """The words before, between and behind the numbers of a sentence, and the numbers."""
+
+    words: list[str]
+    numbers: list[Number]
+
+
+def _around_numbers(sentence: str) -> _Numbered:
+    numbers = facts_of(sentence).numbers
+    edges = [0, *(edge for number in numbers for edge in (number.start, number.end)), len(sentence)]
+    return _Numbered([spaced_words(sentence[a:b]) for a, b in zip(edges[::2], edges[1::2], strict=True)], numbers)
+
+
+def _is_same(number: Number, other: Number) -> bool:
+    """Whether two numbers are one amount, however they are read; both have a unit, or neither."""
+    clear = len(number.values) == len(other.values) == 1 or number.values == other.values
+    return clear and bool(number.unit) == bool(other.unit) and number.agrees(other)
 
 
 def _nearest_row(claim: str, search: Search, source_ids: Collection[str] | None) -> Nearest | None:

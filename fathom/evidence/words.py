@@ -1,9 +1,9 @@
 """The verdict of a comparison of words, which claims no more than words can show.
 
-`supported`: a cited source says the claim word for word, or has every cell of a row in one row, or the claim is
-computed from what cited sources state (`computed.py`). `not_stated`: a number, date, name or piece of code of the claim
-stands nowhere in any cited source, its title and address included. All else is `not_checked`: a comparison of words is
-near chance on sentences in other words (docs/evidence.md has the figures).
+`supported`: a cited source says the claim word for word, its amounts perhaps in other units, or has every cell of a row
+in one row, or the claim is computed from what cited sources state (`computed.py`). `not_stated`: a number, date, name
+or piece of code of the claim stands nowhere in any cited source, its title and address included. All else is
+`not_checked`: a comparison of words is near chance on sentences in other words (docs/evidence.md has the figures).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import NamedTuple
 from fathom.evidence.claims import ClaimSentence
 from fathom.evidence.complaints import named_in, words_of
 from fathom.evidence.computed import computed_from
-from fathom.evidence.likeness import MAX_PASSAGES, nearest, nearest_rows, verbatim
+from fathom.evidence.likeness import MAX_PASSAGES, nearest, nearest_rows, same_amounts, verbatim
 from fathom.evidence.passages import Search, SourcePassage
 from fathom.facts.code import code_spans, has_identifier, identifiers, lines_nowhere, pieces_nowhere, without_code
 from fathom.facts.dates import MONTHS, Date
@@ -96,7 +96,8 @@ def said_in(statement: ClaimSentence, search: Search) -> list[SourcePassage]:
     if statement.kind == "table":
         rows = nearest_rows(statement.sentence, search, ids)
         return rows.passages if rows and not rows.missing else []
-    return verbatim(statement.sentence, search, ids, statement.kind)
+    said = verbatim(statement.sentence, search, ids, statement.kind)
+    return said if said or statement.kind == "code" else same_amounts(statement.sentence, search, ids)
 
 
 def facts_nowhere(

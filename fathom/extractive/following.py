@@ -1,20 +1,22 @@
 """A follow-up question as a question of its own: "and in Europe?" means little without the question before it.
 
 Done by form, in the languages whose small words are listed below, and never by meaning. A phrase that takes the place
-of another ("in Europe" that of "in the USA") is put there; otherwise the words that the follow-up lacks are added in
-brackets, as `fathom.extractive.questions` does for the later questions of a prompt.
+of another ("in Europe" that of "in the USA", "the Window kit" that of "the Floor cleaner") is put there; otherwise the
+words that the follow-up lacks are added in brackets, as `fathom.extractive.questions` does for the later questions of a
+prompt. What the follow-up names in the place of an earlier subject is not added: nobody asks about both.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from fathom.config.inputs import MAX_QUERY_CHARS
 from fathom.evidence.computed import winner_of
 from fathom.extractive.comparisons import SUPERLATIVE, comparison_of, grade_words
-from fathom.extractive.questions import is_question, is_verb, keywords, topic_terms
-from fathom.text.terms import STOP_WORDS, terms
+from fathom.extractive.questions import is_question, is_verb, keywords, topic_terms, verbs_of
+from fathom.text.terms import STOP_WORDS, language_of, terms
 
 MOST_WORDS = 6  # of the earlier question, that are added
 PHRASE_WORDS = 4  # of a phrase that takes another's place
@@ -37,9 +39,20 @@ _GREETING = re.compile(
     r"\W*(?:hi|hello|hey|thanks|thank you|good (?:morning|afternoon|evening)|hallo|bonjour|merci|hola|ciao)\b.{0,10}",
     re.IGNORECASE,
 )
+_PRONOUNS = (
+    r"\b(?:it|its|they|them|their|theirs|he|him|his|she|her|hers|es|er|sie|ihn|ihm|ihr|ihre[nrms]?|sein(?:e[nrms]?)?)\b"
+)
+_PRONOUN = re.compile(_PRONOUNS, re.IGNORECASE)
+_REFERS_TO_NOTHING = re.compile(
+    r"\b(?:(?:is|are|was|were)\s+there(?=\s+\w)|there\s+(?:is|are|was|were)|gibt\s+es|es\s+gibt|il\s+y\s+a)\b"
+    r"|\bthis(?=\s+(?:year|quarter|month|week|time)\b)|\bdas(?=\s+(?:\w+e[nrms]?\s+)?(?-i:[A-ZÄÖÜ]))",
+    re.IGNORECASE,
+)
+"""Words that refer to nothing here: "Is there a discount?", "this year", "das Haus"."""
+_THAT = re.compile(r"\b([a-z]\w+)\s+that(?=\s+\w)")  # behind a noun it begins a clause: "visitors that come late"
 _REFERENCE = re.compile(
-    r"\b(?:it|its|they|them|their|theirs|he|him|his|she|her|hers|this|that|these|those|there|then|one|ones|same|former|"
-    r"latter|instead|else|es|er|sie|ihn|ihm|ihr|ihre[nrms]?|sein(?:e[nrms]?)?|das|dies(?:e[nrms]?)?|dort|dabei|damit|"
+    rf"{_PRONOUNS}|\b(?:this|that|these|those|there|then|one|ones|same|former|"
+    r"latter|instead|else|das|dies(?:e[nrms]?)?|dort|dabei|damit|"
     r"dafür|davon|darin|dagegen|il|elle|ils|elles|celui|celle|ceux|cela|ça|là|leur|leurs|ello|ellos|ellas|eso|esto|allí|"
     r"suyo|quello|questo|esso|essa|essi|loro|ele|ela|eles|elas|isso|isto|hij|zij|dat|dit|daar|"
     r"in (?:more|greater) detail|more (?:on|about|details?)|elaborate|"
@@ -74,6 +87,10 @@ _PHRASE = re.compile(
     rf"(?P<rest>{_ARTICLE}(?:(?!(?:{_STOP})\b)[^\s,;:?!().]+\s*){{1,{PHRASE_WORDS - 1}}})",
     re.IGNORECASE,
 )
+_PREPOSITIONS = frozenset(word for group in _ALIKE for word in group.split("|"))
+_IS_ARTICLE = re.compile(_ARTICLES, re.IGNORECASE)
+_PART = re.compile(r"[^\s,;:?!().]+(?:\.[^\s,;:?!().]+)*|[,;:?!().]")
+_OF = re.compile(r"\s+(?:of|von|des|der|de|du|del|di|do|da|van)\b", re.IGNORECASE)
 _NAME = re.compile(rf"(?i:{_ARTICLE})(?:[A-ZÀ-Þ][^\s,;:?!().]*(?:\s+(?=[A-ZÀ-Þ]))?)+|\d+")
 _YEAR = re.compile(r"\b(?:1[5-9]|20)\d\d\b")
 _END = " .?!？。，、;:"
@@ -88,7 +105,8 @@ def understood(query: str, earlier: str, answer: str = "") -> str:
     rest = query[lead.end() :] if lead else query
     own = own_words(rest)
     begun = bool(lead and lead[0].strip(" ¿¡\t\n"))
-    if len(own) >= (ALONE_AFTER_AND if begun else ALONE) and not _REFERENCE.search(rest):
+    refers = _refers(rest)
+    if len(own) >= (ALONE_AFTER_AND if begun else ALONE) and not refers:
         return query
     plain = (rest.strip(_END) or query.strip(_END)).strip()
     if (begun or len(own) < ALONE) and (replaced := _replaced(plain, earlier)):
@@ -96,18 +114,18 @@ def understood(query: str, earlier: str, answer: str = "") -> str:
     known = {term for word in own for term in terms(word)}
     added = [word for word in own_words(earlier) if not set(terms(word)) & known]
     added = [word for word in added if not (word.islower() and is_verb(word))] or added
+    added = added if refers else _without_rival(added, plain, earlier)
     asks_other = bool(grade_words(rest) and SUPERLATIVE.search(rest))  # "and the most expensive one?"
-    winner = winner_of(answer) if _REFERENCE.search(rest) and not asks_other else ""
+    winner = winner_of(answer) if _PRONOUN.search(rest) and not asks_other else ""
     if winner or asks_other:
         graded = {word.lower() for word in grade_words(earlier)}
         added = [word for word in added if word.lower() not in graded and not (winner and comparison_of(earlier))]
     added = [winner, *added] if winner else added
     if _YEAR.search(rest):
         added = [word for word in added if not _YEAR.fullmatch(word)]
-    if not added:
-        return query
     mark = "?" if query.rstrip().endswith(("?", "？")) else ""
-    return f"{plain[:1].upper()}{plain[1:]} ({' '.join(added[:MOST_WORDS])}){mark}"
+    lacked = f" ({' '.join(added[:MOST_WORDS])})" if added else ""
+    return f"{plain[:1].upper()}{plain[1:]}{lacked}{mark}" if added or is_question(plain) else query
 
 
 def asked_in(before: Sequence[tuple[str, str]], last: str) -> tuple[str, dict[str, str]]:
@@ -138,17 +156,108 @@ def own_words(text: str) -> list[str]:
     return [word for word in keywords(text) if word.lower() not in _SMALL and topic_terms(word)]
 
 
+def _refers(text: str) -> bool:
+    """Whether a question has a word that refers to something said before."""
+    said = _THAT.sub(lambda found: found[0] if found[1] in _SMALL or is_verb(found[1]) else found[1], text)
+    return bool(_REFERENCE.search(_REFERS_TO_NOTHING.sub(" ", said)))
+
+
+class _Thing(NamedTuple):
+    """Words of a question that name one thing: "the Window kit". Of "in Ghent", `preposition` is "in"."""
+
+    start: int
+    end: int
+    words: tuple[str, ...]  # without the article
+    article: str
+    preposition: str
+
+    @property
+    def named(self) -> bool:
+        """Whether it has a name: a word in capitals."""
+        return any(word[0].isupper() for word in self.words)
+
+
+def _things(question: str) -> list[_Thing]:
+    """Return what a question names, each with its place; a verb, a small word or a mark ends it."""
+    verbs = {word for word in verbs_of(question) if word.islower()}
+    found: list[_Thing] = []
+    begun: _Thing | None = None
+    before = ""
+    for part in _PART.finditer(question):
+        word, small = part[0], part[0].lower()
+        if _IS_ARTICLE.fullmatch(word):
+            found += [begun] if begun and begun.words else []
+            begun = _Thing(part.start(), part.end(), (), small, before)
+        elif not own_words(word) or word in verbs or (word.isdigit() and not (begun and begun.words)):
+            found += [begun] if begun and begun.words else []
+            begun, before = None, small
+        else:
+            start = begun or _Thing(part.start(), part.end(), (), "", before)
+            begun = start._replace(end=part.end(), words=(*start.words, word))
+    return [*found, *([begun] if begun and begun.words else [])]
+
+
+def _without_rival(added: list[str], asked: str, earlier: str) -> list[str]:
+    """Return the words to add without those in whose place a question of the same form names something else.
+
+    "What does the Window kit cost?" is not about the floor cleaner of "What does the floor cleaner cost?".
+    """
+    ours, theirs = _things(asked), _things(earlier)
+    named = {word for thing in (*ours, *theirs) for word in thing.words}
+    same_verb = {*terms(asked)} & {term for word in own_words(earlier) if word not in named for term in terms(word)}
+    if not (same_verb or asked.lower().split()[:2] == earlier.lower().split()[:2]):
+        return added
+    rivals: Sequence[_Thing] = ()
+    if any(thing.preposition not in _PREPOSITIONS for thing in ours):
+        rivals = [thing for thing in theirs if thing.preposition not in _PREPOSITIONS][:1]
+    elif any(thing.named for thing in ours):
+        rivals = [thing for thing in theirs if thing.named]
+    if len(rivals) != 1:
+        return added
+    left = [word for word in added if word not in rivals[0].words]
+    return left if left or same_verb else added
+
+
+def _renamed(phrase: str, earlier: str) -> str:
+    """Return the earlier question about another thing: "the Window kit" in the place of "the Floor cleaner"."""
+    things = _things(phrase)
+    if len(things) != 1 or phrase[: things[0].start].strip() or phrase[things[0].end :].strip():
+        return ""
+    given = things[0]
+    ways = [place for place in _places(given, _things(earlier), earlier) if len(place) == 1]
+    if not ways:
+        return ""
+    place = ways[0][0]
+    said = earlier[place.start : place.end]
+    if place.named and not place.article:  # of "with Corvane end?", the verb stays
+        said = re.sub(r"(?:\s+[^\sA-ZÀ-Þ]\S*)+\Z", "", said)
+    return f"{earlier[: place.start]}{phrase}{earlier[place.start + len(said) :]}"
+
+
+def _places(given: _Thing, things: Sequence[_Thing], earlier: str) -> Iterator[list[_Thing]]:
+    """Yield the things of the earlier question whose place another may take, by one rule after the other."""
+    yield [thing for thing in things if thing.words[-1].lower() == given.words[-1].lower()]
+    has_noun_capitals = bool(given.article) and language_of([earlier]) == "german"
+    if given.named and not has_noun_capitals and not any(word.endswith(("'s", "’s")) for word in given.words):
+        like = [thing for thing in things if thing.named and (thing.article or not given.article)]
+        yield [thing for thing in like if thing.preposition not in _PREPOSITIONS] or like
+    if given.article:  # "the population" after "the capital of Sweden"
+        yield [thing for thing in things if thing.article and _OF.match(earlier, thing.end)]
+    else:
+        yield [thing for thing in things if earlier.strip(_END) != earlier[thing.start : thing.end].strip(_END)]
+
+
 def _replaced(phrase: str, earlier: str) -> str:
     """Return the earlier question with a phrase in the place of the only one like it; nothing if there is no place."""
     if len(earlier.split()) > _LONG_QUESTION or len(phrase.split()) > PHRASE_WORDS + 1:
         return ""
     if _YEAR.fullmatch(phrase):
         return _YEAR.sub(phrase, earlier) if len(_YEAR.findall(earlier)) == 1 else ""
-    if re.search(r"\d", phrase):  # "exit code 6" after "exit code 28"
-        other = re.sub(r"\\?[\d.]*\d", r"[\\d.]*\\d", re.escape(phrase))
-        if len(found := re.findall(rf"\b{other}\b", earlier, re.IGNORECASE)) == 1:
-            return earlier.replace(found[0], phrase)
+    if replaced := _renumbered(phrase, earlier) or _renamed(phrase, earlier):
+        return replaced
     given = _PHRASE.fullmatch(phrase)
+    if not given and (inner := _PHRASE.search(phrase)) and phrase[: inner.start()].lower() in earlier.lower():
+        phrase, given = inner[0], inner  # of "the office in Ghent" after "the office in Harlow"
     places = [found for found in _PHRASE.finditer(earlier) if given and _alike(given, found)]
     same = [found for found in places if given and found["word"].lower() == given["word"].lower()]
     places = same or places
@@ -157,6 +266,15 @@ def _replaced(phrase: str, earlier: str) -> str:
     name = _NAME.match(earlier, places[0].start("rest"))  # "in Deutschland verkauft": the verb stays
     end = name.end() if name else places[0].start() + len(places[0][0].rstrip())
     return f"{earlier[: places[0].start()]}{phrase}{earlier[end:]}"
+
+
+def _renumbered(phrase: str, earlier: str) -> str:
+    """Return the earlier question with another number: "exit code 6" in the place of "exit code 28"."""
+    if not re.search(r"\d", phrase):
+        return ""
+    other = re.sub(r"\\?[\d.]*\d", r"[\\d.]*\\d", re.escape(phrase))
+    found = re.findall(rf"\b{other}\b", earlier, re.IGNORECASE)
+    return earlier.replace(found[0], phrase) if len(found) == 1 else ""
 
 
 def _alike(given: re.Match[str], place: re.Match[str]) -> bool:

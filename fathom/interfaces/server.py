@@ -121,6 +121,8 @@ def _tell_start(options: Options, listener: socket.socket, say: Callable[[str], 
     own = f"up to {options.at_once} at once, each in a process of this machine"
     say(f"Fathom serves on http://{host}:{listener.getsockname()[1]} (Ctrl-C ends it).")
     say(f"  store    {options.artifacts}")
+    if options.docs:
+        say(f"  docs     {', '.join(options.docs)}")
     say(f"  runs     {f'the workers of the work pool {options.pool!r}' if options.pool else own}")
     say(f"  sign-in  {'not needed: only this machine can reach it' if options.open else 'needed'}")
 

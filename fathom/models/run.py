@@ -77,6 +77,9 @@ class ParentRun(Model):
     folder: str
     query: str
     started: str  # ISO 8601, UTC
+    refused: bool = Field(
+        False, exclude_if=not_
+    )  # it ended without a report: nothing that it read answered its question
 
 
 class ReportSection(Model):

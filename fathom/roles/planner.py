@@ -28,7 +28,7 @@ from fathom.text.terms import any_holds, query_terms
 
 
 class EarlierReport(Model):
-    """The earlier report, as the planner of a follow-up sees it."""
+    """The earlier report, as the planner of a follow-up sees it; without an answer, there was none."""
 
     asked: str  # the follow-up as it was typed
     question: str

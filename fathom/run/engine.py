@@ -101,7 +101,7 @@ class RunStart(Model):
     @property
     def wanted(self) -> list[str]:
         """The words of a follow-up that the earlier question lacks: subjects that the earlier run may have missed."""
-        if not self.parent:
+        if not self.parent or self.parent.refused:
             return []
         known = set(terms(self.parent.question))
         return [word for word in own_words(self.query) if not known & set(terms(word))]
@@ -128,7 +128,9 @@ class Engine:
         self.folder: RunFolder | None = None
         self.simple = False  # whether the question is simple, as the planner judges
         self._environment = environment
-        self.earlier = EarlierRun(RunFolder(store, start.parent.folder)) if start.parent else None
+        self.earlier = (
+            EarlierRun(RunFolder(store, start.parent.folder)) if start.parent and not start.parent.refused else None
+        )
         self._library = library
         self._corpora = UploadedCorpora(CorpusStore(store), start.corpora)
         self.extractive: Backend = ExtractiveBackend()

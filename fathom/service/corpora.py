@@ -7,6 +7,7 @@ import re
 import secrets
 from collections.abc import Sequence
 from dataclasses import asdict
+from itertools import takewhile
 from pathlib import PurePath
 
 from fathom.client.shapes import Corpus, CorpusEntry, CorpusLimits, CorpusList, CorpusSummary
@@ -19,6 +20,9 @@ from fathom.tools.documents.uploads import examine, examined, sorted_out
 
 PATIENCE_SECONDS = 20.0
 _STEM_CHARS = 40
+_FEWEST_SHARED = 4  # characters that the names of several files begin with, to be named after them
+_NOT_IN_NAMES = re.compile(r"[^\w.-]+|^[\W_]+")
+_PARTS = re.compile(r"[^\W_]+|[\W_]+")
 
 
 class CorpusService:
@@ -70,7 +74,7 @@ class CorpusService:
         return _corpus(await self.corpora.create(name, good, left_out, owner=caller.name, shared=shared), None)
 
     async def create_for_run(self, caller: Caller, uploads: Sequence[Upload], *, temporary: bool) -> str:
-        """Make a corpus of the files that came with a question, named after the first, and return its name.
+        """Make a corpus of the files that came with a question, named after them, and return its name.
 
         Raises:
             NotAllowed: the caller may not.
@@ -79,8 +83,7 @@ class CorpusService:
         """
         caller.check(AccessRole.asker)
         good, left_out = await asyncio.to_thread(sorted_out, uploads)
-        stem = re.sub(r"[^\w.-]+|^[\W_]+", " ", PurePath(good[0].name).stem).strip()[:_STEM_CHARS].strip()
-        name = check_name(f"{stem or 'files'} {secrets.token_hex(3)}")
+        name = check_name(f"{_named_after([file.name for file in good])} {secrets.token_hex(3)}")
         made = await self.corpora.create(name, good, left_out, owner=caller.name, temporary=temporary)
         return made.name
 
@@ -171,6 +174,18 @@ class CorpusService:
             raise missing
         check_read(edition.ownership, caller, missing)
         return edition
+
+
+def _named_after(files: Sequence[str]) -> str:
+    """Return what people recognise files by: the name of one, or what several begin with and how many there are."""
+    first, *others = (_NOT_IN_NAMES.sub(" ", PurePath(file).stem).strip()[:_STEM_CHARS].strip() for file in files)
+    if not others:
+        return first or "files"
+    alike = takewhile(lambda parts: len(set(parts)) == 1, zip(*map(_PARTS.findall, (first, *others)), strict=False))
+    shared = "".join(part for part, *_ in alike).rstrip(" ._-")
+    if len(shared) >= _FEWEST_SHARED:
+        return f"{shared} {len(files)} files"
+    return f"{first} and {len(others)} more" if first else f"{len(files)} files"
 
 
 def _summary(edition: Edition, reading: CorpusReading | None) -> CorpusSummary:

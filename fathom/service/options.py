@@ -41,6 +41,7 @@ class Options:
         host: the address that it listens on.
         port: 0 for one that is free.
         artifacts: the root of the artifact store, absolute.
+        docs: files and folders that a question searches if it names no documents; absolute.
         pool: the work pool whose workers do the research; empty: processes that this server starts.
         at_once: the most runs at the same time, if this server starts their processes.
         hosts: further names under which it is reached.
@@ -61,6 +62,7 @@ class Options:
     artifacts: str
     host: str = "127.0.0.1"
     port: int = 8700
+    docs: tuple[str, ...] = ()
     pool: str = ""
     at_once: int = 2
     hosts: tuple[str, ...] = ()

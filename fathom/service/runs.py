@@ -181,8 +181,12 @@ class RunService:
         except UserError:
             return ""
 
-    def settings_for(self, caller: Caller, given: Mapping[str, Any], template: str | None = None) -> ResearchSettings:
-        """Return the settings of a request, on the store of the server.
+    def settings_for(
+        self, caller: Caller, given: Mapping[str, Any], template: str | None = None, *, follow_up: bool = False
+    ) -> ResearchSettings:
+        """Return the settings of a request, on the store of the server, with its documents if the request names none.
+
+        A follow-up has the documents of the run before.
 
         Raises:
             NotAllowed: the caller may not set one of them.
@@ -191,9 +195,12 @@ class RunService:
         for name in OF_THE_SERVER:
             if name in given:
                 raise InvalidInput(f"The setting {name!r} cannot be set in a request.", next_step="leave it out")
-        settings = settings_from({**given, "template": template, "artifacts": self.options.artifacts})
+        own, named = [*self.options.docs], given.get("docs")
+        chosen = {name: value for name, value in given.items() if not (name == "docs" and named == own)}
+        settings = settings_from({**chosen, "template": template, "artifacts": self.options.artifacts})
         check_choice(caller, settings, self.options.models)
-        return settings
+        by_default = not (named or settings.corpora or follow_up)
+        return settings.model_copy(update={"docs": own}) if own and (by_default or named == own) else settings
 
     async def check_use(self, caller: Caller, settings: ResearchSettings) -> None:
         """Check what each of several runs would take and read; `start` does not hear of these runs.
@@ -227,20 +234,23 @@ class RunHandle:
         Raises:
             NotAllowed: the caller may not ask, or not with these settings.
             TooManyRequests: the caller has used up what a day allows.
-            NoReport: it has no report to follow up on.
+            NoReport: its evidence was removed.
             InvalidInput: the request cannot be researched.
         """
         self.caller.check(AccessRole.asker)
         self.finished()
         service, caller = self._service, self.caller
-        given = service.settings_for(caller, request.settings).model_dump(mode="json", exclude_unset=True)
-        earlier = (await following.parent_of(self.found.stored)).settings_with(given)
+        given = service.settings_for(caller, request.settings, follow_up=True).model_dump(
+            mode="json", exclude_unset=True
+        )
+        parent = await following.parent_of(self.found.stored)
+        earlier = parent.settings_with(given)
         if "corpora" in given:
             await service.corpora.check_readable(caller, given["corpora"])
         elif "corpora" in earlier:  # of somebody else, or gone: what the earlier run has found stays
             earlier["corpora"] = await service.corpora.readable(caller, earlier["corpora"])
         settings = settings_from({**earlier, "artifacts": service.options.artifacts})
-        checked = await asyncio.to_thread(check_request, request.question, settings, follow_up=True)
+        checked = await asyncio.to_thread(check_request, request.question, settings, follow_up=not parent.refused)
         own = owned_by(caller, shared=self._ownership.shared)
         started = await service.submissions.submit(
             caller, checked.query, checked.settings, own, key=key, parent=self.run_id

@@ -73,13 +73,13 @@ def whole_estimate(question: str, given: dict[str, Any]) -> PhaseEstimate | None
         return None
 
 
-def searched_by_itself() -> str:
+def searched_by_itself(service: RunService) -> str:
     """Return what a question without settings searches for want of documents and a web search.
 
     Empty if there are any, or if that cannot be told.
     """
     try:
-        return searched_in(settings_from({}))
+        return searched_in(settings_from({"docs": [*service.options.docs]}))
     except UserError:
         return ""
 

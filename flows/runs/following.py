@@ -52,7 +52,7 @@ async def parent_of(found: StoredRun) -> Parent:
     """Return a finished run as its follow-ups see it.
 
     Raises:
-        NoReport: it has not finished, has no report, or its evidence was removed.
+        NoReport: it has not finished, or its evidence was removed.
         StoreError: its files are missing or damaged.
     """
     folder, run_id = found.files, found.run_id
@@ -62,14 +62,10 @@ async def parent_of(found: StoredRun) -> Parent:
             f"The run {run_id[:8]} has not finished, so nothing can follow it yet.",
             next_step=f"fathom resume {run_id[:8]} finishes it",
         )
-    if not result.report:
-        raise NoReport(
-            f"The run {run_id[:8]} ended without a report, so there is nothing to follow up on.",
-            next_step="ask the question by itself: fathom research",
-        )
     await check_evidence(folder)
     run, report = await folder.manifest(), await folder.report()
-    if run is None or report is None or not await folder.store.exists(f"{folder.folder}/{PROVENANCE}"):
+    whole = report and await folder.store.exists(f"{folder.folder}/{PROVENANCE}")
+    if run is None or (result.report and not whole):
         names = f"{MANIFEST}, {REPORT} or {PROVENANCE}"
         raise StoreError(f"{folder.url} has no {names}.", next_step="restore the file, or run again")
     try:
@@ -83,9 +79,10 @@ async def parent_of(found: StoredRun) -> Parent:
         folder=folder.folder,
         query=run.query,
         started=run.started,
+        refused=not result.report,
         question=run.understood or run.query,
-        answer=without_citations(report.sections[0].markdown)[:ANSWER_CHARS] if report.sections else "",
-        gaps=report.open_questions[:MOST_GAPS],
+        answer=without_citations(report.sections[0].markdown)[:ANSWER_CHARS] if report and report.sections else "",
+        gaps=report.open_questions[:MOST_GAPS] if report else [],
         settings=settings,
     )
 
@@ -112,7 +109,7 @@ def taken_over(run: RunManifest) -> dict[str, Any]:
     }
     had = [str(name) for name in cast("list[object]", known.get("tools") or [])]
     free = ResearchSettings.model_validate({**settings, "tools": None})
-    chosen = set(had) != set(configured_tools(free, environment, run.query, follow_up=run.parent is not None))
+    chosen = set(had) != set(configured_tools(free, environment, run.query, follow_up=EarlierRunTool.name in had))
     servers = allowed_tools(environment) if any(name.startswith(PREFIX) for name in had) else []
     able = [
         name

@@ -15,7 +15,7 @@ TYPE_CHECKING = False  # of `typing`, whose import is long enough to be interrup
 if TYPE_CHECKING:
     from typer import TyperException
 
-_MISSING = r"Missing argument '?(\w+)"
+_MISSING = r"Missing (?:argument|option) '?([\w-]+)"
 _EXAMPLE = r"Example: (fathom .*)"
 _EXTRA = r"Got unexpected extra argument(?:\(s\)|s)? \((.*)\)"
 
@@ -78,7 +78,8 @@ def _refuse(error: TyperException) -> None:
     option, meant = getattr(error, "option_name", ""), getattr(error, "possibilities", None) or ()
     where = f"{context.command_path} --help" if context else "--help behind the command lists its options"
     if context and (missing := re.match(_MISSING, said)):
-        said = f"{'The question' if missing[1] == 'query' else missing[1].upper()} is missing"
+        named = missing[1] if missing[1].startswith("-") else missing[1].upper()
+        said = f"{'The question' if missing[1] == 'query' else named} is missing"
         example = re.search(_EXAMPLE, context.command.help or "")
         where = f"for example: {example[1]}" if example else where
     elif isinstance(error, typer.BadParameter) and error.param and isinstance(error.__cause__, ValidationError):

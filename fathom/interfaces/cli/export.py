@@ -41,7 +41,16 @@ def export(
         typer.Option("--bundle", metavar="FILE", help="Write the whole run to a zip file for fathom import."),
     ] = None,
     *,
-    out: Annotated[str, typer.Option("--out", metavar="FOLDER", help="Folder to write to; created if missing.")] = ".",
+    out: Annotated[
+        str,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="FOLDER",
+            help="Folder to write to, by default the present one; created if missing.",
+            show_default=False,
+        ),
+    ] = ".",
     artifacts: Root = None,
     as_json: Json = False,
 ) -> None:
@@ -52,10 +61,12 @@ def export(
     a table and the report has none, the other formats are still written and the exit code is 2. A bundle contains the
     full text of everything the run read; `fathom import` adds it to another store.
 
-    Example: fathom export 1a2b3c4d --to docx,pdf,bib
+    Each file's path is printed.
+
+    Example: fathom export 1a2b3c4d --to docx,pdf,bib -o reports
     """
     from fathom.flows.runs.stored import read_run
-    from fathom.report.exporting import check_formats
+    from fathom.report.exporting import FORMATS, check_formats
 
     if (to is None) is (bundle is None):
         said = "Nothing to write was specified." if to is None else "--to and --bundle cannot be combined."
@@ -63,11 +74,13 @@ def export(
     if bundle:
         if "://" in out:
             raise InvalidInput("A bundle is written to a local folder.", next_step="choose another --out")
-        file = Path(out) / bundle
+        file = (Path(out).expanduser() / bundle).absolute()
         made = read_run(run, artifacts, lambda stored: _bundle(stored, file))
         output(made, lambda _made: typer.echo(made["bundle"]), as_json=as_json)
         return
     formats = check_formats(to or "")
+    if Path(out).suffix.removeprefix(".").lower() in FORMATS and not Path(out).is_dir():
+        raise InvalidInput(f"--out {out} names a file.", next_step="give a folder; the file is named after the run")
     paths, failed = read_run(run, artifacts, lambda stored: _exported(stored, formats, out))
     output(paths, lambda _paths: typer.echo("\n".join(paths.values()), nl=bool(paths)), as_json=as_json)
     for wanted, error in failed.items():

@@ -270,7 +270,7 @@ def ask(
     store_given = chosen.pop("artifacts", None)
     parent, root = read_run(run, store_given, found)
     settings = given.checked({**parent.settings_with(chosen), "artifacts": root})
-    request = check_request(query, settings, follow_up=True)
+    request = check_request(query, settings, follow_up=not parent.refused)
 
     def start() -> Awaitable[FlowRun]:
         from fathom.flows.execution import local

@@ -8,6 +8,7 @@ import os
 import sys
 from contextlib import suppress
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -34,6 +35,12 @@ def serve(
     port: Annotated[
         int, typer.Option(metavar="N", min=0, max=65_535, help="Port to listen on; 0 for any free port.")
     ] = 8700,
+    docs: Annotated[
+        list[str],
+        typer.Option(
+            metavar="PATH", help="File or folder that questions search if they name no documents; repeatable."
+        ),
+    ] = _NO_NAMES,
     pool: _Pool = "",
     at_once: _AtOnce = 2,
     sign_in: Annotated[bool, typer.Option("--sign-in", help="Require a token on this machine, too.")] = False,
@@ -93,7 +100,7 @@ def serve(
     NAME. Ctrl-C or SIGTERM stops the server. When it is started again, unfinished runs continue, and no finished call
     is repeated.
 
-    Example: fathom serve --at-once 4
+    Example: fathom serve --docs notes/
     """
 
     from fathom.config.inputs import period
@@ -102,11 +109,13 @@ def serve(
     from fathom.service.caller import TokenLimits
     from fathom.service.options import Options, listen
     from fathom.service.tokens import check_reach
+    from fathom.tools.documents.corpus import check_documents
 
     options = Options(
         artifact_root(artifacts),
         host,
         port,
+        tuple(str(Path(path).expanduser().resolve()) for path in docs),
         pool,
         at_once,
         hosts=tuple(host_name),
@@ -121,6 +130,7 @@ def serve(
         watch_every=period(watch_every, "--watch-every"),
         watches=watches,
     )
+    check_documents(options.docs)
     asyncio.run(check_reach(options))
     from fathom.flows.server import be_patient, ensure_api
 

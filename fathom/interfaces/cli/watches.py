@@ -64,8 +64,6 @@ def add(
     if "library" not in given.chosen():  # a watch reads what is new, unless it is told otherwise itself
         settings = settings.model_copy(update={"library": False})
     request = check_request(query, settings)
-    if request.searched:
-        typer.echo(f"fathom: {only_searched(request.searched)}", err=True)
     ensure_api()
 
     async def made() -> WatchedQuestion:
@@ -85,6 +83,8 @@ def add(
         return found
 
     found = asyncio.run(made())
+    if request.searched:
+        typer.echo(f"fathom: {only_searched(request.searched)}", err=True)
     output(found, lambda one: _show_added(one, request.notices), as_json=as_json)
 
 

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from datetime import datetime
 from functools import lru_cache
 from http import HTTPStatus
+from pathlib import PurePath
 from statistics import median
 from typing import Any, NamedTuple
 
@@ -141,7 +142,8 @@ async def _form(
         limits=corpora.limits,
         reads=reads,
         may_ask=caller.may_ask,
-        searched=searched_by_itself(),
+        searched=searched_by_itself(service),
+        docs=[PurePath(path).name for path in service.options.docs],
     )
 
 
