@@ -471,11 +471,22 @@ def test_errors_are_pages_for_people_and_data_for_programs(client: httpx.Client)
     assert client.get("/api/v1/runs/x").json()["code"] == "E5001"
 
 
-def test_the_style_and_the_script_are_small_and_kept(client: httpx.Client) -> None:
-    for address in re.findall(r'"(/static/[^"]+)"', client.get("/").text):
-        file = client.get(address)
-        assert "immutable" in file.headers["Cache-Control"]
-        assert len(file.content) < 20_000
+def test_pages_are_small_and_their_style_and_script_are_kept(client: httpx.Client, finished: str) -> None:
+    def sent(address: str, **headers: str) -> tuple[int, str]:
+        with client.stream("GET", address, headers=headers) as answer:
+            return sum(map(len, answer.iter_raw())), answer.headers.get("Content-Encoding", "")
+
+    files = re.findall(r'"(/static/[^"]+)"', client.get("/").text)
+    for file in files:
+        assert "immutable" in client.get(file).headers["Cache-Control"]
+    beside = sum(sent(file)[0] for file in files)
+    for view in ("/", "/docs", finished):
+        size, encoding = sent(view)
+        assert size + beside + (sent(f"{view}/report")[0] if view == finished else 0) < 50_000
+        assert encoding == "gzip"
+        # A site that leads there could tell by the length what its guesses in the address have in common with the page.
+        assert sent(view, **{"Sec-Fetch-Site": "cross-site"})[1] == sent(view, **{"Accept-Encoding": ""})[1] == ""
+    assert sent(f"/api/v1{finished}/events")[1] == ""
 
 
 def test_whoever_signed_in_uses_the_forms(prefect_server: PrefectServer, tmp_path: Path) -> None:
