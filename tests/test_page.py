@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 import shutil
 from collections.abc import Iterator, Mapping
@@ -369,10 +370,20 @@ def test_a_report_is_watched_with_what_it_used_and_times_are_the_reader_s(
     client.post(f"/watches/{watch['name']}/remove")
 
 
-def test_a_run_is_renamed_and_removed_with_all_of_its_files(client: httpx.Client, served: Served) -> None:
+def test_a_run_is_renamed_and_removed_with_all_of_its_files(
+    client: httpx.Client, served: Served, fathom_cli: FathomCLI
+) -> None:
     run = ran(client, "/api/v1/runs", {"question": "What is a mixin?", "settings": {"profile": "quick"}})
     path = run.removeprefix("/api/v1")
     [folder] = served.root.rglob("what_is_a_mixin")
+    [result] = folder.glob("result.json")
+    result.write_text(json.dumps(json.loads(result.read_text()) | {"answered": "maybe"}))
+    assert client.get(run).json()["answered"] == client.get("/api/v1/runs").json()["runs"][0]["answered"] == "maybe"
+    assert all(
+        'complete</span><span class="chip fair">perhaps answered' in client.get(at).text for at in ("/runs", path)
+    )
+    listed = fathom_cli(["runs", "--artifacts", str(served.root), "--limit", "1"]).stdout
+    assert re.search(rf"{run[-36:][:8]} .* complete, perhaps answered +What is a mixin", listed)
     client.post(f"{path}/rename", data={"title": "Mixins, for Tuesday"})
     assert "Mixins, for Tuesday" in client.get("/runs").text
     assert client.patch(run, json={"title": ""}).json()["title"] == ""
