@@ -18,7 +18,7 @@ from zoneinfo import ZoneInfo
 import httpx
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, ConsoleMessage, Dialog, Page, expect, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Dialog, Page, Route, expect, sync_playwright
 
 from fathom.interfaces.page.rendering import templates
 from fathom.service.caller import AccessRole, TokenLimits
@@ -179,6 +179,8 @@ def test_everybody_can_use_every_view(browser: Browser, served: Served, client: 
         views = [
             "/",
             "/runs",
+            "/runs?text=nothing-is-like-that",
+            "/library?q=descriptor",
             "/watches",
             "/watches/page-test",
             "/corpora",
@@ -186,17 +188,20 @@ def test_everybody_can_use_every_view(browser: Browser, served: Served, client: 
             "/settings",
             "/docs",
             NOWHERE,
+            f"{finished}/remove",
         ]
-        for view in [waits, *views, finished, "/runs?text=nothing-is-like-that"]:
+        for view in [waits, *views, finished]:
             page.goto(view)
             assert page.locator("h1").count() == 1
             page.evaluate("document.querySelectorAll('details').forEach((part) => (part.open = true))")
-            for scheme in ("light", "dark"):
-                page.emulate_media(color_scheme=scheme)
+            for width, scheme in ((DESKTOP[0], "light"), (DESKTOP[0], "dark"), (320, "light")):
+                page.set_viewport_size({"width": width, "height": DESKTOP[1]})
+                page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
                 rules = {"runOnly": ["color-contrast"]} if scheme == "dark" else {}
                 found = Axe().run(page, options={"resultTypes": ["violations"], **rules}).response["violations"]
-                grave = [one for one in found if one["impact"] in ("serious", "critical")]
-                assert not grave, (view, scheme, [(one["id"], one["nodes"][0]["html"]) for one in grave])
+                assert not found, (view, width, scheme, [(one["id"], one["nodes"][0]["html"]) for one in found])
+                assert page.evaluate("document.documentElement.scrollWidth") <= width, view
+            page.set_viewport_size({"width": DESKTOP[0], "height": DESKTOP[1]})
         page.goto("/")
         page.keyboard.press("Tab")
         assert page.evaluate("document.activeElement.className") == "skip"
@@ -204,6 +209,25 @@ def test_everybody_can_use_every_view(browser: Browser, served: Served, client: 
         assert page.evaluate("document.activeElement.id") == "question"
     client.post("/watches/page-test/remove")
     client.post(f"{waits}/answer", data={"reject": "1"})
+
+
+def test_the_answer_can_be_read_before_the_report_is_there(browser: Browser, served: Served, finished: str) -> None:
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    with opened(browser, served) as page:
+        page.route(lambda address: address.endswith("framed=1"), hold)
+        page.goto(finished, wait_until="commit")
+        answer = page.locator(".early .prose")
+        expect(answer).to_be_in_viewport()
+        said = answer.inner_text()[:30]
+        while not held:
+            page.wait_for_timeout(50)
+        held[0].continue_()
+        expect(page.frame_locator("iframe.report").locator("#answer")).to_contain_text(said)
+        expect(answer).to_have_count(0)
 
 
 def test_a_section_can_be_read_while_it_is_written(
