@@ -16,7 +16,7 @@ from fathom.flows.runs import index as indexing
 from fathom.flows.runs.index import INDEX, RunIndex
 from fathom.flows.runs.listing import latest
 from fathom.flows.runs.stored import find
-from fathom.models import Ending, Metrics, RunResult, RunState
+from fathom.models import Answered, Ending, Metrics, RunResult, RunState
 from fathom.storage.lease import LeaseFile
 from fathom.storage.runs import StoredRun
 from fathom.storage.store import MANIFEST, RESULT, RUNS, ArtifactStore, RunFolder, json_bytes
@@ -54,11 +54,11 @@ async def started(store: ArtifactStore, number: int, title: str = "") -> RunFold
     return await RunFolder.claim(store, title or f"title {number}", run_id, run_id, manifest)
 
 
-async def finished(folder: RunFolder, ending: Ending = Ending.complete) -> RunResult:
+async def finished(folder: RunFolder, ending: Ending = Ending.complete, answered: Answered = Answered.yes) -> RunResult:
     run_id = (await folder.load_json(MANIFEST))["run_id"]
     result = RunResult(
         run_id=run_id, status=ending, plan_title="T", artifacts="", report=None, sources=[], metrics=METRICS
-    )
+    ).model_copy(update={"answered": answered})
     await folder.save_json(RESULT, result)
     return result
 
@@ -81,9 +81,10 @@ async def test_what_others_start_and_end_is_seen_at_once(store: CountingStore) -
     await store.write(".results/damaged/lease/0001.json", b"{}")
     [first, *_] = await latest(store, 5)
     assert (first.run_id[:8], first.state, first.query) == ("00000030", RunState.interrupted, "Question 30?")
-    await finished(folder, Ending.degraded)
-    [first, *_] = await latest(store, 5)
+    await finished(folder, Ending.degraded, Answered.maybe)
+    [first, second, *_] = await latest(store, 5)
     assert first.state is RunState.degraded
+    assert (first.answered, second.answered) == (Answered.maybe, Answered.yes)
     lease = await LeaseFile.take(store, "00000040-bbbb", "key", {"query": "Without a folder?"})
     assert {(row.run_id[:8], row.state) for row in await latest(store, 50)} >= {("00000040", RunState.running)}
     await lease.release(waiting=True)

@@ -171,15 +171,12 @@ def _counts(rows: Sequence[BatchRow]) -> dict[RowStatus, int]:
     return {status: found[status] for status in RowStatus if found[status]}
 
 
-_SAID = {Answered.partly: ", partly answered", Answered.maybe: ", may be answered", Answered.no: ", not answered"}
-
-
 def _cells(row: BatchRow) -> dict[str, Any]:
     return {
         "number": row.number,
         "question": clean_text(row.question),
-        "status": RowStatus.degraded.value if row.answered == "no" else row.status.value,
-        "said": words(row.status) + (_SAID.get(row.answered, "") if row.answered else ""),
+        "status": RowStatus.degraded.value if row.answered is Answered.no else row.status.value,
+        "said": words(row.status) + (f", {row.answered.doubt}" if row.answered and row.answered.doubt else ""),
         "detail": clean_text(row.answer or row.reason),
         # Relative, so that the index can be opened from a copy of the store.
         "report": f"../../{row.report[row.report.index('research_artifacts/') :].removesuffix('md')}html"

@@ -10,6 +10,7 @@ from pydantic import ConfigDict, Field, JsonValue
 from fathom.errors import WrongValue
 from fathom.models import (
     Account,
+    Answered,
     Asked,
     Claim,
     Draft,
@@ -144,13 +145,15 @@ class Links(Model):
 class RunSummary(Model):
     """A line of the list of runs. Times are ISO 8601 in UTC; `owner` is empty if it is unknown who asked.
 
-    `title` is the name that somebody gave it, if any.
+    `title` is the name that somebody gave it, if any. `answered` says whether the sources answer the question; it
+    is null without a report.
     """
 
     id: str
     question: str
     title: str = ""
     state: RunState
+    answered: Answered | None = None
     created: str
     ended: str | None = None
     owner: str = ""

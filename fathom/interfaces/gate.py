@@ -17,6 +17,7 @@ from time import monotonic
 from urllib.parse import parse_qs, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -213,10 +214,27 @@ def check_origin(method: str, headers: Headers, options: Options) -> None:
     origins = headers.getlist("origin")
     if len(origins) == 1 and origins[0] in options.origins:
         return
-    site = headers.get("sec-fetch-site", "same-origin")
     own = all(_is_own(origin, headers.get("host", "")) for origin in origins)
-    if len(origins) > 1 or not own or site not in ("same-origin", "none"):
+    if len(origins) > 1 or not own or _from_elsewhere(headers):
         raise ForeignPage("A page of another site may not do this.")
+
+
+def _from_elsewhere(headers: Headers) -> bool:
+    """Whether a browser says that a page of another site has made it send a request."""
+    return headers.get("sec-fetch-site", "none") not in ("same-origin", "none")
+
+
+class Compression(GZipMiddleware):
+    """ASGI middleware that compresses answers for whoever asks for it, except where another site has led to a page.
+
+    That site could put guesses into the address and tell by the length of the compressed page which of them are in it
+    (the attack named BREACH). Streams of events are not compressed.
+    """
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, compressed or as it is."""
+        plain = scope["type"] != "http" or _from_elsewhere(Headers(scope=scope))
+        await (self.app if plain else super().__call__)(scope, receive, send)
 
 
 def shared_with(origins: Iterable[str], headers: Headers) -> dict[str, str]:

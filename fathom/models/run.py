@@ -120,6 +120,15 @@ class Answered(StrEnum):
     maybe = "maybe"  # without a model: quotations that concern the question, and may answer it
     no = "no"
 
+    @property
+    def doubt(self) -> str:
+        """What a reader is told beside the state of a run; empty if the question is answered."""
+        return {
+            Answered.partly: "partly answered",
+            Answered.maybe: "perhaps answered",
+            Answered.no: "not answered",
+        }.get(self, "")
+
 
 Sure = Literal["high", "medium", "low", "not rated"]
 """How sure an answer is; quotations are not rated."""

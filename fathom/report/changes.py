@@ -36,12 +36,6 @@ _MEANING: dict[Kind, str] = {
     "gone": "Its sources were read again and do not say this any more.",
 }
 _UNREAD = "Not known: sources not read this time"
-_ANSWERED = {
-    Answered.yes: "answered",
-    Answered.partly: "partly answered",
-    Answered.maybe: "perhaps answered",
-    Answered.no: "not answered",
-}
 _FOLDER = Path(__file__).parent / "templates"
 
 
@@ -90,7 +84,7 @@ def render_changes_html(changes: Changes) -> str:
 
 
 def _answered(answered: Answered | None) -> str:
-    return _ANSWERED[answered] if answered else "without a report"
+    return (answered.doubt or "answered") if answered else "without a report"
 
 
 @cache

@@ -228,6 +228,7 @@ class Listing:
             id=line.run_id,
             question=line.stored.query,
             state=state,
+            answered=result.answered if result else None,
             created=line.created,
             ended=line.ended,
             owner=own.owner,

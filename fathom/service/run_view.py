@@ -54,6 +54,7 @@ async def read_run(store: ArtifactStore, found: KnownRun, ownership: Ownership) 
             "id": found.run_id,
             "question": stored.query,
             "state": state,
+            "answered": result.answered if result else None,
             "created": _created(flow_run) or stored.started,
             "ended": ended,
             "owner": ownership.owner,

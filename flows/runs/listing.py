@@ -11,7 +11,7 @@ from fathom.errors import StoreError
 from fathom.flows.runs.index import RunIndex
 from fathom.flows.runs.states import FlowRunRow, place, recent, state_of
 from fathom.flows.server import find_api
-from fathom.models import RunState
+from fathom.models import Answered, RunState
 from fathom.storage.atomic import READERS
 from fathom.storage.lease import RESULTS, result_key
 from fathom.storage.runs import StoredRun
@@ -22,8 +22,9 @@ from fathom.storage.store import ArtifactStore
 class RunRow:
     """A line of the list. `started` is an ISO 8601 time in UTC; `folder` is empty if the store has none.
 
-    `bytes` is the size of its folder and of its stored results, if that was asked for; `parent` is the id of the run
-    that it follows up on; `elsewhere` is the root of the store that has it, if that is another one.
+    `answered` says whether the sources answer the question, and is None without a report. `bytes` is the size of its
+    folder and of its stored results, if that was asked for; `parent` is the id of the run that it follows up on;
+    `elsewhere` is the root of the store that has it, if that is another one.
     """
 
     run_id: str
@@ -31,6 +32,7 @@ class RunRow:
     state: RunState
     query: str
     folder: str
+    answered: Answered | None = None
     bytes: int | None = None
     parent: str = ""
     elsewhere: str = ""
@@ -82,18 +84,21 @@ async def _of_prefect(store: ArtifactStore, limit: int, stored: dict[str, _Line]
 
 async def _row(index: RunIndex, line: _Line) -> RunRow | None:
     """Return a line with its present state; None if the run is gone."""
-    run, flow_run = line.run, line.flow_run
+    run, flow_run, answered = line.run, line.flow_run, None
     try:
         result = await run.result()
         if not result or result.run_id != run.run_id:
             if (now := await index.now(run) if run.folder or not flow_run else run) is None:
                 return None
             run = now
+        else:
+            answered = result.answered
         state = RunState.unreadable if run.damaged else await state_of(flow_run, run, result)
     except StoreError:  # one damaged run must not hide the others
         state = RunState.unreadable
     where = run.files.url if run.folder else ""
-    return RunRow(run.run_id, line.started, state, run.query, where, parent=run.parent, elsewhere=line.elsewhere)
+    row = RunRow(run.run_id, line.started, state, run.query, where, answered)
+    return replace(row, parent=run.parent, elsewhere=line.elsewhere)
 
 
 async def with_sizes(store: ArtifactStore, rows: Sequence[RunRow]) -> list[RunRow]:

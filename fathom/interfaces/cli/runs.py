@@ -65,16 +65,16 @@ def _show_rows(found: Sequence[RunRow], *, more: bool) -> None:
     if not found:
         console.print("No runs.")
         return
-    width = max(len(run.state) for run in found)
+    states = [_state(run) for run in found]
+    width = max(map(len, states))
     sizes = [size(run.bytes) for run in found if run.bytes is not None]
     wide = max((len(text) for text in ("size", *sizes)), default=0)
     column = f"{'size':>{wide}}  " if sizes else ""
     console.print(Text(f"{'run':8}  {'started (UTC)':16}  {'state':{width}}  {column}query", style="bold"))
-    for run in found:
+    for run, state in zip(found, states, strict=True):
         started = run.started[:16].replace("T", " ")
         column = f"{size(run.bytes):>{wide}}  " if run.bytes is not None else ""
-        state = f"{run.state.replace('_', ' '):{width}}"
-        cells = Text(f"{one_line(run.run_id[:8]):8}  {started:16}  {state}  {column}{one_line(run.query)}")
+        cells = Text(f"{one_line(run.run_id[:8]):8}  {started:16}  {state:{width}}  {column}{one_line(run.query)}")
         if run.parent:
             cells.append(f"  (follows {one_line(run.parent[:8])})", style="dim")
         overflow: Literal["ellipsis", "ignore"] = "ellipsis" if console.is_terminal else "ignore"
@@ -89,6 +89,12 @@ def _show_rows(found: Sequence[RunRow], *, more: bool) -> None:
         row(f"  {one_line(store)}  ", one_line(", ".join(ids)))
     if sizes:
         console.print(f"{counted(len(found), 'run')}, {size(sum(run.bytes or 0 for run in found))}")
+
+
+def _state(run: RunRow) -> str:
+    """Return the state of a run and, if its report may leave the question open, how far."""
+    answered = f", {run.answered.doubt}" if run.answered and run.answered.doubt else ""
+    return f"{run.state.replace('_', ' ')}{answered}"
 
 
 def library(

@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, FastAPI, Request
+from markupsafe import Markup
 from starlette.responses import Response
 
 from fathom.interfaces.dependencies import TheCaller, TheService
-from fathom.interfaces.page.rendering import page
+from fathom.interfaces.page.rendering import page, templates
 from fathom.text.plain import counted
 
 router = APIRouter(include_in_schema=False)
@@ -25,17 +27,27 @@ Schema = Mapping[str, Any]
 @router.get("/docs")
 async def reference(request: Request, service: TheService, caller: TheCaller) -> Response:
     """Show the reference of the API."""
-    document = request.app.openapi()
-    schemas, server = document["components"]["schemas"], str(request.base_url).rstrip("/")
+    document, server = request.app.openapi(), str(request.base_url).rstrip("/")
     asks_token = not service.options.open and not service.options.user_header
+    routes = _routes(request.app, server, _TOKEN if asks_token else "")
+    return page(request, "docs", document=document, routes=routes)
+
+
+@lru_cache(maxsize=8)
+def _routes(app: FastAPI, server: str, token: str) -> Markup:
+    """Return the routes and schemas as HTML: 55 ms of work, and the same for everybody at one address of a server."""
+    document = app.openapi()
+    schemas = document["components"]["schemas"]
     groups: dict[str, list[dict[str, Any]]] = {tag["name"]: [] for tag in document["tags"]}
     for path, item in document["paths"].items():
         for method in filter(item.__contains__, _METHODS):
-            example = curl(server + path, method, item[method], schemas, _TOKEN if asks_token else "")
+            example = curl(server + path, method, item[method], schemas, token)
             groups[item[method]["tags"][0]].append(
                 {**item[method], "method": method.upper(), "path": path, "curl": example}
             )
-    return page(request, "docs", document=document, groups=groups, schemas=schemas, bounds=bounds)
+    template = templates().get_template("_routes.html.j2")
+    shown = template.render(document=document, groups=groups, schemas=schemas, bounds=bounds)
+    return Markup(shown)  # noqa: S704 - made by a template, which escapes
 
 
 def bounds(schema: Schema) -> str:

@@ -66,12 +66,16 @@ function follow() {
   setInterval(() => document.hidden || soon(), 4000);
 }
 
+// Until the report is there, its answer stands in its place.
+const uncover = (frame) => frame.parentElement.querySelector(".early")?.remove();
+
 // The report is of another origin, so that nothing in it can act on this page; its script says how high it is, and where
 // a link within it leads to.
 function fit(frame, told) {
   if (Number.isFinite(told.height)) {
     frame.style.blockSize = Math.min(Math.max(told.height, 100), 1e6) + "px";
     frame.classList.add("whole");
+    uncover(frame);
   }
   if (Number.isFinite(told.top)) scrollTo(0, scrollY + frame.getBoundingClientRect().top + told.top - 16);
 }
@@ -120,9 +124,11 @@ document.addEventListener("keydown", (event) => {
     });
   }
 });
-document.addEventListener("click", (event) => {
-  document.querySelectorAll("details.menu[open]").forEach((menu) => menu.contains(event.target) || (menu.open = false));
-});
+for (const kind of ["click", "focusin"]) {
+  document.addEventListener(kind, (event) => {
+    document.querySelectorAll("details.menu[open]").forEach((menu) => menu.contains(event.target) || (menu.open = false));
+  });
+}
 
 document.querySelectorAll("form[data-swap]").forEach((form) =>
   form.addEventListener("submit", async (event) => {
@@ -225,6 +231,7 @@ document.querySelectorAll("iframe[data-report]").forEach((frame) => {
     if (data.marks) links.filter((link) => !link.role).forEach((link) => Object.assign(link, { role: "button", ariaPressed: "false" }));
     if (data.marked) said.textContent = `Source ${data.marked} is cited in ${data.places} place${data.places === 1 ? "" : "s"}.`;
   });
+  addEventListener("load", () => uncover(frame)); // reports of earlier versions do not say how high they are
   frame.contentWindow.postMessage("height", "*"); // it may have been there before this script
 });
 
