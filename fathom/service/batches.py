@@ -180,9 +180,10 @@ async def _created(  # noqa: PLR0917 - what is asked, and by whom
 ) -> tuple[str, FlowRun]:
     key = f"{slug(request.name)[:40].replace('_', '-')}-{uuid4().hex[:8]}"
     path = f"{BATCHES}/{key}/{QUESTIONS}"
-    await service.store.write(path, lines_of(questions).encode())
     about = "Research many questions that were asked of the server."
     async with get_client() as client:
+        await service.submissions.check_room(client)
+        await service.store.write(path, lines_of(questions).encode())
         made = await deploy(
             service.options.deployment, research_batch, description=about, pool=service.options.work_pool
         )

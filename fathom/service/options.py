@@ -43,6 +43,7 @@ class Options:
         artifacts: the root of the artifact store, absolute.
         pool: the work pool whose workers do the research; empty: processes that this server starts.
         at_once: the most runs at the same time, if this server starts their processes.
+        queue: the most runs that wait for a worker; who asks for another one is refused.
         hosts: further names under which it is reached.
         origins: web pages of other origins that may use the API.
         sign_in: whether callers must sign in although only this machine can reach the server.
@@ -63,6 +64,7 @@ class Options:
     port: int = 8700
     pool: str = ""
     at_once: int = 2
+    queue: int = 100
     hosts: tuple[str, ...] = ()
     origins: tuple[str, ...] = ()
     sign_in: bool = False

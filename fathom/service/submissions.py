@@ -12,7 +12,7 @@ from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterIdempoten
 from prefect.states import Cancelled, Cancelling
 
 from fathom.config.settings import ResearchSettings
-from fathom.errors import Conflict
+from fathom.errors import Conflict, TooManyRequests
 from fathom.flows.deep_research import deep_research
 from fathom.flows.execution.deploying import deploy
 from fathom.flows.runs.states import FLOW
@@ -21,7 +21,12 @@ from fathom.service.caller import Caller
 from fathom.service.limits import Spending, capped, check_most, most_usd
 from fathom.service.options import Options
 from fathom.service.outages import starting
+from fathom.service.workers import waiting_in
 from fathom.storage.ownership import Owners, Ownership
+from fathom.text.plain import counted
+
+FULL_SECONDS = 30.0
+"""After which it is worth asking again where enough runs wait: about what a short run takes."""
 
 
 class Submissions:
@@ -65,7 +70,7 @@ class Submissions:
 
         Raises:
             NotAllowed: one run of the caller may not use so much.
-            TooManyRequests: the caller has used up what a day allows.
+            TooManyRequests: the caller has used up what a day allows, or enough runs wait.
             Conflict: the key was used for another request.
         """
         check_most(caller, settings)
@@ -76,6 +81,8 @@ class Submissions:
         async with get_client() as client:
             deployment = await client.read_deployment_by_name(f"{FLOW}/{self._options.deployment}")
             repeated = bool(own_key) and await _exists(client, own_key)
+            if not repeated:
+                await self.check_room(client)
             async with nullcontext() if repeated else self._spending.taking(caller, most_usd(settings)) as taken:
                 flow_run = await client.create_flow_run_from_deployment(
                     deployment.id, parameters=parameters, tags=ownership.tags, idempotency_key=own_key or None
@@ -90,6 +97,20 @@ class Submissions:
             await self._activity.note(run_id, caller, Action.asked)
         self._wake()
         return run_id
+
+    async def check_room(self, client: PrefectClient) -> None:
+        """Check that one more run may wait. Several who ask at the same moment may all come in.
+
+        Raises:
+            TooManyRequests: as many wait as may.
+        """
+        waiting = await waiting_in(client, self._options.work_pool)
+        if waiting >= self._options.queue:
+            raise TooManyRequests(
+                f"{counted(waiting, 'run')} wait for a worker, and no more may.",
+                next_step="ask again later; `fathom serve --queue N` lets more wait",
+                retry_after=FULL_SECONDS,
+            )
 
 
 async def _exists(client: PrefectClient, key: str) -> bool:
