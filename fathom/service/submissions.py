@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, nullcontext
 from uuid import UUID
 
 from prefect.client.orchestration import PrefectClient, get_client
@@ -25,6 +25,10 @@ from fathom.service.workers import waiting_in
 from fathom.storage.ownership import Owners, Ownership
 from fathom.text.plain import counted
 
+AT_ONCE = 8
+"""Runs that are submitted at the same moment; Prefect would take no more of them in the same time."""
+TURN_SECONDS = 5.0
+"""In which whoever asks gets a turn, or is told that too many ask."""
 FULL_SECONDS = 30.0
 """After which it is worth asking again where enough runs wait: about what a short run takes."""
 
@@ -45,6 +49,7 @@ class Submissions:
         self._activity = activity
         self._spending = spending
         self._wake = wake
+        self._turns = asyncio.Semaphore(AT_ONCE)
 
     async def deploy(self) -> None:
         """Make the deployment whose runs the server starts."""
@@ -70,7 +75,7 @@ class Submissions:
 
         Raises:
             NotAllowed: one run of the caller may not use so much.
-            TooManyRequests: the caller has used up what a day allows, or enough runs wait.
+            TooManyRequests: the caller has used up what a day allows, enough runs wait, or too many ask at the moment.
             Conflict: the key was used for another request.
         """
         check_most(caller, settings)
@@ -78,7 +83,7 @@ class Submissions:
         given = settings.model_dump(mode="json", exclude_unset=True)
         parameters = {"query": query, "settings": given, **({"parent": parent} if parent else {})}
         own_key = f"serve/{caller.name}/{key}" if key else ""
-        async with get_client() as client:
+        async with self._turn(), get_client() as client:
             deployment = await client.read_deployment_by_name(f"{FLOW}/{self._options.deployment}")
             repeated = bool(own_key) and await _exists(client, own_key)
             if not repeated:
@@ -97,6 +102,25 @@ class Submissions:
             await self._activity.note(run_id, caller, Action.asked)
         self._wake()
         return run_id
+
+    @asynccontextmanager
+    async def _turn(self) -> AsyncIterator[None]:
+        """Wait for a turn to ask Prefect, which gets slower for all where too many ask.
+
+        Raises:
+            TooManyRequests: it did not come in time.
+        """
+        try:
+            async with asyncio.timeout(TURN_SECONDS):
+                await self._turns.acquire()
+        except TimeoutError:
+            raise TooManyRequests(
+                "More questions are asked than Prefect takes.", next_step="ask again later", retry_after=TURN_SECONDS
+            ) from None
+        try:
+            yield
+        finally:
+            self._turns.release()
 
     async def check_room(self, client: PrefectClient) -> None:
         """Check that one more run may wait. Several who ask at the same moment may all come in.
