@@ -116,14 +116,7 @@ class Cluster:
     """
 
     def __init__(
-        self,
-        home: Path,
-        port: int,
-        *,
-        servers: int = 2,
-        postgres: bool = True,
-        s3: bool = True,
-        stub: Sequence[str] = (),
+        self, home: Path, port: int, *, servers: int = 2, postgres: bool = True, s3: bool = True, stub: Sequence[str]
     ) -> None:
         self._programs = _programs(postgres=postgres, s3=s3)
         self.home = home
@@ -217,7 +210,7 @@ class Cluster:
         command = [sys.executable, "-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", str(port)]
         self._add(f"server-{number}", [*command, *([] if alone else ["--no-services"])])
         # The second one starts when the first has filled the new database: else one of them fails.
-        wait_until(lambda: _answers(f"http://127.0.0.1:{port}/api/health"), f"server {number}")
+        wait_until(lambda: answers(f"http://127.0.0.1:{port}/api/health"), f"server {number}")
 
     def _start_balancer(self, ports: Sequence[int]) -> None:
         backends = "\n".join(
@@ -233,7 +226,7 @@ class Cluster:
             f"  retry-on conn-failure empty-response\n{backends}\n"
         )
         self._add("balancer", [self._programs["haproxy"], "-f", str(self.home / "haproxy.cfg"), "-db"])
-        wait_until(lambda: _answers(f"{self.api}/health"), "the balancer")
+        wait_until(lambda: answers(f"{self.api}/health"), "the balancer")
 
     def _start_s3(self) -> None:
         (self.home / "s3" / "fathom").mkdir(parents=True)
@@ -295,7 +288,8 @@ def wait_until(condition: Callable[[], bool], what: str, seconds: float = START_
         time.sleep(0.3)
 
 
-def _answers(url: str) -> bool:
+def answers(url: str) -> bool:
+    """Whether a server answers, within two seconds and with success."""
     try:
         with urllib.request.urlopen(url, timeout=2):
             return True
