@@ -135,7 +135,7 @@ async def _start(
     questions: Sequence[BatchQuestion],
 ) -> Batch:
     most = await _most(service, caller, settings, questions)
-    settings, checked, _ = await asyncio.to_thread(check_batch, settings, questions)
+    settings, checked, _ = await asyncio.to_thread(check_batch, settings, questions, ask_prefect=False)
     usd = Decimal(str(request.budget.max_usd)) if request.budget.max_usd else most
     async with service.spending.taking(caller, usd, len(checked)) as taken:
         # What was taken is all that the batch may spend; it is not given back: its runs are too many to ask for.

@@ -41,7 +41,7 @@ async def add(service: RunService, caller: Caller, request: WatchRequest) -> Wat
         await watches.check_interval(schedule, least, "ask less often; fathom serve --watch-every TIME changes this")
     _check_countable(caller)
     await service.check_use(caller, settings)
-    checked = await asyncio.to_thread(check_request, request.question, settings)
+    checked = await asyncio.to_thread(check_request, request.question, settings, ask_prefect=False)
     name = watches.name_of(request.name or checked.query)
     if not name:
         raise InvalidInput(
