@@ -23,7 +23,7 @@ from benchmarks.pipeline import ROOT, environment
 _TICKS = os.sysconf("SC_CLK_TCK")
 _DEBIAN = Path("/usr/lib/postgresql")
 _DATABASE = ("postgres", "initdb", "redis-server", "haproxy")
-START_SECONDS = 120
+START_SECONDS = 300
 
 
 class Service:
