@@ -15,13 +15,15 @@ import sys
 import time
 import urllib.request
 from collections.abc import Callable, Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 from benchmarks.pipeline import ROOT, environment
 
 _TICKS = os.sysconf("SC_CLK_TCK")
-_DEBIAN = "/usr/lib/postgresql"
-START_SECONDS = 120
+_DEBIAN = Path("/usr/lib/postgresql")
+_DATABASE = ("postgres", "initdb", "redis-server", "haproxy")
+START_SECONDS = 300
 
 
 class Service:
@@ -42,6 +44,11 @@ class Service:
             self._process = subprocess.Popen(
                 self._command, env=self._env, cwd=ROOT, stdout=log, stderr=log, start_new_session=True
             )
+
+    @property
+    def pid(self) -> int:
+        """The id of its first process."""
+        return self._process.pid
 
     @property
     def running(self) -> bool:
@@ -66,20 +73,23 @@ class Service:
         except subprocess.TimeoutExpired:
             self.kill()
 
-    def cpu(self) -> float:
-        """Return the processor seconds that it has used, with its children."""
-        return self._ended + self._seconds()
+    def cpu(self, *, children: bool = True) -> float:
+        """Return the processor seconds that it has used."""
+        return self._ended + self._seconds(children=children)
 
     def look(self) -> None:
         """Take note of how much memory it has used at most."""
-        status = Path(f"/proc/{self._process.pid}/status")
+        status = Path(f"/proc/{self.pid}/status")
         if status.exists():
             peak = [line.split()[1] for line in status.read_text().splitlines() if line.startswith("VmHWM")]
             self.peak_mb = max([self.peak_mb, *(int(kilobytes) / 1024 for kilobytes in peak)])
 
-    def _seconds(self) -> float:
+    def _seconds(self, *, children: bool = True) -> float:
+        family = self._processes()
+        if not children:
+            return sum(sum(map(int, fields[11:13])) for pid, fields in family if pid == self.pid) / _TICKS
         # A process that has ended counts with its parent: fields 16 and 17.
-        return sum(sum(map(int, fields[11:15])) for _, fields in self._processes()) / _TICKS
+        return sum(sum(map(int, fields[11:15])) for _, fields in family) / _TICKS
 
     def _processes(self) -> list[tuple[int, list[str]]]:
         """Return the ids of the process and its descendants, with the fields of their `stat` after the name."""
@@ -98,29 +108,32 @@ class Service:
 class Cluster:
     """The services, by name: `postgres redis balancer server-1 ... services s3 providers worker-1 ...`.
 
-    With no `postgres`, there is one server on SQLite and neither Redis nor a balancer.
+    With no `postgres`, there is one server on SQLite and neither Redis nor a balancer; with no `s3`, the store is a
+    folder.
+
+    Raises:
+        SystemExit: something that it needs is not installed, or did not start; nothing is left running.
     """
 
     def __init__(
-        self, home: Path, port: int, *, servers: int = 2, postgres: bool = True, stub: Sequence[str] = ()
+        self, home: Path, port: int, *, servers: int = 2, postgres: bool = True, s3: bool = True, stub: Sequence[str]
     ) -> None:
+        self._programs = _programs(postgres=postgres, s3=s3)
         self.home = home
         self.services: dict[str, Service] = {}
         self._port = port
         self.api = f"http://127.0.0.1:{port}/api"
         self.stub_log = home / "providers.jsonl"
         self._settings: dict[str, str] = {}
-        if postgres:
-            self._start_database()
-            self._start_redis()
-        ports = [port + 10 + n for n in range(servers if postgres else 0)] or [port]
-        for number, own in enumerate(ports, 1):
-            self._start_server(number, own, alone=not postgres)
-        if postgres:
-            self._add("services", [sys.executable, "-m", "prefect", "server", "services", "start"])
-            self._start_balancer(ports)
-        self._start_s3()
-        self._start_providers(stub)
+        self._store = {"FATHOM_ARTIFACTS": str(home / "store")}
+        try:
+            self._start_prefect(servers if postgres else 0)
+            if s3:
+                self._start_s3()
+            self._start_providers(stub)
+        except BaseException:
+            self.stop()
+            raise
 
     def stop(self) -> None:
         """Stop everything, what started last first."""
@@ -131,19 +144,9 @@ class Cluster:
         """Return the environment of workers and commands."""
         return environment(self.home, **self._providers, **self._store, PREFECT_API_URL=self.api, **extra)
 
-    def start_worker(self, number: int, limit: int) -> Service:
-        """Start `fathom worker`."""
-        command = [
-            sys.executable,
-            "-m",
-            "fathom",
-            "worker",
-            "--limit",
-            str(limit),
-            "--name",
-            f"worker-{number}",
-        ]
-        return self._add(f"worker-{number}", command, self.env())
+    def start_fathom(self, name: str, *command: str, **extra: str) -> Service:
+        """Start a command of Fathom that goes on, such as `worker`."""
+        return self._add(name, [sys.executable, "-m", "fathom", *command], self.env(**extra))
 
     def cpu(self, *names: str) -> float:
         """Return the processor seconds of the services whose names begin so."""
@@ -153,11 +156,19 @@ class Cluster:
         self.services[name] = Service(name, command, env or environment(self.home, **self._settings), self.home)
         return self.services[name]
 
+    def _start_prefect(self, servers: int) -> None:
+        """Start so many servers with a database of their own; 0: one on SQLite."""
+        if servers:
+            self._start_database()
+            self._start_redis()
+        ports = [self._port + 10 + n for n in range(servers)] or [self._port]
+        for number, own in enumerate(ports, 1):
+            self._start_server(number, own, alone=not servers)
+        if servers:
+            self._add("services", [sys.executable, "-m", "prefect", "server", "services", "start"])
+            self._start_balancer(ports)
+
     def _start_database(self) -> None:
-        programs = sorted(Path(_DEBIAN).glob("*/bin")) if Path(_DEBIAN).is_dir() else []
-        path = os.pathsep.join([*map(str, programs), os.environ["PATH"]])
-        postgres, initdb = (shutil.which(name, path=path) for name in ("postgres", "initdb"))
-        assert postgres and initdb, "PostgreSQL is not installed"
         data = self.home / "postgres"
         data.mkdir()
         root = getpass.getuser() == "root"  # for whom PostgreSQL does not run
@@ -165,11 +176,12 @@ class Cluster:
             shutil.chown(data, "postgres")
             self.home.chmod(0o755)
         before = ["runuser", "-u", "postgres", "--"] if root else []
-        command = [*before, initdb, "-D", str(data), "-U", "prefect", "-A", "trust", "-E", "UTF8"]
+        command = [*before, self._programs["initdb"], "-D", str(data), "-U", "prefect", "-A", "trust", "-E", "UTF8"]
         subprocess.run(command, check=True, capture_output=True, cwd=data)
         port = str(self._port + 1)
         options = ["-D", str(data), "-p", port, "-k", str(data), "-h", "127.0.0.1", "-c", "max_connections=300"]
-        database = self._add("postgres", [*before, postgres, *options], {**environment(self.home)})
+        command = [*before, self._programs["postgres"], *options]
+        database = self._add("postgres", command, {**environment(self.home)})
         address = f"postgresql+asyncpg://prefect@127.0.0.1:{port}/postgres"
         self._settings |= {
             "PREFECT_API_DATABASE_CONNECTION_URL": address,
@@ -182,9 +194,8 @@ class Cluster:
             raise SystemExit(f"PostgreSQL has ended; is port {port} taken? See {self.home / 'postgres.log'}")
 
     def _start_redis(self) -> None:
-        program, port = shutil.which("redis-server"), str(self._port + 2)
-        assert program, "Redis is not installed"
-        self._add("redis", [program, "--port", port, "--save", "", "--dir", str(self.home)])
+        port = str(self._port + 2)
+        self._add("redis", [self._programs["redis-server"], "--port", port, "--save", "", "--dir", str(self.home)])
         self._settings |= {
             "PREFECT_MESSAGING_BROKER": "prefect_redis.messaging",
             "PREFECT_MESSAGING_CACHE": "prefect_redis.messaging",
@@ -199,11 +210,9 @@ class Cluster:
         command = [sys.executable, "-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", str(port)]
         self._add(f"server-{number}", [*command, *([] if alone else ["--no-services"])])
         # The second one starts when the first has filled the new database: else one of them fails.
-        wait_until(lambda: _answers(f"http://127.0.0.1:{port}/api/health"), f"server {number}")
+        wait_until(lambda: answers(f"http://127.0.0.1:{port}/api/health"), f"server {number}")
 
     def _start_balancer(self, ports: Sequence[int]) -> None:
-        program = shutil.which("haproxy", path=f"{os.environ['PATH']}:/usr/sbin")
-        assert program, "HAProxy is not installed"
         backends = "\n".join(
             f"  server s{port} 127.0.0.1:{port} check inter 500 fall 2 rise 1 on-marked-down shutdown-sessions"
             for port in ports
@@ -216,16 +225,15 @@ class Cluster:
             f"backend servers\n  balance leastconn\n  option httpchk GET /api/health\n"
             f"  retry-on conn-failure empty-response\n{backends}\n"
         )
-        self._add("balancer", [program, "-f", str(self.home / "haproxy.cfg"), "-db"])
-        wait_until(lambda: _answers(f"{self.api}/health"), "the balancer")
+        self._add("balancer", [self._programs["haproxy"], "-f", str(self.home / "haproxy.cfg"), "-db"])
+        wait_until(lambda: answers(f"{self.api}/health"), "the balancer")
 
     def _start_s3(self) -> None:
-        program = shutil.which("rclone", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
-        assert program, "rclone is not installed"
         (self.home / "s3" / "fathom").mkdir(parents=True)
         port = self._port + 3
         options = ["--auth-key", "stub,stub-secret", "--vfs-cache-mode", "off", "--config", os.devnull]
-        self._add("s3", [program, "serve", "s3", *options, "--addr", f"127.0.0.1:{port}", str(self.home / "s3")])
+        command = [self._programs["rclone"], "serve", "s3", *options]
+        self._add("s3", [*command, "--addr", f"127.0.0.1:{port}", str(self.home / "s3")])
         self._store = {
             "FATHOM_ARTIFACTS": "s3://fathom/store",
             "AWS_ACCESS_KEY_ID": "stub",
@@ -236,6 +244,7 @@ class Cluster:
 
     def _start_providers(self, options: Sequence[str]) -> None:
         port_file = self.home / "providers.port"
+        port_file.unlink(missing_ok=True)
         command = [sys.executable, "-m", "tests.stubs", "--port-file", str(port_file), "--log", str(self.stub_log)]
         self._add("providers", [*command, *options])
         wait_until(port_file.exists, "the providers")
@@ -246,6 +255,24 @@ class Cluster:
             "TAVILY_API_KEY": "stub",
             "TAVILY_BASE_URL": url,
         }
+
+
+def _programs(*, postgres: bool, s3: bool) -> dict[str, str]:
+    """Return where the programs are that a cluster needs, by name.
+
+    Raises:
+        SystemExit: some are not installed, or a package of Python is not.
+    """
+    folders = [Path(sys.executable).parent, *sorted(_DEBIAN.glob("*/bin"), reverse=True)]
+    path = os.pathsep.join([*map(str, folders), os.environ["PATH"], "/usr/sbin"])
+    names = [*(_DATABASE if postgres else ()), *(["rclone"] if s3 else [])]
+    found = {name: shutil.which(name, path=path) for name in names}
+    missing = [name for name, where in found.items() if not where]
+    if postgres and not find_spec("prefect_redis"):
+        missing.append("prefect-redis (a package of Python)")
+    if missing:
+        raise SystemExit(f"not installed: {', '.join(missing)}")
+    return {name: where for name, where in found.items() if where}
 
 
 def wait_until(condition: Callable[[], bool], what: str, seconds: float = START_SECONDS) -> None:
@@ -261,7 +288,8 @@ def wait_until(condition: Callable[[], bool], what: str, seconds: float = START_
         time.sleep(0.3)
 
 
-def _answers(url: str) -> bool:
+def answers(url: str) -> bool:
+    """Whether a server answers, within two seconds and with success."""
     try:
         with urllib.request.urlopen(url, timeout=2):
             return True

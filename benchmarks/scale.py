@@ -81,7 +81,7 @@ def measure(cluster: Cluster, options: argparse.Namespace) -> Outcome:
     file = cluster.home / "questions.txt"
     file.write_text("\n".join(questions_of(options.questions, extractive=options.extractive)))
     for number in range(1, options.workers + 1):
-        cluster.start_worker(number, options.limit)
+        cluster.start_fathom(f"worker-{number}", "worker", "--limit", str(options.limit), "--name", f"worker-{number}")
     time.sleep(12)  # what their start takes is no part of a question
     names = [("worker",), ("server", "services"), ("postgres", "redis", "balancer")]
     before = [cluster.cpu(*group) for group in names]

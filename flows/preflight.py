@@ -65,8 +65,13 @@ def batch_caps(options: Mapping[str, float | None]) -> dict[str, float]:
     return given
 
 
-def check_request(query: str, settings: ResearchSettings, *, follow_up: bool = False) -> CheckedRequest:
+def check_request(
+    query: str, settings: ResearchSettings, *, follow_up: bool = False, ask_prefect: bool = True
+) -> CheckedRequest:
     """Check a request; its paths become absolute, because a worker or `resume` may run in another folder.
+
+    With `ask_prefect`, a configured Prefect API must answer, and a busy one is waited for: for minutes, which suits a
+    command and no server, whose threads would all wait.
 
     Raises:
         UserError: it cannot be run; nothing was written.
@@ -75,7 +80,8 @@ def check_request(query: str, settings: ResearchSettings, *, follow_up: bool = F
     query = Scrubber(Environment.read().secrets).message(typed)  # now, because Prefect stores it before the flow begins
     hidden = [f"A password or key in the question was replaced by {HIDDEN}."] if query != typed else []
     settings, notices = check_settings(settings, follow_up=follow_up)
-    find_api()  # fails if the configured one does not answer; none is started yet
+    if ask_prefect:
+        find_api()  # fails if the configured one does not answer; none is started yet
     # Last, because it creates the root's folder.
     asyncio.run(ArtifactStore(settings.artifacts or "").check_writable())
     return CheckedRequest(query, settings, [*hidden, *notices], searched_in(settings, follow_up=follow_up))
@@ -113,7 +119,7 @@ def searched_in(settings: ResearchSettings, *, follow_up: bool = False) -> str:
 
 
 def check_batch(
-    settings: ResearchSettings, questions: Sequence[BatchQuestion]
+    settings: ResearchSettings, questions: Sequence[BatchQuestion], *, ask_prefect: bool = True
 ) -> tuple[ResearchSettings, list[BatchQuestion], list[str]]:
     """Check the questions of a batch and return them and its settings, as `check_request` does, and its notices.
 
@@ -135,7 +141,8 @@ def check_batch(
         if asked != question.question:
             notices.append(f"A password or key in a question was replaced by {HIDDEN}.")
         found.append(question.model_copy(update={"question": asked, "settings": own}))
-    find_api()  # fails if the configured one does not answer; none is started yet
+    if ask_prefect:
+        find_api()
     asyncio.run(ArtifactStore(settings.artifacts or "").check_writable())
     if all("docs" in question.settings for question in found):  # notices about the batch's own settings do not apply
         notices = [notice for notice in notices if HIDDEN in notice]

@@ -8,6 +8,7 @@ import shutil
 import time
 import uuid
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import httpx
@@ -82,6 +83,32 @@ def test_the_list_has_every_run_once_and_pages_stay_where_they_are(client: httpx
     assert client.delete(f"/api/v1/runs/{new}").status_code == 204
     for wrong in ({"cursor": "abc"}, {"limit": "0"}, {"state": "odd"}, {"since": "soon"}):
         assert client.get("/api/v1/runs", params=wrong).status_code == 422
+
+
+def test_no_more_runs_wait_than_may(server: Served) -> None:
+    """Also none of the other doors lets one in; who repeats a request that was accepted is answered."""
+    options = replace(server.options, port=quiet_port(), pool="full", queue=2)
+    asked = {"question": QUESTION, "settings": QUICK}
+    with served_with(options, limit=0) as full, httpx.Client(base_url=full.url, timeout=60) as client:
+
+        def ask(key: str) -> httpx.Response:
+            return client.post("/api/v1/runs", json=asked, headers={"Idempotency-Key": key})
+
+        first, second = ask("one").json()["id"], ask("two").json()["id"]
+        batch = {"questions": [asked["question"]], "name": "more"}
+        chat = {"model": "fathom-quick", "messages": [{"role": "user", "content": QUESTION}]}
+        refused = [
+            ask("three"),
+            client.post("/api/v1/batches", json=batch),
+            client.post("/v1/chat/completions", json=chat),
+        ]
+        assert [(one.status_code, one.headers.get("Retry-After")) for one in refused] == [(429, "31")] * 3
+        assert "2 runs wait" in refused[0].json()["detail"]
+        assert ask("one").json()["id"] == first
+        assert client.delete(f"/api/v1/runs/{second}").status_code == 204
+        assert ask("three").status_code == 202
+        for one in (first, ask("three").json()["id"]):
+            client.delete(f"/api/v1/runs/{one}")
 
 
 @pytest.mark.parametrize(

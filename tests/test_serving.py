@@ -17,6 +17,7 @@ from threading import Event, Thread
 from uuid import UUID
 
 import httpx
+import pytest
 from aiohttp import web
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.objects import StateType
@@ -25,6 +26,7 @@ from prefect.states import Pending, Running
 
 from fathom.service.options import Options
 from fathom.service.outages import prefect_is_gone
+from fathom.service.submissions import AT_ONCE
 from fathom.storage.store import MANIFEST, RUNS
 from fathom.telemetry.audit_events import AuditType, ChainedEvent, events_in
 from fathom.telemetry.audit_log import AUDIT_FILE
@@ -71,6 +73,60 @@ def test_without_a_worker_the_server_is_not_ready(prefect_server: PrefectServer,
         assert '"state":"cancelled","ended":true' in events, "nobody need tell that it has ended"
 
 
+async def passed_on(server: PrefectServer, request: web.Request) -> web.Response:
+    """Have Prefect answer a request."""
+    async with httpx.AsyncClient(timeout=60) as client:
+        url = server.api_url.removesuffix("/api") + str(request.rel_url)
+        headers = {"Content-Type": "application/json"}
+        told = await client.request(request.method, url, content=await request.read(), headers=headers)
+    return web.Response(body=told.content, status=told.status_code, content_type="application/json")
+
+
+def test_who_asks_while_prefect_is_slow_is_soon_refused(
+    prefect_server: PrefectServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Prefect gets 8 questions at once; others wait for them some seconds, and nobody for a sign of life from it."""
+    slow, held, most = Event(), list[web.Request](), list[int]()
+
+    async def handle(request: web.Request) -> web.Response:
+        if request.path.endswith("/create_flow_run"):
+            held.append(request)
+            most.append(len(held))
+            try:
+                while slow.is_set():  # noqa: ASYNC110 - a thread clears it
+                    await asyncio.sleep(0.05)
+            finally:
+                held.remove(request)
+        if request.path.endswith("/health"):
+            await asyncio.sleep(3_600)
+        return await passed_on(prefect_server, request)
+
+    with (
+        in_front(handle, "slow") as url,
+        temporary_settings({PREFECT_API_URL: f"{url}/api"}),
+        served_with(Options(str(tmp_path), port=quiet_port(), pool="nobody"), limit=0) as served,
+        ThreadPoolExecutor(AT_ONCE + 2) as people,
+    ):
+        monkeypatch.setenv("PREFECT_API_URL", f"{url}/api")
+
+        def ask(_number: int) -> httpx.Response:
+            answer = httpx.post(f"{served.url}/api/v1/runs", json={"question": "What is a descriptor?"}, timeout=120)
+            if answer.status_code == 429:
+                refused.append(answer)
+            if len(refused) == 2:
+                slow.clear()
+            return answer
+
+        refused: list[httpx.Response] = []
+        slow.set()
+        answers = list(people.map(ask, range(AT_ONCE + 2)))
+        assert max(most) <= AT_ONCE and [answer.status_code for answer in answers].count(429) == 2
+        assert [answer.headers["Retry-After"] for answer in refused] == ["6", "6"]
+        for answer in answers:
+            if answer.is_success:
+                httpx.delete(f"{served.url}{answer.json()['links']['run']}", timeout=60).raise_for_status()
+
+
 def test_a_change_is_made_though_prefect_is_busy(prefect_server: PrefectServer, tmp_path: Path) -> None:
     refused: Counter[str] = Counter()
     busy = Event()
@@ -80,11 +136,7 @@ def test_a_change_is_made_though_prefect_is_busy(prefect_server: PrefectServer, 
         if busy.is_set() and refused[sent] < 2:
             refused[sent] += 1
             return web.Response(status=503, headers={"Retry-After": "0"})  # as while its database is locked
-        async with httpx.AsyncClient(timeout=60) as client:
-            headers = {"Content-Type": "application/json"}
-            url = prefect_server.api_url.removesuffix("/api") + str(request.rel_url)
-            told = await client.request(request.method, url, content=await request.read(), headers=headers)
-        return web.Response(body=told.content, status=told.status_code, content_type="application/json")
+        return await passed_on(prefect_server, request)
 
     with (
         in_front(handle, "busy") as url,

@@ -20,7 +20,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
 from fathom.errors import FathomError, TooManyRequests, TooSlow
-from fathom.interfaces.problems import MEDIA_TYPE, problem_of
+from fathom.interfaces.problems import MEDIA_TYPE, problem_of, retry_after_of
 from fathom.service.options import ConnectionLimits
 
 MOST_FILES = 10_240
@@ -66,13 +66,13 @@ class Strangers:
         elif len(self._all) > self._in_all:
             self._make_room(self._all, f"More than {self._in_all} connections")
 
-    @staticmethod
-    def _make_room(among: Iterable[ClientConnection], how_many: str) -> None:
+    def _make_room(self, among: Iterable[ClientConnection], how_many: str) -> None:
         if longest := next((one for one in among if one.awaits_client), None):
             longest.refuse(
                 TooManyRequests(
                     f"{how_many} are open on which nobody has signed in.",
                     next_step="close some, or send a token with the first request of each",
+                    retry_after=self.limits.header_seconds,  # the longest that one of them waits for its request
                 )
             )
 
@@ -130,11 +130,17 @@ class ClientConnection(H11Protocol):
         if not self.cycle and not self.transport.is_closing():
             problem = problem_of(error)
             body = problem.model_dump_json().encode()
-            head = (
-                f"HTTP/1.1 {problem.status} {HTTPStatus(problem.status).phrase}\r\nContent-Type: {MEDIA_TYPE}\r\n"
-                f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
-            )
-            self.transport.write(head.encode() + body)
+            headers = {
+                "Content-Type": MEDIA_TYPE,
+                "Content-Length": len(body),
+                "Connection": "close",
+                **retry_after_of(error),
+            }
+            lines = [
+                f"HTTP/1.1 {problem.status} {HTTPStatus(problem.status).phrase}",
+                *(f"{name}: {value}" for name, value in headers.items()),
+            ]
+            self.transport.write("\r\n".join(lines).encode() + b"\r\n\r\n" + body)
         self.transport.close()
 
     @property

@@ -91,6 +91,11 @@ def problem_of(error: FathomError) -> Problem:
     )
 
 
+def retry_after_of(error: FathomError) -> dict[str, str]:
+    """Return the header that says in how many seconds it is worth asking again, if the failure says so."""
+    return {} if error.retry_after is None else {"Retry-After": str(int(error.retry_after) + 1)}
+
+
 def _wrong_in(error: FathomError) -> list[WrongValue]:
     """Return the values that an error is about, without credentials."""
     found = error.wrong if isinstance(error, InvalidInput) else ()
@@ -117,7 +122,7 @@ def told(request: Request, error: Exception) -> tuple[Problem, dict[str, str]]:
 
 
 def _of_failure(request: Request, error: FathomError) -> tuple[Problem, dict[str, str]]:
-    headers = {"Retry-After": str(int(error.retry_after) + 1)} if error.retry_after is not None else {}
+    headers = retry_after_of(error)
     if isinstance(error, NotSignedIn):
         headers["WWW-Authenticate"] = "Bearer"
     if isinstance(error, TooSlow):

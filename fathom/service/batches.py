@@ -135,7 +135,7 @@ async def _start(
     questions: Sequence[BatchQuestion],
 ) -> Batch:
     most = await _most(service, caller, settings, questions)
-    settings, checked, _ = await asyncio.to_thread(check_batch, settings, questions)
+    settings, checked, _ = await asyncio.to_thread(check_batch, settings, questions, ask_prefect=False)
     usd = Decimal(str(request.budget.max_usd)) if request.budget.max_usd else most
     async with service.spending.taking(caller, usd, len(checked)) as taken:
         # What was taken is all that the batch may spend; it is not given back: its runs are too many to ask for.
@@ -180,9 +180,10 @@ async def _created(  # noqa: PLR0917 - what is asked, and by whom
 ) -> tuple[str, FlowRun]:
     key = f"{slug(request.name)[:40].replace('_', '-')}-{uuid4().hex[:8]}"
     path = f"{BATCHES}/{key}/{QUESTIONS}"
-    await service.store.write(path, lines_of(questions).encode())
     about = "Research many questions that were asked of the server."
     async with get_client() as client:
+        await service.submissions.check_room(client)
+        await service.store.write(path, lines_of(questions).encode())
         made = await deploy(
             service.options.deployment, research_batch, description=about, pool=service.options.work_pool
         )

@@ -44,6 +44,7 @@ class Options:
         docs: files and folders that a question searches if it names no documents; absolute.
         pool: the work pool whose workers do the research; empty: processes that this server starts.
         at_once: the most runs at the same time, if this server starts their processes.
+        queue: the most runs that wait for a worker; who asks for another one is refused.
         hosts: further names under which it is reached.
         origins: web pages of other origins that may use the API.
         sign_in: whether callers must sign in although only this machine can reach the server.
@@ -65,6 +66,7 @@ class Options:
     docs: tuple[str, ...] = ()
     pool: str = ""
     at_once: int = 2
+    queue: int = 100
     hosts: tuple[str, ...] = ()
     origins: tuple[str, ...] = ()
     sign_in: bool = False

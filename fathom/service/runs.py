@@ -113,7 +113,7 @@ class RunService:
         given = {**request.settings, **({"corpora": request.corpora} if request.corpora else {})}
         settings = self.settings_for(caller, given, request.template)
         await self.corpora.check_readable(caller, settings.corpora or [])
-        checked = await asyncio.to_thread(check_request, request.question, settings)
+        checked = await asyncio.to_thread(check_request, request.question, settings, ask_prefect=False)
         ownership = owned_by(caller, shared=request.shared)
         started = await self.submissions.submit(caller, checked.query, checked.settings, ownership, key=key)
         return told(await self.read(caller, started), checked)
@@ -250,7 +250,9 @@ class RunHandle:
         elif "corpora" in earlier:  # of somebody else, or gone: what the earlier run has found stays
             earlier["corpora"] = await service.corpora.readable(caller, earlier["corpora"])
         settings = settings_from({**earlier, "artifacts": service.options.artifacts})
-        checked = await asyncio.to_thread(check_request, request.question, settings, follow_up=not parent.refused)
+        checked = await asyncio.to_thread(
+            check_request, request.question, settings, follow_up=not parent.refused, ask_prefect=False
+        )
         own = owned_by(caller, shared=self._ownership.shared)
         started = await service.submissions.submit(
             caller, checked.query, checked.settings, own, key=key, parent=self.run_id

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, nullcontext
 from uuid import UUID
 
 from prefect.client.orchestration import PrefectClient, get_client
@@ -12,7 +12,7 @@ from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterIdempoten
 from prefect.states import Cancelled, Cancelling
 
 from fathom.config.settings import ResearchSettings
-from fathom.errors import Conflict
+from fathom.errors import Conflict, TooManyRequests
 from fathom.flows.deep_research import deep_research
 from fathom.flows.execution.deploying import deploy
 from fathom.flows.runs.states import FLOW
@@ -21,7 +21,16 @@ from fathom.service.caller import Caller
 from fathom.service.limits import Spending, capped, check_most, most_usd
 from fathom.service.options import Options
 from fathom.service.outages import starting
+from fathom.service.workers import waiting_in
 from fathom.storage.ownership import Owners, Ownership
+from fathom.text.plain import counted
+
+AT_ONCE = 8
+"""Runs that are submitted at the same moment; Prefect would take no more of them in the same time."""
+TURN_SECONDS = 5.0
+"""In which whoever asks gets a turn, or is told that too many ask."""
+FULL_SECONDS = 30.0
+"""After which it is worth asking again where enough runs wait: about what a short run takes."""
 
 
 class Submissions:
@@ -40,6 +49,7 @@ class Submissions:
         self._activity = activity
         self._spending = spending
         self._wake = wake
+        self._turns = asyncio.Semaphore(AT_ONCE)
 
     async def deploy(self) -> None:
         """Make the deployment whose runs the server starts."""
@@ -65,7 +75,7 @@ class Submissions:
 
         Raises:
             NotAllowed: one run of the caller may not use so much.
-            TooManyRequests: the caller has used up what a day allows.
+            TooManyRequests: the caller has used up what a day allows, enough runs wait, or too many ask at the moment.
             Conflict: the key was used for another request.
         """
         check_most(caller, settings)
@@ -73,9 +83,11 @@ class Submissions:
         given = settings.model_dump(mode="json", exclude_unset=True)
         parameters = {"query": query, "settings": given, **({"parent": parent} if parent else {})}
         own_key = f"serve/{caller.name}/{key}" if key else ""
-        async with get_client() as client:
+        async with self._turn(), get_client() as client:
             deployment = await client.read_deployment_by_name(f"{FLOW}/{self._options.deployment}")
             repeated = bool(own_key) and await _exists(client, own_key)
+            if not repeated:
+                await self.check_room(client)
             async with nullcontext() if repeated else self._spending.taking(caller, most_usd(settings)) as taken:
                 flow_run = await client.create_flow_run_from_deployment(
                     deployment.id, parameters=parameters, tags=ownership.tags, idempotency_key=own_key or None
@@ -90,6 +102,39 @@ class Submissions:
             await self._activity.note(run_id, caller, Action.asked)
         self._wake()
         return run_id
+
+    @asynccontextmanager
+    async def _turn(self) -> AsyncIterator[None]:
+        """Wait for a turn to ask Prefect, which gets slower for all where too many ask.
+
+        Raises:
+            TooManyRequests: it did not come in time.
+        """
+        try:
+            async with asyncio.timeout(TURN_SECONDS):
+                await self._turns.acquire()
+        except TimeoutError:
+            raise TooManyRequests(
+                "More questions are asked than Prefect takes.", next_step="ask again later", retry_after=TURN_SECONDS
+            ) from None
+        try:
+            yield
+        finally:
+            self._turns.release()
+
+    async def check_room(self, client: PrefectClient) -> None:
+        """Check that one more run may wait. Several who ask at the same moment may all come in.
+
+        Raises:
+            TooManyRequests: as many wait as may.
+        """
+        waiting = await waiting_in(client, self._options.work_pool)
+        if waiting >= self._options.queue:
+            raise TooManyRequests(
+                f"{counted(waiting, 'run')} wait for a worker, and no more may.",
+                next_step="ask again later; `fathom serve --queue N` lets more wait",
+                retry_after=FULL_SECONDS,
+            )
 
 
 async def _exists(client: PrefectClient, key: str) -> bool:

@@ -41,7 +41,7 @@ async def add(service: RunService, caller: Caller, request: WatchRequest) -> Wat
         await watches.check_interval(schedule, least, "ask less often; fathom serve --watch-every TIME changes this")
     _check_countable(caller)
     await service.check_use(caller, settings)
-    checked = await asyncio.to_thread(check_request, request.question, settings)
+    checked = await asyncio.to_thread(check_request, request.question, settings, ask_prefect=False)
     name = watches.name_of(request.name or checked.query)
     if not name:
         raise InvalidInput(
@@ -122,12 +122,14 @@ async def run(service: RunService, caller: Caller, name: str) -> Run:
     Raises:
         NotAllowed: the caller may not ask.
         RunBusy: another run of it is under way: both would tell the same changes.
+        TooManyRequests: enough runs wait.
     """
     found = await _own(service, caller, name)
     _check_countable(caller)
     if busy := await watches.under_way(found.name):
         raise RunBusy(f"The run {busy} of the watch {found.name!r} is in progress.", next_step="wait for it")
     async with get_client() as client:
+        await service.submissions.check_room(client)
         flow_run = await client.create_flow_run_from_deployment(UUID(found.deployment_id), tags=list(found.tags))
     await service.owners.record(str(flow_run.id), Ownership(owner=_ownership(found).owner))
     return await service.read(caller, str(flow_run.id))

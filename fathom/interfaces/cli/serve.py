@@ -43,6 +43,9 @@ def serve(
     ] = _NO_NAMES,
     pool: _Pool = "",
     at_once: _AtOnce = 2,
+    queue: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Maximum number of runs that wait; further questions are refused.")
+    ] = 100,
     sign_in: Annotated[bool, typer.Option("--sign-in", help="Require a token on this machine, too.")] = False,
     host_name: Annotated[
         list[str], typer.Option(metavar="NAME", help="Host name under which others reach this server; repeatable.")
@@ -118,6 +121,7 @@ def serve(
         tuple(str(Path(path).expanduser().resolve()) for path in docs),
         pool,
         at_once,
+        queue,
         hosts=tuple(host_name),
         origins=tuple(name.rstrip("/") for name in origin),
         sign_in=sign_in,
