@@ -71,6 +71,16 @@ async def test_a_question_in_another_language_is_told_that_of_the_sources(docs: 
     assert "Language" in [part.heading for part in parts_of(found)]
 
 
+@pytest.mark.usefixtures("home")
+async def test_no_other_language_is_asked_for_where_some_documents_are_in_that_of_the_question(
+    docs: Path, tmp_path: Path
+) -> None:
+    (docs / "oberdeck.md").write_text("# Oberdeck\n\nDas Oberdeck ist nicht überdacht und wird von oben bewacht.\n")
+    found = await unanswered(tmp_path, "Wer leistet erste Hilfe?", docs=[str(docs)])
+    assert (found.asked_in, found.written_in) == ("", "")
+    assert not any(step.startswith("Ask in ") for step in found.next_steps)
+
+
 async def test_searches_that_fail_are_counted_and_their_tool_is_to_be_checked(providers: Stubs, tmp_path: Path) -> None:
     providers.settings.faults = {"search": ["432*"]}
     found = await unanswered(tmp_path, "How do tides form?", model="openai/stub", tools=["web_search"])

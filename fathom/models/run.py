@@ -23,12 +23,13 @@ class AbsentWord(Model):
 
 
 class Holdings(Model):
-    """The holdings of a search tool. `documents`, `language` and `absent` are unknown for the web."""
+    """The holdings of a search tool. `documents`, its languages and `absent` are unknown for the web."""
 
     tool: str
     where: list[str]  # folders and files, or a name such as "the web"
     documents: int | None = None
-    language: str = ""  # its tag, such as `en`
+    language: str = ""  # the tag, such as `en`, of what most documents are in
+    other_languages: list[str] = []  # the tags of what others are in
     absent: list[AbsentWord] = []  # of the words it was asked about
 
 

@@ -68,13 +68,13 @@ def explain(
         cut: the budget ended the research.
         language: the tag of the explanation's words; empty: English.
     """
-    known = [holdings.language for holdings in catalogue.holdings if holdings.language]
+    known = [tag for each in catalogue.holdings for tag in (each.language, *each.other_languages)]
+    read = [language_tag(text.text[:SAMPLE_CHARS]) for text in texts]
     asked_in = language_of_question(question)
-    written_in = (known or [language_tag("\n".join(text.text[:SAMPLE_CHARS] for text in texts))])[0]
-    differ = bool(asked_in and written_in and asked_in != written_in)
-    foreign = differ and all(language_tag(text.text[:SAMPLE_CHARS]) != asked_in for text in texts)
+    written_in = next(filter(None, [*known, *read]), "")
+    foreign = bool(asked_in and written_in) and asked_in not in [*known, *read]
     absent = _absent(question, texts, catalogue.holdings)
-    if differ:  # a word of another language is not misspelt
+    if asked_in and written_in and asked_in != written_in:  # a word of another language is not misspelt
         absent = [AbsentWord(word=each.word) for each in absent]
     searched = [_searched(holdings, calls) for holdings in catalogue.holdings]
     return Unanswered(

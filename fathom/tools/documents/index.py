@@ -30,7 +30,7 @@ from fathom.tools.documents.normal import ReadDocument
 HITS = 300  # passages of one query
 MAX_QUERY_TERMS = 64
 VOCABULARY_CHARS = 5_000_000  # read in half a second
-BEGINNINGS, BEGINNING_CHARS = 20, 2_000
+BEGINNINGS, BEGINNING_CHARS = 200, 2_000
 _LONG_WORD = re.compile(r"[^\W\d_]{5,}")  # shorter words are not taken for misspelt
 _SCHEMA = """
 CREATE TABLE documents (
@@ -263,10 +263,10 @@ class Index:
                 break
         return counts
 
-    def beginnings(self) -> str:
-        """Return the beginnings of some documents, from which their language is detected."""
+    def beginnings(self) -> list[str]:
+        """Return the beginnings of some documents, from which their languages are detected."""
         columns = "SELECT substr(text, 1, ?) FROM documents ORDER BY position LIMIT ?"
-        return "\n".join(text for (text,) in self._rows(columns, (BEGINNING_CHARS, BEGINNINGS)))
+        return [text for (text,) in self._rows(columns, (BEGINNING_CHARS, BEGINNINGS))]
 
     @property
     def skipped(self) -> dict[str, str]:

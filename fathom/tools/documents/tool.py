@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import zip_longest
 from pathlib import Path
@@ -90,7 +91,7 @@ class DocumentsTool(Tool):
         return await asyncio.to_thread(self._survey, await self._uploaded(), query, limit)
 
     async def holdings(self, words: Sequence[str]) -> Holdings:
-        """Return the places and number of the documents, their language, and the words that none of them has."""
+        """Return the places and number of the documents, their languages, and the words that none of them has."""
         return await asyncio.to_thread(self._holdings, await self._uploaded(), words)
 
     async def _uploaded(self) -> Sequence[File]:
@@ -139,11 +140,14 @@ class DocumentsTool(Tool):
         index = self._open(uploaded)
         absent = [word for word in words if not index.has(word)]
         known = index.vocabulary() if absent else {}
+        found = Counter(filter(None, map(language_tag, index.beginnings())))
+        languages = [tag for tag, _ in found.most_common()]
         return Holdings(
             tool=self.name,
             where=[*(str(Path(path).expanduser().resolve()) for path in self._paths), *self._uploads] or [SHIPPED],
             documents=index.size,
-            language=language_tag(index.beginnings()),
+            language=next(iter(languages), ""),
+            other_languages=languages[1:],
             absent=[AbsentWord(word=word, nearby=meant_by(word, known)) for word in absent],
         )
 
