@@ -407,8 +407,8 @@ async def test_proxies_that_are_forged(tmp_path: Path) -> None:
         ("10.1.2.3", [], "10.1.2.3"),
         ("10.2.0.1", ["198.51.100.7"], "10.2.0.1"),
     ]:
-        headers = Headers(raw=[(b"x-forwarded-for", line.encode()) for line in lines])
-        assert access.peer_of({"client": (peer, 1)}, headers, options)[0] == known, "whose attempts are counted"
+        sent = Headers(raw=[(b"x-forwarded-for", line.encode()) for line in lines])
+        assert access.peer_of({"client": (peer, 1)}, sent, options)[0] == known, "whose attempts are counted"
     with pytest.raises(InvalidInput):
         Options(str(tmp_path), trusted_proxies=("everybody",))
 
