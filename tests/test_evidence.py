@@ -337,6 +337,26 @@ def test_a_row_is_verified_by_two_sources_that_hold_its_figure(claim: str) -> No
     assert corroborate(other, search, {}, "table", ids, judged=told).corroboration is Corroboration.single_source
 
 
+@pytest.mark.parametrize(
+    ("mail", "corroboration"),
+    [
+        ("Invoice 6 is over EUR 200,000 net.", Corroboration.single_source),
+        ("Invoice 6 is over EUR 200,000 net, of which you keep 5 %, as agreed.", Corroboration.single_source),
+        ("The contract sets 5 % as retention, and invoice 6 is EUR 200,000 net.", Corroboration.verified),
+    ],
+)
+def test_two_sources_that_each_say_a_part_are_no_two_witnesses(mail: str, corroboration: Corroboration) -> None:
+    contract = "From each instalment 5 % are retained until acceptance."
+    if corroboration is Corroboration.verified:
+        contract += " Invoice 6 over EUR 200,000 net is such an instalment."
+    texts = [in_memory(contract, url="https://a.example.org/c"), in_memory(mail, url="https://b.example.com/m")]
+    search, ids = Search(texts), [text.source.source_id for text in texts]
+    told = Judged(Verdict.supported, search.passages("5 % retained invoice 200,000", least=0.0, most=4))
+    assert {passage.text.source.source_id for passage in told.passages} == set(ids)
+    claim = "Of invoice 6, EUR 200,000 net, 5 % are retained, which is EUR 10,000."
+    assert corroborate(claim, search, {}, cited=ids, judged=told).corroboration is corroboration
+
+
 def test_what_amends_or_replaces_a_source_neither_verifies_nor_contradicts_it() -> None:
     own = in_memory(BRIDGE, "BR-14: The bridge", "https://a.example.org/br-14")
 

@@ -92,7 +92,7 @@ def corroborate(
         support += _one_each([p for cell in cells for p in cell if p.text.source.source_id not in known])
     if any(map(credible, against.values())):
         corroboration = Corroboration.contradicted
-    elif all(_two_independent(filter(credible, each)) for each in cells or [support]):
+    elif all(_two_independent(filter(credible, each)) for each in cells or _by_figure(claim, support)):
         corroboration = Corroboration.verified
     else:
         corroboration = Corroboration.single_source if support else Corroboration.unverified
@@ -135,6 +135,17 @@ def _by_cell(claim: str, search: Search, said: Sequence[SourcePassage]) -> list[
         near += search.passages(cell, titled, least=NEAR, most=2)[:MAX_PASSAGES] if titled else []
         found.append(_one_each([passage for passage in [*near, *said] if _gives(passage, cell)]))
     return found
+
+
+def _by_figure(claim: str, support: Sequence[SourcePassage]) -> list[Sequence[SourcePassage]]:
+    """Return all passages that support a claim, then for each figure that some of them give the ones that give it.
+
+    Two sources that each say a part of a claim are no two witnesses of it.
+    """
+    own = facts_of(claim)
+    figures = [*(number.text for number in own.numbers), *(found.text for found in own.dates)]
+    given = ([passage for passage in support if _gives(passage, figure)] for figure in figures)
+    return [support, *filter(None, given)]
 
 
 def _gives(passage: SourcePassage, cell: str) -> bool:
