@@ -89,6 +89,8 @@ LOOKUP = "How does Python look up an attribute on an instance?"
         ("And the population?", "What is the capital of Sweden?", "What is the population of Sweden?"),
         ("How long is the guarantee?", KIT, "How long is the guarantee (Floor cleaner Lumo)?"),
         ("Is there a discount on the Window kit from 10?", KIT, "Is there a discount on the Window kit from 10?"),
+        ("What else does the price list offer?", "Who is Ida Brandt?", "What else does the price list offer?"),
+        ("What else?", "Who is Ida Brandt?", "What else (Ida Brandt)?"),
         ("Which visitors that arrive late must sign in?", KIT, "Which visitors that arrive late must sign in?"),
         ("How fast do electric cars charge in winter?", PUMPS, "How fast do electric cars charge in winter?"),
     ],

@@ -52,7 +52,7 @@ _REFERS_TO_NOTHING = re.compile(
 _THAT = re.compile(r"\b([a-z]\w+)\s+that(?=\s+\w)")  # behind a noun it begins a clause: "visitors that come late"
 _REFERENCE = re.compile(
     rf"{_PRONOUNS}|\b(?:this|that|these|those|there|then|one|ones|same|former|"
-    r"latter|instead|else|das|dies(?:e[nrms]?)?|dort|dabei|damit|"
+    r"latter|instead|das|dies(?:e[nrms]?)?|dort|dabei|damit|"
     r"dafür|davon|darin|dagegen|il|elle|ils|elles|celui|celle|ceux|cela|ça|là|leur|leurs|ello|ellos|ellas|eso|esto|allí|"
     r"suyo|quello|questo|esso|essa|essi|loro|ele|ela|eles|elas|isso|isto|hij|zij|dat|dit|daar|"
     r"in (?:more|greater) detail|more (?:on|about|details?)|elaborate|"

@@ -37,6 +37,7 @@ from fathom.flows.execution.resuming import CRASHED_SECONDS
 from fathom.flows.runs.states import place
 from fathom.flows.server import MOST_AT_ONCE
 from fathom.service.caller import Caller
+from fathom.service.options import Options
 from fathom.storage.store import ArtifactStore, json_bytes
 
 HELD = ".serve/held"
@@ -204,8 +205,8 @@ MOST = {path: most for path, field in SETTINGS.items() if (most := setting_of(fi
 """The largest values for callers who are no administrators."""
 
 
-def check_choice(caller: Caller, settings: ResearchSettings, models: tuple[str, ...]) -> None:
-    """Check what a caller has chosen, by themselves or by a template.
+def check_choice(caller: Caller, settings: ResearchSettings, options: Options) -> None:
+    """Check what a caller has chosen, by themselves or by a template; everybody may search the server's documents.
 
     Raises:
         NotAllowed: only administrators may set it.
@@ -213,9 +214,9 @@ def check_choice(caller: Caller, settings: ResearchSettings, models: tuple[str, 
     if caller.is_admin:
         return
     for name in OF_ADMINS:
-        if attrgetter(name)(settings):
+        if (chosen := attrgetter(name)(settings)) and not (name == "docs" and chosen == [*options.docs]):
             raise NotAllowed(f"Only administrators may set {name!r}.", next_step="leave it out")
-    allowed = {EXTRACTIVE, *models} | {name for name in (Environment.read().model,) if name}
+    allowed = {EXTRACTIVE, *options.models} | {name for name in (Environment.read().model,) if name}
     if refused := [name for name in _models(settings) if name not in allowed]:
         raise NotAllowed(
             f"Only administrators may choose the model {refused[0][:100]!r}.",

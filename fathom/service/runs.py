@@ -184,23 +184,18 @@ class RunService:
     def settings_for(
         self, caller: Caller, given: Mapping[str, Any], template: str | None = None, *, follow_up: bool = False
     ) -> ResearchSettings:
-        """Return the settings of a request, on the store of the server, with its documents if the request names none.
-
-        A follow-up has the documents of the run before.
+        """Return the settings of a request, on the store of the server; with its documents if a new one names none.
 
         Raises:
             NotAllowed: the caller may not set one of them.
             InvalidInput: one cannot be used.
         """
-        for name in OF_THE_SERVER:
-            if name in given:
-                raise InvalidInput(f"The setting {name!r} cannot be set in a request.", next_step="leave it out")
-        own, named = [*self.options.docs], given.get("docs")
-        chosen = {name: value for name, value in given.items() if not (name == "docs" and named == own)}
-        settings = settings_from({**chosen, "template": template, "artifacts": self.options.artifacts})
-        check_choice(caller, settings, self.options.models)
-        by_default = not (named or settings.corpora or follow_up)
-        return settings.model_copy(update={"docs": own}) if own and (by_default or named == own) else settings
+        if named := [name for name in OF_THE_SERVER if name in given]:
+            raise InvalidInput(f"The setting {named[0]!r} cannot be set in a request.", next_step="leave it out")
+        own = {} if follow_up or given.get("corpora") or not self.options.docs else {"docs": [*self.options.docs]}
+        settings = settings_from({**own, **given, "template": template, "artifacts": self.options.artifacts})
+        check_choice(caller, settings, self.options)
+        return settings
 
     async def check_use(self, caller: Caller, settings: ResearchSettings) -> None:
         """Check what each of several runs would take and read; `start` does not hear of these runs.
@@ -240,9 +235,8 @@ class RunHandle:
         self.caller.check(AccessRole.asker)
         self.finished()
         service, caller = self._service, self.caller
-        given = service.settings_for(caller, request.settings, follow_up=True).model_dump(
-            mode="json", exclude_unset=True
-        )
+        wanted = service.settings_for(caller, request.settings, follow_up=True)
+        given = wanted.model_dump(mode="json", exclude_unset=True)
         parent = await following.parent_of(self.found.stored)
         earlier = parent.settings_with(given)
         if "corpora" in given:
@@ -253,10 +247,8 @@ class RunHandle:
         checked = await asyncio.to_thread(
             check_request, request.question, settings, follow_up=not parent.refused, ask_prefect=False
         )
-        own = owned_by(caller, shared=self._ownership.shared)
-        started = await service.submissions.submit(
-            caller, checked.query, checked.settings, own, key=key, parent=self.run_id
-        )
+        own, submit = owned_by(caller, shared=self._ownership.shared), service.submissions.submit
+        started = await submit(caller, checked.query, checked.settings, own, key=key, parent=self.run_id)
         return told(await service.read(caller, started), checked)
 
     async def cancel(self) -> None:
