@@ -2,9 +2,10 @@
 
 gpt-researcher is installed from PyPI, once, into an environment of its own in the cache folder of the user (600 MB).
 Both tools answer the same question in turns, each time in a fresh process; the first run of each is not counted. They
-search about as often, in pages of the same size. The scripted model answers each tool in the form that it asks for, so this
-compares what the tools cost, not how good their reports are. gpt-researcher finds pages by its `custom` retriever and
-chooses passages by embeddings; Fathom asks the model to note what pages say, checks every claim and stores every step.
+search about as often, in pages of the same size. The scripted model answers each tool in the form that it asks for, so
+this compares what the tools cost, not how good their reports are. gpt-researcher finds pages by its `custom` retriever
+and chooses passages by embeddings; Fathom asks the model to note what pages say, checks every claim and stores every
+step.
 Not compared: deep-research of dzhng, which is no package that can be installed.
 
     overhead        seconds from the first request to the end of the process without those in which a request was under
