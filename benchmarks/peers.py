@@ -1,6 +1,6 @@
 """Another research tool beside Fathom, over the same scripted providers: `python -m benchmarks.peers`.
 
-gpt-researcher is installed from PyPI, once, into an environment of its own in the cache folder of the user (600 MB).
+gpt-researcher is installed from PyPI, once, into an environment of its own in the cache folder of the user (1.4 GB).
 Both tools answer the same question in turns, each time in a fresh process; the first run of each is not counted. They
 search about as often, in pages of the same size. The scripted model answers each tool in the form that it asks for, so
 this compares what the tools cost, not how good their reports are. gpt-researcher finds pages by its `custom` retriever
