@@ -21,7 +21,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import resource
 import statistics
 import subprocess
 import sys
@@ -62,6 +61,20 @@ class Run:
     context_reduction: float
 
 
+@dataclass
+class Observed:
+    """What one process printed, took and asked its providers; times in seconds, memory in MB."""
+
+    printed: bytes
+    wall: float
+    critical_path: float
+    first_call: float
+    overhead: float
+    cpu: float
+    memory_mb: float
+    requests: list[dict[str, Any]]
+
+
 def environment(home: Path, **extra: str) -> dict[str, str]:
     kept = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
     return {
@@ -91,7 +104,7 @@ def server(home: Path, port: int) -> Iterator[str]:
 
 
 @contextmanager
-def _stubs(home: Path, log: Path, options: list[str]) -> Iterator[str]:
+def stubs(home: Path, log: Path, options: list[str]) -> Iterator[str]:
     """Run the scripted providers and return their address."""
     port_file = log.with_suffix(".port")
     command = [sys.executable, "-m", "tests.stubs", "--port-file", str(port_file), "--log", str(log), *options]
@@ -154,7 +167,7 @@ def measure(api: str, home: Path, options: list[str], arguments: list[str], unit
     """Run the command line once and read off what it cost; `unit` is as of `imports`."""
     with tempfile.TemporaryDirectory(dir=home) as folder:
         log = Path(folder) / "stub.jsonl"
-        with _stubs(home, log, options) as url:
+        with stubs(home, log, options) as url:
             env = environment(
                 home,
                 PREFECT_API_URL=api,
@@ -167,25 +180,36 @@ def measure(api: str, home: Path, options: list[str], arguments: list[str], unit
             command = [sys.executable, "-m", "benchmarks.flushes", str(counted)]
             command += ["research", QUERY, "--model", "openai/stub", "--json"]
             command += ["--quiet", "--fresh", "--artifacts", str(Path(folder) / "artifacts"), *arguments]
-            began = time.monotonic()
-            process = subprocess.Popen(command, env=env, cwd=ROOT, stdout=subprocess.PIPE)
-            assert process.stdout
-            printed = process.stdout.read()
-            _pid, status, used = os.wait4(process.pid, 0)
-            ended = time.monotonic()
-        if status:
-            raise SystemExit(f"the run failed: {printed.decode()}")
-        return _read_off(
-            json.loads(printed),
-            _spans(log),
-            flushes=int(counted.read_text()),
-            began=began,
-            ended=ended,
-            used=used,
-            unit=unit,
-            home=home,
-            api=api,
-        )
+            seen = observe(command, env, ROOT, log)
+        return _read_off(seen, flushes=int(counted.read_text()), unit=unit, home=home, api=api)
+
+
+def observe(command: list[str], env: dict[str, str], folder: Path, log: Path) -> Observed:
+    """Run a command in a folder to its end; `log` is the log of its providers.
+
+    Raises:
+        SystemExit: it failed.
+    """
+    began = time.monotonic()
+    process = subprocess.Popen(command, env=env, cwd=folder, stdout=subprocess.PIPE)
+    assert process.stdout
+    printed = process.stdout.read()
+    _pid, status, used = os.wait4(process.pid, 0)
+    ended = time.monotonic()
+    if status:
+        raise SystemExit(f"the run failed: {printed.decode()}")
+    requests = _spans(log)
+    critical, first = _covered([(r["start"], r["end"]) for r in requests]), min(r["start"] for r in requests)
+    return Observed(
+        printed,
+        wall=ended - began,
+        critical_path=critical,
+        first_call=first - began,
+        overhead=ended - first - critical,
+        cpu=used.ru_utime + used.ru_stime,
+        memory_mb=used.ru_maxrss / 1024,
+        requests=requests,
+    )
 
 
 def _spans(log: Path) -> list[dict[str, Any]]:
@@ -201,38 +225,25 @@ def _spans(log: Path) -> list[dict[str, Any]]:
     return answered
 
 
-def _read_off(
-    result: dict[str, Any],
-    requests: list[dict[str, Any]],
-    *,
-    flushes: int,
-    began: float,
-    ended: float,
-    used: resource.struct_rusage,
-    unit: float,
-    home: Path,
-    api: str,
-) -> Run:
-    critical = _covered([(r["start"], r["end"]) for r in requests])
-    first = min(r["start"] for r in requests)
-    llm = [r["usage"]["prompt_tokens"] for r in requests if r["kind"] == "llm"]
+def _read_off(seen: Observed, *, flushes: int, unit: float, home: Path, api: str) -> Run:
+    result = json.loads(seen.printed)
+    llm = [r["usage"]["prompt_tokens"] for r in seen.requests if r["kind"] == "llm"]
     artifacts = [json.loads(p.read_text()) for p in Path(result["artifacts"]).glob("*__web_*.json")]
     texts = {page["source_id"]: page["text"] for found in artifacts for page in found["results"] if page["full"]}
-    cpu = used.ru_utime + used.ru_stime
     return Run(
-        wall=ended - began,
-        critical_path=critical,
-        overhead=ended - first - critical,
-        first_call=first - began,
-        cpu=cpu,
-        cpu_imports=cpu / unit,
-        memory_mb=used.ru_maxrss / 1024,
+        wall=seen.wall,
+        critical_path=seen.critical_path,
+        overhead=seen.overhead,
+        first_call=seen.first_call,
+        cpu=seen.cpu,
+        cpu_imports=seen.cpu / unit,
+        memory_mb=seen.memory_mb,
         read_mb=sum(map(len, texts.values())) / 1e6,
         flushes=flushes,
         task_runs=_task_runs(api, result["run_id"]),
         ms_per_task=_ms_per_task(home, api),
         llm_calls=len(llm),
-        tool_calls=len(requests) - len(llm),
+        tool_calls=len(seen.requests) - len(llm),
         prompt_tokens=sum(llm),
         pages=len(texts),
         prompt_tokens_per_page=sum(llm) / len(texts),

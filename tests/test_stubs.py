@@ -660,3 +660,23 @@ async def test_a_prompt_is_understood_without_a_system_message(stubs: Stubs) -> 
     prose = [{"role": "user", "content": f"{SYSTEM} Cite as [S1a2b3c].\n\n{question}\n\nA note [S0123ab]."}]
     _, (answer,) = await asked(stubs, "openai", {"model": "stub", "messages": prose})
     assert answer["choices"][0]["message"]["content"] == "One source treats the question [S0123ab]."
+
+
+async def test_other_tools_find_pages_and_near_texts(stubs: Stubs) -> None:
+    """What gpt-researcher asks of them: whole pages, vectors, and what the script says word for word."""
+    stubs.settings.says = {r"\d search queries": '["a", "b"]', "agent_role": "{}"}
+    async with httpx.AsyncClient(base_url=stubs.url, headers={"Authorization": "Bearer stub"}) as client:
+        found = (await client.get("/pages", params={"query": "wind capacity"})).json()
+        assert len(found) == 5 and all(len(one["raw_content"]) >= 4_000 for one in found)
+        texts = ["wind capacity in Europe", "capacity of wind in Europe", "a bowl of soup"]
+        embedded = (await client.post("/v1/embeddings", json={"model": "stub", "input": texts})).json()["data"]
+        first, near, far = (one["embedding"] for one in embedded)
+
+        def cosine(other: list[float]) -> float:
+            return float(sum(a * b for a, b in zip(first, other, strict=True)))
+
+        assert cosine(first) == pytest.approx(1) and cosine(near) > 0.8 > cosine(far)
+        asked = {"model": "stub", "messages": [{"role": "user", "content": "Write 3 search queries on agent_role."}]}
+        said = (await client.post("/v1/chat/completions", json=asked)).json()
+        assert said["choices"][0]["message"]["content"] == '["a", "b"]'
+    assert [len(stubs.calls(kind)) for kind in ("pages", "embeddings", "llm")] == [1, 1, 1]

@@ -19,7 +19,7 @@ class Record:
     """
 
     n: int
-    kind: str  # llm, models, show, search, extract, searxng or page
+    kind: str  # llm, models, show, search, extract, searxng, page, embeddings or pages
     role: str  # of an llm request; else the kind
     fingerprint: str
     body: dict[str, Any]

@@ -23,6 +23,9 @@ def answer(prompt: Prompt, settings: Settings) -> str:
     """Answer a prompt: JSON where a schema is given, else prose."""
     if settings.attacker and (obeyed := obey(prompt, settings.attacker)) is not None:
         return obeyed
+    for mark, said in settings.says.items():
+        if re.search(mark, f"{prompt.system}\n{prompt.user}"):
+            return said
     if prompt.role == "section":
         if not settings.section:
             return _section(prompt, settings)

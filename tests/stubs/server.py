@@ -17,7 +17,7 @@ from typing import Any, Self
 from aiohttp import web
 
 from tests.listening import in_thread, listening
-from tests.stubs import anthropic, ollama, openai, searxng, tavily
+from tests.stubs import anthropic, ollama, openai, peers, searxng, tavily
 from tests.stubs.echo import echoing
 from tests.stubs.floods import FLOODS, flooding
 from tests.stubs.planted import planted
@@ -75,6 +75,8 @@ class Stubs:
         app.router.add_post("/extract", self._extract)
         app.router.add_get("/search", self._searxng)
         app.router.add_get("/planted/{name}", self._planted)
+        app.router.add_post("/v1/embeddings", self._embeddings)
+        app.router.add_get("/pages", self._pages)
         self._listening = listening(app, port)
 
     @property
@@ -141,6 +143,12 @@ class Stubs:
         self.fetched.append(request.path)
         return await self._serve(request, "page")
 
+    async def _embeddings(self, request: web.Request) -> web.StreamResponse:
+        return await self._serve(request, "embeddings")
+
+    async def _pages(self, request: web.Request) -> web.StreamResponse:
+        return await self._serve(request, "pages")
+
     async def _serve(self, request: web.Request, kind: str) -> web.StreamResponse:
         asked = {"path": request.path, **request.query} if request.method == "GET" else await request.json()
         record = self._begin(kind, asked)
@@ -164,6 +172,10 @@ class Stubs:
                 reply = ollama.show(record.behaviour, self.settings)
             elif kind == "searxng":
                 reply = searxng.serve(record.body, record.behaviour, self.settings)
+            elif kind == "embeddings":
+                reply = peers.embeddings(record.body)
+            elif kind == "pages":
+                reply = peers.pages(record.body, self.settings)
             elif kind == "page":
                 reply = planted(f"{self.url}{request.path_qs}", record.behaviour, self.settings)
             else:

@@ -39,6 +39,7 @@ class Settings:
         computes: queries of the tables that the model is offered, one after another; plans_* stands for the table whose
             name begins so.
         confidence: what the model states of a short answer.
+        says: what the model answers, word for word, to prompts that match a regular expression; the first one counts.
         verdicts: what the judge says of sentences that have a part; of others, whether their sources say them.
         replacement: what the writer puts in place of a sentence to which the judge objects; empty: it takes it out.
         lacking: regular expression; the model finds nothing for sections of a template whose heading matches.
@@ -83,6 +84,7 @@ class Settings:
     planted: dict[str, str] = field(default_factory=dict)
     attacker: str = ""
     bullets: list[str] = field(default_factory=list)
+    says: dict[str, str] = field(default_factory=dict)
     section: str = ""
     computes: list[str] = field(default_factory=list)
     answer: str = ""
