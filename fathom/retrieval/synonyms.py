@@ -11,7 +11,7 @@ import re
 from collections import defaultdict
 from functools import cache
 
-from fathom.text.terms import terms
+from fathom.text.terms import query_terms, terms
 
 SAME = 0.7  # weight of a word that means the same
 
@@ -210,5 +210,5 @@ def phrases_of(question: str) -> dict[str, dict[str, float]]:
     found: dict[str, dict[str, float]] = {}
     for phrase, words in _phrases():
         if said := phrase.search(question):
-            found.setdefault(terms(said[0])[-1], {}).update(dict.fromkeys(words, SAME))
+            found.setdefault(query_terms(said[0])[-1], {}).update(dict.fromkeys(words, SAME))
     return found
