@@ -65,6 +65,15 @@ DEVICES = """# Devices
 | A-03 | Tablet | 2026-05-08 | 410 |
 | A-05 | Laptop | 2025-11-02 | 1320 |
 """
+NETWORK = """# Network parts
+
+| Item | Supplier | Price | Delivery (days) |
+|---|---|---|---|
+| Access point indoor | Skyline | €145 | 4 |
+| Access point outdoor | Skyline | €239 | 12 |
+| Firewall | Norlan | €1290 | 14 |
+| Patch panel | Norlan | €64 | 3 |
+"""
 SEATS = """# Plans
 
 - Basic: 9 € a month, 5 seats
@@ -216,6 +225,7 @@ FILES = {
     "seats": SEATS,
     "usage": USAGE,
     "devices": DEVICES,
+    "network": NETWORK,
     "stock": STOCK,
     "hotels": HOTELS,
 }
@@ -262,6 +272,13 @@ the earliest of the 2 values of “Joined” where rows have “Swims: yes” is
 courses | Which beginner course of at least two days is the cheapest? | \
 the lowest of the 2 values of “Price” where rows have “beginner; Days ≥ two” is 189 (W1 Women on Water).
 devices | Which laptops cost more than 1000 EUR? | 2 of the 4 rows have “laptops; Price EUR > 1000”: A-01; A-05.
+network | Which takes longer to deliver, the outdoor access point or the firewall? | \
+14 (firewall) is 2 more than 12 (Access point outdoor).
+network | Which access point is cheaper? | \
+the lowest of the 2 values of “Price” where rows have “access point” is €145 (Access point indoor).
+network | Which item has the longest delivery time? | the highest of the 4 values of “Delivery days” is 14 (Firewall).
+network | What is the most expensive thing that Norlan supplies? | \
+the highest of the 2 values of “Price” where rows have “Norlan” is €1290 (Firewall).
 team | How many people work in the Engineering team? | 2 of the 4 rows have “Team: Engineering”: Bea; Ravi.
 devices | average price of the laptops | \
 the average of the 3 values of “Price EUR” where rows have “laptops” is 1,163.33.

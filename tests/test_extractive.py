@@ -497,6 +497,42 @@ def test_no_quotation_ends_with_what_only_stands_above_something(words: int) -> 
     assert [each for each in quoted if each.rstrip().endswith((":", "|---|---|"))] == []
 
 
+CLAUSES = """# Works contract
+
+## Payment
+
+Invoices are settled within 30 days of receipt.
+
+The client withholds 5 % of every invoice.
+
+## Delay
+
+If the contractor fails to reach completion by the agreed date, it owes liquidated damages of 900 euros a day.
+
+## Kündigung
+
+Der Wartungsvertrag ist jedes Jahr zu erneuern.
+"""
+
+
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        ("How long do we have to pay the bills?", "Invoices are settled within 30 days"),
+        ("How much do we hold back from each bill?", "The client withholds 5 %"),
+        ("What is the penalty if the builder is late?", "If the contractor fails to reach completion"),
+        ("Wie oft muss man den Wartungsvertrag verlängern?", "Der Wartungsvertrag ist jedes Jahr zu erneuern"),
+    ],
+)
+def test_words_of_every_day_find_those_of_a_trade(asked: str, found: str) -> None:
+    filler = "\n\n".join(f"Paragraph {n} is about something else." for n in range(100))
+    text = f"{CLAUSES}\n## More\n\n{filler}\n"
+    source = SourceText(source_id="S000001", url="docs:a.md", title="Works contract", kind="document", text=text)
+    quotations = Quotations.of_texts([source])
+    assert found in quotations.says(quotations.rank(asked)[0])
+    assert quotations.answer(asked) is not Answered.no
+
+
 SETTINGS = """
 service: {name: ticketdesk, port: 8443, owner: platform}
 database: {host: db.internal, port: 5432, pool_size: 20}
@@ -582,6 +618,18 @@ async def test_what_answers_is_told_from_what_only_shares_a_word(
     assert result.answered is answered
     assert shown in answer
     assert noise not in answer
+
+
+async def test_beside_one_line_that_answers_nothing_stands_that_holds_less(tmp_path: Path) -> None:
+    page = (
+        "# Handbook\n\n## Remote work\n\nStaff may work from home on two days of each week.\n\n"
+        "## Travel\n\nA night away from home is paid if the work takes two days.\n\n"
+        "## Pets\n\nDogs stay at home.\n"
+    )
+    result, _, answer = await asked_over_settings(tmp_path, "On how many days may staff work from home?", page)
+    assert result.answered is Answered.yes
+    assert "two days of each week" in answer
+    assert "night away" not in answer and "Dogs" not in answer
 
 
 TERMS = """# Bedingungen

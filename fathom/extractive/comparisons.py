@@ -187,6 +187,22 @@ def grade_words(question: str) -> list[str]:
     return [word for word in re.findall(r"\w+", question) if word.lower() in _grades() or word.lower() in long]
 
 
+_AMONG = re.compile(
+    r"\W*(?:which|what|who|whose|welche\w*|wer|quel\w*|lequel|laquelle)\b(?!.*\b(?:than|als|que|before|after)\b)",
+    re.IGNORECASE,
+)
+
+
+def superlative_of(question: str) -> Grade | None:
+    """Return what the superlative of a question asks for, or its comparative: "Which of the two is cheaper?"."""
+    said = [found for found in SUPERLATIVE.findall(question) if grade_words(found)]
+    if not said:
+        among = grade_of(question) if _AMONG.match(question) else None
+        return among if among and among.words else None
+    lasting = grade_of(question)
+    return lasting if lasting and lasting.is_in_time else grade_of(" ".join(said))
+
+
 class Comparison(NamedTuple):
     """Two things that a question compares, and in what: its other words."""
 
@@ -247,7 +263,7 @@ def _read(found: re.Match[str]) -> Comparison | None:
         for n, (before, word) in enumerate(pairwise(words), 1)
         if word.islower() and is_verb(word) and word not in other and before.lower() not in _BEFORE_NOUN
     )
-    verb = next(verbs, len(words))
+    verb = next(verbs, len(words)) if _THAN.search(found.string) else len(words)  # "the access point or the firewall"
     a, rest = " ".join(words[:verb]), " ".join([rest, *words[verb:]]).strip()  # "A weigh" more than B
     opened = parts.get("open") or parts.get("graded")
     if opened:
@@ -269,6 +285,7 @@ def _read(found: re.Match[str]) -> Comparison | None:
     return Comparison((a, b), matter, grade, differs) if grade or (measured and matter) else None
 
 
+_THAN = re.compile(r"\b(?:than|als|que)\b", re.IGNORECASE)
 _FOR = re.compile(r"\s+(?:for|für)\s+", re.IGNORECASE)
 _BEFORE_NOUN = frozenset(("of", "for", "in", "the", "a", "an", "von", "für"))  # "the head of support"
 _OF_BOTH = re.compile(
@@ -330,8 +347,8 @@ def _opening(text: str, like: str) -> tuple[str, str]:
 _ASKING_WORDS = """
 which who who's what what's how where welcher welche welches wer was wie wo is are was were do does did has have had can
 two both of the they been much more most less least fewer come comes came with for and or by ist sind hat haben beiden
-von den decide can't i'd get gets it out around so them would der die das mehr weniger als than difference unterschied
-differ unterscheiden compared im beim qui est sont quel quelle lequel laquelle que entre
+von den decide can't i'd get gets take takes use uses it out around so them would der die das mehr weniger als than
+difference unterschied differ unterscheiden compared im beim qui est sont quel quelle lequel laquelle que entre
 """
 _ASKING = frozenset(_ASKING_WORDS.split())
 

@@ -163,6 +163,7 @@ MOST_QUOTED, MOST_FOR_PART = 5, 2  # quotations in the short answer, and at leas
 PART_TOKENS = 60  # at least for each part of a question that has many
 SECTION_TOKENS = 450
 LEAST_SCORE = 0.3  # of the best excerpt's; what says less stays out
+AS_MUCH = 0.7  # of the share of the question that the best excerpt holds, where that certainly answers it
 BESIDE = 0.7  # of the best excerpt's score, from which a section may be read first
 MORE = "More from the sources"
 """Heading of the section with what else bears on the only question."""
@@ -207,7 +208,7 @@ def _answer(quotations: Quotations, query: str, words: Wording) -> str:
         succession = Succession(quotations, question)
         if hop and question == hop.asked:
             succession.found = list(hop.found)
-        chosen = quotations.choose(_best(succession.found), question, room, most)
+        chosen = quotations.choose(_bearing(quotations, succession.found, question), question, room, most)
         shown += succession.shown(_below_headings(chosen if _asks_best(question) else _as_read(chosen)))
         shown += found.quoted if found else ()
         if len(questions) > 1 and not hop and quotations.answered_by(succession.found, question) is Answered.no:
@@ -294,6 +295,14 @@ def _plain(question: str) -> str:
 
 def _best(found: Sequence[Found]) -> list[Found]:
     return [each for each in found if each.score >= LEAST_SCORE * found[0].score]
+
+
+def _bearing(quotations: Quotations, found: Sequence[Found], question: str) -> list[Found]:
+    """Return the excerpts that may stand in the short answer; beside a certain one, only those that hold as much."""
+    best = _best(found)
+    if not best or not quotations.is_certain(found, question):
+        return best
+    return [each for each in best if each.share >= AS_MUCH * best[0].share]
 
 
 def _said(written: Iterable[str]) -> set[tuple[str, ...]]:

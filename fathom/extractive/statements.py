@@ -40,6 +40,7 @@ ANSWERED = 0.54
 """Share of a question's terms, by worth, from which an excerpt may be its answer; see docs/extractive.md."""
 SURE, POSSIBLE = 0.7, 0.35  # the same of the best excerpt, from which it passes for the answer, or may be it
 TOGETHER = 0.65  # the same of one line, where it is asked how something is done or whether it is so
+CERTAIN = 0.8  # the same of one line, from which what says less beside it is left out
 AROUND_STEP = 0.3  # the same where the steps of something are asked for: one step alone is no answer
 AROUND = 0.8  # of the score of a chosen excerpt, from which one that contains it takes its place
 
@@ -219,6 +220,12 @@ class Quotations:
             return Answered.yes if defined or self._tells(trusted[0], question) else Answered.maybe
         possible = trusted[0].share >= POSSIBLE and self._evidence.answers(trusted[0], asked)
         return Answered.maybe if possible else Answered.no
+
+    def is_certain(self, found: Sequence[Found], question: str) -> bool:
+        """Whether one of the excerpts, the best first, passes for the answer, and one line of the best one says it."""
+        if self.answered_by(found, question) is not Answered.yes:
+            return False
+        return self._evidence.together(found[0], asked_by(question)) >= CERTAIN
 
     def _tells(self, found: Found, question: str) -> bool:
         """Whether an excerpt holds nearly all of a question that one can answer, with its thing and its years."""

@@ -24,12 +24,12 @@ from fathom.evidence.computed import (
     values_in,
     values_of,
 )
-from fathom.extractive.comparisons import FOUNDING, SUPERLATIVE, Grade, comparison_of, grade_of, grade_words
+from fathom.extractive.comparisons import FOUNDING, Grade, comparison_of, grade_words, superlative_of
 from fathom.extractive.questions import BOUND, families, is_verb, keywords, topic_terms
 from fathom.facts.dates import find_dates
 from fathom.facts.numbers import UNITS
 from fathom.retrieval.asked import LIGHT_TERMS
-from fathom.retrieval.expansion import stand_ins_of, states
+from fathom.retrieval.expansion import is_family, stand_ins_of, states
 from fathom.text.records import RowPlace, records_of
 from fathom.text.tables import WholeTable, plain_cell, tables_of
 from fathom.text.terms import language_of, terms
@@ -149,7 +149,7 @@ def _of_best(asked: Sequence[_Asked], tables: Iterable[tuple[int, WholeTable, st
 def asks_to_compute(question: str) -> bool:
     """Whether a question asks for the least or greatest, a number, a sum, an average or a share, or sets a limit."""
     forms = (_HOW_MANY, _AVERAGE, _SUM, _SHARE, BOUND)
-    return bool(_superlative(question)) or any(form.search(question) for form in forms)
+    return bool(superlative_of(question)) or any(form.search(question) for form in forms)
 
 
 def words_of_superlative(question: str) -> str:
@@ -157,7 +157,7 @@ def words_of_superlative(question: str) -> str:
 
     Where it has no other words ("Which is the cheapest?"), they are what texts call the quantity: price, weight.
     """
-    grade = _superlative(question)
+    grade = superlative_of(question)
     if not grade or comparison_of(question):
         return ""
     graded = {word.lower() for word in grade_words(question)}
@@ -173,15 +173,6 @@ def words_for_people(question: str) -> list[str]:
 def is_person(word: str) -> bool:
     """Whether a word stands for people in general."""
     return not _PEOPLE.isdisjoint(terms(word))
-
-
-def _superlative(question: str) -> Grade | None:
-    """Return what the superlative of a question asks for."""
-    said = [found for found in SUPERLATIVE.findall(question) if grade_words(found)]
-    if not said:
-        return None
-    lasting = grade_of(question)
-    return lasting if lasting and lasting.is_in_time else grade_of(" ".join(said))
 
 
 def _is_in_unit(limit: Value | None, column: Iterable[str]) -> bool:
@@ -227,7 +218,7 @@ class _Asked(NamedTuple):
     def of(cls, question: str, limit: Limit | None = None) -> _Asked | None:
         """Return what is asked; None for a question that no computing answers."""
         text = question.replace(limit.said, " ") if limit else question
-        counted, grade = _HOW_MANY.search(text), _superlative(text)
+        counted, grade = _HOW_MANY.search(text), superlative_of(text)
         average, summed = bool(_AVERAGE.search(text)), bool(_SUM.search(text))
         listed = bool(limit or _LISTING.search(text))
         if not (grade or counted or average or summed or listed):
@@ -256,7 +247,8 @@ class _AskedTable:
         self._asked = asked
         self._table = table
         self._said = set(terms(f"{above} {' '.join(table.header)}"))
-        self._subjects = {term for row in table.rows for term in terms(row[0])}
+        named = Counter(term for row in table.rows for term in {*terms(row[0])})
+        self._subjects = {term for term, rows in named.items() if rows in (1, len(table.rows))}
         self._of_people = not _NAMED.isdisjoint(terms(table.header[0]))
         self._conditions = dict(self._each_condition())
         self.fit = self._share()
@@ -380,7 +372,14 @@ class _AskedTable:
             return True
         said = self._said | self._subjects
         own = [{term} for term in terms(word)] if is_person(word) else families(terms(word))
-        return all(said & family for family in own)
+        return all(said & family for family in own) or self._is_kindred(word)
+
+    def _is_kindred(self, word: str) -> bool:
+        """Whether the table has a word of the same family, as "Driver" for "drives", or a unit: days, for "time"."""
+        own = terms(word)
+        units = [f"1 {words[-1]}" for name in self._table.header if (words := plain_cell(name).split())]
+        measured = any(states(each, unit) for term in own for each in stand_ins_of(term) for unit in units)
+        return measured or any(is_family(term, other) for term in own for other in self._said)
 
     def _is_of_rows(self, word: str) -> bool:
         """Whether a word is for what each row stands for: people, in a table of names."""

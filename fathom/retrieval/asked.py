@@ -8,7 +8,8 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from fathom.facts.dates import MONTHS, Date, find_dates, of_iso
-from fathom.retrieval.expansion import MONTH, forms_of, quantities_of, related_terms, stand_ins_of
+from fathom.retrieval.expansion import MONTH, quantities_of, related_terms, said_otherwise, stand_ins_of
+from fathom.retrieval.synonyms import SAME, same_terms
 from fathom.text.languages import language_of_question
 from fathom.text.terms import query_terms, terms
 
@@ -48,7 +49,7 @@ _LIGHT = """
 become choose get give happen have make take come came go went got sort kind type good well inside outside within behind
 across around actual actually already anyway especially exactly generally likely mainly mostly normally perhaps
 possible possibly quite rather really regarding simply still typically usually able aware expect idea know need suppose
-sure tell tend think towards understand upcoming want wonder somebody someone
+sure tell tend thing think towards understand upcoming want wonder somebody someone
 """
 LIGHT_TERMS = frozenset(terms(_LIGHT))
 """Terms that hardly say what is asked."""
@@ -127,7 +128,7 @@ def read_asked(
     has_topic = not lesser.issuperset(asked)
     weights = {**(beside or {}), **{term: LESSER if has_topic and term in lesser else 1.0 for term in asked}}
     measured = bool(_ASKS_QUANTITY.search(question)) or not _ASKS.search(question)
-    forms = forms_of(question)
+    forms = said_otherwise(question)
     wanted = {term: {**forms.get(term, {}), **_instead(term, measured)} for term in weights}
     pairs = frozenset(pair for pair in pairwise(terms(question)) if wanted.keys() >= set(pair))
     only = _RELATION.search(question) or asks_definition(question)
@@ -143,7 +144,8 @@ def read_asked(
 def _instead(term: str, measured: bool) -> dict[str, float]:
     """Return what texts may say where a question has a term, each with its weight."""
     stated = dict.fromkeys(stand_ins_of(term) if measured else (), MEASURED)
-    return {**dict.fromkeys(related_terms(term), RELATED), **stated, term: 1.0}
+    same = dict.fromkeys(same_terms(term), SAME)
+    return {**dict.fromkeys(related_terms(term), RELATED), **same, **stated, term: 1.0}
 
 
 def _attribute(question: str, asked: Collection[str]) -> str:

@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from functools import cache
 
+from fathom.retrieval.synonyms import phrases_of, same_terms
 from fathom.text.languages import language_of_question
 from fathom.text.plain import common_start
 from fathom.text.terms import terms
@@ -105,6 +106,7 @@ medicine: drug; kids: children; repair: fix; fix: repair; fault: failure defect;
 manual; rule: regulation requirement; regulation: rule; picture: image photo; photo: picture image; pupils: students;
 students: pupils; phone: telephone; earn: profit income pay; income: revenue profit; situated: located lies; crossing:
 cross passage; cross: crossing; opened: open inaugurated; inaugurated: opened; collapse: fell;
+carry: payload load capacity; fuel: consumption; petrol: consumption; diesel: consumption;
 earn: salary wage; pay: salary wage; paid: salary wage; salary: pay wage earnings; start: joined; member: join
 membership; choose: decide select pick; select: choose; pick: choose;
 led: lead head chief; lead: led head chief executive; leads: led head chief executive; leader: led head chief;
@@ -135,9 +137,10 @@ def _related_by_term() -> dict[str, tuple[str, ...]]:
     return table
 
 
+@cache
 def related_terms(term: str) -> tuple[str, ...]:
     """Return the terms that texts use where a question uses this one."""
-    return _related_by_term().get(term, ())
+    return tuple(dict.fromkeys((*_related_by_term().get(term, ()), *same_terms(term))))
 
 
 _SMALL_NUMBERS = "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|twenty|thirty|forty|fifty"
@@ -272,7 +275,12 @@ _OF_PARTICIPLE = ("t", "et", "en", "te", "ete", "ten", "eten")
 INFLECTED, ALONE = 0.8, 0.4  # weight of another form of a word, and of a verb without the prefix that is said apart
 
 
-def forms_of(question: str) -> dict[str, dict[str, float]]:
+def said_otherwise(question: str) -> dict[str, dict[str, float]]:
+    """Return the terms of a question of which texts have other forms, or one word for a phrase, with their weights."""
+    return {**phrases_of(question), **_forms_of(question)}
+
+
+def _forms_of(question: str) -> dict[str, dict[str, float]]:
     """Return the terms of other forms of a German question's verbs, with their weights, and of nouns made of verbs.
 
     "Kündige" is also "gekündigt" and "Kündigung", and "abrechnen" is "abgerechnet" or "rechnet ... ab". A form that no

@@ -21,7 +21,7 @@ from itertools import groupby
 from typing import Any, Literal, NamedTuple
 
 from fathom.retrieval.chunking import LONGEST_AGAIN, ChunkPart, parts_of
-from fathom.retrieval.expansion import forms_of, related_terms
+from fathom.retrieval.expansion import related_terms, said_otherwise
 from fathom.retrieval.identifiers import Borne, Identifier, borne_by, identifiers_of, naming
 from fathom.text.sentences import split_sentences
 from fathom.text.terms import count_words, query_terms, terms
@@ -204,7 +204,7 @@ class Index:
     def search(self, query: str, limit: int) -> list[Match]:
         """Return the documents closest to a query: first the documents that it names, then by their best passage."""
         named = query_terms(query)
-        forms = forms_of(query)
+        forms = said_otherwise(query)
         others = (other for term in named for other in (*related_terms(term), *forms.get(term, ())))
         asked = list(dict.fromkeys([*named, *others]))[:MAX_QUERY_TERMS]
         named_by = self._named(query)
