@@ -41,7 +41,7 @@ from fathom.flows.runs.states import BATCH, ending_in, place
 from fathom.flows.server import MOST_AT_ONCE
 from fathom.models import RunResult
 from fathom.models.run import BatchQuestion, BatchResult, BatchRow, RowStatus
-from fathom.storage.lease import died, read_lease, result_key
+from fathom.storage.lease import died, note_progress, read_lease, result_key
 from fathom.storage.store import ArtifactStore
 from fathom.tasks.durable import current_run_id, current_run_key, run_logger, run_store
 from fathom.tasks.supervision import Supervision
@@ -410,6 +410,7 @@ class BatchRunner:
             self._budget.settle(record.granted, total.minus(before))
             record = record.model_copy(update={"used": total, "granted": None})
         await self._note(row_id, record)
+        await note_progress(self._store, self._key, f"{row_id} {record.attempt}")
         run_logger().info("%d. %s: %s", row.number, words(row.status), row.question)
 
     async def _note(self, row_id: str, record: Record) -> None:

@@ -189,6 +189,7 @@ def test_without_a_worker_the_command_does_the_work_and_says_what_failed(
     assert done.returncode == 0, done.stderr
     assert "No worker serves the pool" in done.stderr
     assert "1 complete, 1 insufficient evidence (of 2)" in done.stdout
+    assert len([*tmp_path.glob("store/.results/*/done-*")]) == 2, "what counts as having come further after a kill"
 
 
 def test_a_question_that_failed_is_asked_again_as_the_command_says_now(

@@ -30,7 +30,7 @@ from fathom.config.settings import ResearchSettings
 from fathom.errors import FathomError, RunBusy, RunCancelled
 from fathom.flows.deep_research import deep_research
 from fathom.llm import prompts
-from fathom.storage.lease import LEASE_SECONDS, LeaseFile, LeaseKeeper, read_lease, result_key
+from fathom.storage.lease import LEASE_SECONDS, LeaseFile, LeaseKeeper, died, note_progress, read_lease, result_key
 from fathom.storage.store import ArtifactStore
 from fathom.tasks.supervision import MANY, Supervision, watched
 from tests.conftest import Bucket, FathomCLI, Forked, PrefectServer, base_env, is_own, quiet_port
@@ -120,6 +120,16 @@ async def test_a_lease_is_good_until_it_is_released_or_not_renewed(store: Artifa
     await forge(store, renewed=ago.isoformat())
     await take(store)
     assert not await held.renew(), "who comes back finds out that another one took over"
+
+
+async def test_attempts_are_counted_since_the_run_last_came_further(store: ArtifactStore) -> None:
+    for number in range(4):
+        assert await died(store, "key") == number % 3
+        await LeaseFile.take(store, "run-1", "key", {}, seconds=0)
+        if number == 2:
+            assert await died(store, "key") == 3
+            await note_progress(store, "key", "a question of a batch that has ended")
+            assert await died(store, "key") == 0
 
 
 async def test_a_clock_that_is_ahead_blocks_a_run_only_while_its_process_lives(store: ArtifactStore) -> None:

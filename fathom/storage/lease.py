@@ -260,6 +260,12 @@ async def died(store: ArtifactStore, run_key: str) -> int:
     return sum(not lease.released and lease.results == results for lease in attempts.values())
 
 
+async def note_progress(store: ArtifactStore, run_key: str, what: str) -> None:
+    """Count something that a run has finished and that is not stored among its results, as the questions of a batch."""
+    digest = hashlib.sha256(what.encode()).hexdigest()[:24]
+    await store.create(f"{RESULTS}/{run_key}/done-{digest}", b"")
+
+
 def result_key(run_id: str, run_key: str | None) -> str:
     """Return the folder name of a run's results: the key it was given, else its id. A key may be any text."""
     if not run_key or re.fullmatch(r"[a-z0-9_-]{1,80}", run_key):
