@@ -45,8 +45,16 @@ for arguments in json.loads(sys.argv[1]):
 print(json.dumps({"texts": texts, "modules": sorted(sys.modules)}))
 """
 RUN = """
-import json, sys
+import gc, json, sys
 from pathlib import Path
+
+def importing(frame):
+    while frame := frame.f_back:
+        if frame.f_code.co_name == "_find_and_load":
+            yield frame.f_locals["name"]
+
+disturbed = set()
+gc.callbacks.append(lambda _phase, _info: disturbed.update(importing(sys._getframe())))
 from fathom.interfaces.cli.main import main
 from fathom.models import Model, Received
 
@@ -61,7 +69,7 @@ try:
 finally:
     known = [*derived(Model), *derived(Received)]
     unbuilt = [model.__name__ for model in known if not model.__pydantic_complete__]
-    Path(told).write_text(json.dumps({"modules": sorted(sys.modules), "unbuilt": unbuilt}))
+    Path(told).write_text(json.dumps({"modules": sorted(sys.modules), "unbuilt": unbuilt, "disturbed": [*disturbed]}))
 """
 INTERRUPTED = """
 import sys
@@ -114,7 +122,11 @@ def test_a_run_imports_and_builds_only_what_it_uses(
     subprocess.run([*command, "--json", "--artifacts", str(tmp_path)], cwd=ROOT, env=env, check=True, timeout=120)
     assert stubs.calls("llm")
     used = json.loads(told.read_text())
-    assert {"docutils", "fastapi", "litellm", "pypdf", "s3fs", "trafilatura"}.isdisjoint(used["modules"])
+    unused = {"docutils", "fastapi", "litellm", "pypdf", "s3fs", "trafilatura"}
+    assert unused.isdisjoint(used["modules"])
+    large = {"fathom.interfaces.cli.commands", "fathom.flows.preflight", "fathom.flows.execution.local"}
+    assert large <= {*used["modules"]}
+    assert large.isdisjoint(used["disturbed"]), "garbage was collected while modules were imported"
     assert {"BatchRow", "RunSummary", "_Works"} <= {*used["unbuilt"]}
     assert {"Plan", "Note", "Report"}.isdisjoint(used["unbuilt"])
 

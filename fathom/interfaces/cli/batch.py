@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from fathom.errors import InvalidInput
+from fathom.interfaces.cli.loading import loading
 from fathom.interfaces.cli.options import GivenOptions, Json, Mcp, Quiet
 from fathom.interfaces.cli.printing import only_searched, output
 
@@ -137,7 +138,8 @@ def research_batch(
             watch.say(notice)
         be_patient()
         ensure_api(watch.say)
-        from fathom.flows.batch import run
+        with loading():
+            from fathom.flows.batch import run
 
         with listen(watch):
             return asyncio.run(run(questions, request, watch.say))

@@ -8,22 +8,22 @@ import sys
 
 try:
     from fathom.interfaces.cli.exits import check_text, exits
+    from fathom.interfaces.cli.loading import loading
 except KeyboardInterrupt:
     sys.exit(130)
 
 
 def main() -> None:
     """Run the command line and exit; `fathom.interfaces.cli.exits` lists the codes."""
-    # Thousands of modules live until the end: collecting them over and over takes a third of the time it takes to
-    # import them, and a second at exit.
-    gc.set_threshold(10_000, 10, 10)
-    atexit.register(gc.freeze)
+    gc.set_threshold(10_000, 10, 10)  # a run makes many objects at once, and few of them are garbage
+    atexit.register(gc.freeze)  # collecting everything once more takes a second at exit
     with exits():
         arguments = check_text(sys.argv[1:]) or ["--help"]
         # Imported here, so that Ctrl-C while it is imported is an exit like any other.
-        import typer
+        with loading():
+            import typer
 
-        from fathom.interfaces.cli.commands import app
+            from fathom.interfaces.cli.commands import app
 
         # Not by calling `app` or its `main`, which would replace our exception hook and say nothing after Ctrl-C.
         command = typer.main.get_command(app)

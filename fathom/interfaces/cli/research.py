@@ -15,6 +15,7 @@ from rich.table import Table
 
 from fathom.config.environment import Environment, artifact_root
 from fathom.errors import InvalidInput, UserError
+from fathom.interfaces.cli.loading import loading
 from fathom.interfaces.cli.options import GivenOptions, Json, Mcp, Open, Quiet, Root, Run
 from fathom.interfaces.cli.printing import line, one_line, only_searched, open_page, output, show_answer, show_summary
 
@@ -50,7 +51,8 @@ def research(
 
     Example: fathom research "What did we decide about retries?" --docs notes/ --model openai/gpt-5-mini
     """
-    from fathom.flows.preflight import check_request, estimated
+    with loading():
+        from fathom.flows.preflight import check_request, estimated
 
     usual = {"people": {"clarify": "auto"}} if is_terminal(quiet=quiet, as_json=as_json) else {}
     settings = GivenOptions.of(context).over_defaults(usual)
@@ -142,7 +144,8 @@ def follow(
             for notice in notices:
                 watch.say(notice)
             ensure_api(watch.say)
-            from fathom.flows.execution import local
+            with loading():
+                from fathom.flows.execution import local
 
             result = asyncio.run(work(watch))
     except BaseException as error:
@@ -244,9 +247,10 @@ def ask(
 
     Example: fathom ask 1a2b3c4d "and in Europe?"
     """
-    from fathom.flows.preflight import check_request
-    from fathom.flows.runs.following import parent_of
-    from fathom.flows.runs.stored import read_run
+    with loading():
+        from fathom.flows.preflight import check_request
+        from fathom.flows.runs.following import parent_of
+        from fathom.flows.runs.stored import read_run
 
     async def found(stored: StoredRun) -> tuple[Parent, str]:
         store = stored.store

@@ -15,6 +15,7 @@ import typer
 from fathom.config.environment import artifact_root
 from fathom.errors import InvalidInput, ServerUnreachable
 from fathom.interfaces.cli.exits import logged
+from fathom.interfaces.cli.loading import loading
 from fathom.interfaces.cli.options import Root, store_of
 from fathom.text.plain import counted
 
@@ -126,7 +127,8 @@ def serve(
     with listen(options) as listener, Starting(listener) as starting:
         be_patient()
         ensure_api(_say)
-        from fathom.interfaces.server import serve as run
+        with loading():
+            from fathom.interfaces.server import serve as run
 
         asyncio.run(run(options, listener, starting, _say))
 
@@ -166,11 +168,13 @@ def worker(
 
     be_patient()
     ensure_api(_say_of_worker)
-    from fathom.flows.execution.worker import Worker, attach, serve_until_stopped
+    with loading():
+        from fathom.flows.execution.worker import Worker, attach, serve_until_stopped
 
     worker = Worker(pool, limit, name, _say_of_worker, drain_seconds, idle_seconds=idle_seconds or math.inf)
     if attached:
-        from fathom.flows import deep_research  # noqa: F401 - so that the first run need not wait for it
+        with loading():
+            from fathom.flows import deep_research  # noqa: F401 - so that the first run need not wait for it
 
         attach(worker, sys.stdin.fileno())
         _say_of_worker(f"Process {os.getpid()} waits for a run.")  # how many run at once, the server has said
