@@ -15,8 +15,8 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from fathom.client.shapes import LibraryHit
 from fathom.errors import RunNotFound, StoreError, ToolRejected
 from fathom.evidence.stored import StoredText
 from fathom.flows.runs.index import RunIndex
@@ -32,6 +32,9 @@ from fathom.text.plain import clean_line
 from fathom.text.sentences import split_sentences
 from fathom.text.terms import query_terms, terms
 from fathom.tools.earlier import EarlierRun, TextsFor
+
+if TYPE_CHECKING:
+    from fathom.client.shapes import LibraryHit
 
 MOST_HITS = 100
 CANDIDATES = 200  # texts that are looked at in one search
@@ -65,6 +68,8 @@ class Library:
         Raises:
             StoreError: the store or the index cannot be read.
         """
+        from fathom.client.shapes import LibraryHit  # a run, which only looks up what was read, needs no client
+
         hits: dict[frozenset[str], LibraryHit] = {}
         runs: defaultdict[frozenset[str], set[str]] = defaultdict(set)
         sentences: dict[str, str] = {}
