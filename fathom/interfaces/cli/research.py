@@ -157,16 +157,15 @@ def follow(
         queued = json.dumps({"run_id": run_id, "status": "queued"})
         typer.echo(queued if as_json else f"Queued for a worker: {address}")
         return
-    _show_result(result, report, address, quiet=quiet, as_json=as_json)
-    if open_it:
-        open_page(result)
-    sys.stdout.flush()
+    _show_result(result, report, address, open_it=open_it, quiet=quiet, as_json=as_json)
     leave_behind()
     raise typer.Exit(result.status.exit_code)
 
 
-def _show_result(result: RunResult, report: Report | None, address: str, *, quiet: bool, as_json: bool) -> None:
-    """Print the answer of a run that has ended, and how it ended."""
+def _show_result(
+    result: RunResult, report: Report | None, address: str, *, open_it: bool, quiet: bool, as_json: bool
+) -> None:
+    """Print the answer of a run that has ended, and how it ended; with `open_it`, open its report."""
     from fathom.flows.runs.stored import reference
 
     shown = reference(result, artifact_root())
@@ -178,6 +177,9 @@ def _show_result(result: RunResult, report: Report | None, address: str, *, quie
         _warn(result, "" if report else shown)
     else:
         output(result, lambda result: show_summary(result, address, shown), as_json=as_json)
+    sys.stdout.flush()
+    if open_it:
+        open_page(result)
 
 
 def _warn(result: RunResult, shown: str) -> None:

@@ -6,7 +6,6 @@ that asked, gets that command's signals, and is terminated if the command is kil
 
 from __future__ import annotations
 
-import gc
 import importlib
 import json
 import os
@@ -22,6 +21,7 @@ from typing import Any
 
 from fathom.config.environment import Environment
 from fathom.flows.server import be_patient, quieten
+from fathom.interfaces.cli.loading import loading
 from fathom.interfaces.cli.main import main
 from fathom.interfaces.cli.warm import SECONDS_TO_ASK, inherited
 
@@ -36,12 +36,12 @@ def wait_for_questions(address: str, seconds: float) -> None:
         os._exit(0)
     quieten()  # as every command does before it imports Prefect
     Environment.read().quieten_litellm()
-    for name in names:
-        with suppress(ImportError):  # made by another module, which has been imported too
-            importlib.import_module(name)
+    with loading():  # so that no collection in a fork copies the memory that all share
+        for name in names:
+            with suppress(ImportError):  # made by another module, which has been imported too
+                importlib.import_module(name)
     if threading.active_count() > 1:  # it would not survive a fork
         return
-    gc.freeze()  # no collection in a fork copies the memory that all share
     inherited.update(sys.modules)
     if not (order := _next_order(address, seconds)):
         return
