@@ -16,7 +16,6 @@ from uuid import UUID
 import httpx
 from fsspec.core import open as open_file
 from prefect import flow, runtime
-from prefect.client.orchestration import get_client
 from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId, FlowRunFilterState, FlowRunFilterStateType
 from prefect.client.schemas.objects import TERMINAL_STATES, FlowRun, State, StateType
 from prefect.deployments import arun_deployment
@@ -43,6 +42,7 @@ from fathom.models import RunResult
 from fathom.models.run import BatchQuestion, BatchResult, BatchRow, RowStatus
 from fathom.storage.lease import died, note_progress, read_lease, result_key
 from fathom.storage.store import ArtifactStore
+from fathom.tasks.clients import prefect_client
 from fathom.tasks.durable import current_run_id, current_run_key, run_logger, run_store
 from fathom.tasks.supervision import Supervision
 from fathom.tasks.ui import Display
@@ -204,7 +204,7 @@ async def _staffed(pool: str, limit: int, say: Callable[[str], object]) -> Async
 
 async def _has_workers(pool: str) -> bool:
     try:
-        async with get_client() as client:
+        async with prefect_client() as client:
             return bool(await living(client, pool))
     except (httpx.HTTPError, PrefectHTTPStatusError):  # asked again
         return True
@@ -281,7 +281,7 @@ class BatchRunner:
 
     async def cancel(self) -> None:
         """Cancel the runs that are under way."""
-        async with get_client() as client:
+        async with prefect_client() as client:
             for run_id in self._open:
                 await client.set_flow_run_state(run_id, Cancelling(message="The batch was cancelled."))
 
@@ -377,7 +377,7 @@ class BatchRunner:
         starting = sum(flow_run.state_type is StateType.PENDING for flow_run in found.values())
         self._tell_waiting(len(queued), starting, queued[0].work_pool_name if queued else None)
         if pool := next((flow_run.work_pool_name for flow_run in queued), None):
-            async with get_client() as client:
+            async with prefect_client() as client:
                 if said := await unattended(client, pool):
                     self._warnings.warn(run_logger(), said, pool)
         await recover_runs(list(found.values()))
@@ -396,7 +396,7 @@ class BatchRunner:
     async def _read(self, state: FlowRunFilterState | None = None) -> list[FlowRun]:
         """Return the runs in progress from the server, all or only in some states."""
         run_ids, found = list(self._open), list[FlowRun]()
-        async with get_client() as client:
+        async with prefect_client() as client:
             for start in range(0, len(run_ids), MOST_AT_ONCE):
                 which = FlowRunFilter(id=FlowRunFilterId(any_=run_ids[start : start + MOST_AT_ONCE]), state=state)
                 found += await client.read_flow_runs(flow_run_filter=which)

@@ -14,13 +14,14 @@ from uuid import UUID
 
 from prefect.automations import Automation
 from prefect.blocks.webhook import Webhook
-from prefect.client.orchestration import PrefectClient, get_client
+from prefect.client.orchestration import PrefectClient
 from prefect.events.actions import CallWebhook, SendNotification
 from prefect.events.schemas.automations import EventTrigger, Posture
 from prefect.exceptions import ObjectNotFound
 
 from fathom.errors import InvalidInput
 from fathom.tasks import events
+from fathom.tasks.clients import prefect_client
 
 ON = {
     "changed": events.CHANGED,
@@ -86,7 +87,7 @@ async def add(
     Raises:
         InvalidInput: there is a notification of that name, or no such block.
     """
-    async with get_client() as client:
+    async with prefect_client() as client:
         if await client.read_automations_by_name(_PREFIX + name):
             how = f"choose another --name, or fathom notify remove {name}"
             raise InvalidInput(f"The notification {name!r} already exists.", next_step=how)
@@ -104,7 +105,7 @@ async def add(
 
 async def all_notifications() -> list[Notification]:
     """Return every notification, by name."""
-    async with get_client() as client:
+    async with prefect_client() as client:
         found = [one for one in await client.read_automations() if one.name.startswith(_PREFIX)]
     return sorted([await _notification(one) for one in found], key=lambda one: one.name)
 
@@ -115,7 +116,7 @@ async def remove(name: str) -> None:
     Raises:
         InvalidInput: there is none of that name.
     """
-    async with get_client() as client:
+    async with prefect_client() as client:
         found = await client.read_automations_by_name(_PREFIX + name)
         if not found:
             raise InvalidInput(f"There is no notification {name!r}.", next_step="fathom notify list shows them")
@@ -164,7 +165,7 @@ async def _notification(found: Any) -> Notification:
 
 
 async def _slack_block(action: SendNotification) -> str:
-    async with get_client() as client:
+    async with prefect_client() as client:
         try:
             block = await client.read_block_document(action.block_document_id, include_secrets=False)
         except ObjectNotFound:

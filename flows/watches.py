@@ -13,7 +13,6 @@ from typing import Any
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
-from prefect.client.orchestration import get_client
 from prefect.client.schemas.actions import DeploymentScheduleCreate
 from prefect.client.schemas.filters import (
     DeploymentFilter,
@@ -38,6 +37,7 @@ from fathom.flows.execution.local import create
 from fathom.flows.runs.states import FLOW, UNDER_WAY, FlowRunRow, state_of
 from fathom.models import RunState
 from fathom.storage.names import slug, watch_key, watch_name
+from fathom.tasks.clients import prefect_client
 from fathom.text.plain import counted
 
 TAGS = ("fathom", "watch")
@@ -175,7 +175,7 @@ async def all_watches() -> list[WatchedQuestion]:
     """Return every watch, by name."""
     wanted = DeploymentFilter(tags=DeploymentFilterTags(all_=list(TAGS)))
     found: list[DeploymentResponse] = []
-    async with get_client() as client:
+    async with prefect_client() as client:
         while page := await client.read_deployments(deployment_filter=wanted, limit=200, offset=len(found)):
             found += page
     watches = await _with_next_run([one for one in found if one.name.startswith(_PREFIX)])
@@ -196,13 +196,13 @@ async def find(name: str) -> WatchedQuestion:
 
 async def pause(watch: WatchedQuestion) -> None:
     """Start no more runs of a watch until it is resumed; runs that were planned are dropped."""
-    async with get_client() as client:
+    async with prefect_client() as client:
         await client.pause_deployment(watch.deployment_id)
 
 
 async def resume(watch: WatchedQuestion) -> None:
     """Run a watch by its schedule again."""
-    async with get_client() as client:
+    async with prefect_client() as client:
         await client.resume_deployment(watch.deployment_id)
 
 
@@ -229,7 +229,7 @@ async def start(name: str) -> FlowRun:
 async def under_way(name: str) -> str:
     """Return the id of a run of a watch that a process works on, else nothing."""
     flow, states = FlowFilterName(any_=[FLOW]), FlowRunFilterStateType(any_=[StateType(one) for one in UNDER_WAY])
-    async with get_client() as client:
+    async with prefect_client() as client:
         found = await client.read_flow_runs(
             flow_filter=FlowFilter(name=flow), flow_run_filter=FlowRunFilter(state=FlowRunFilterState(type=states))
         )
@@ -242,12 +242,12 @@ async def under_way(name: str) -> str:
 
 
 async def _delete(deployment_id: UUID) -> None:
-    async with get_client() as client:
+    async with prefect_client() as client:
         await client.delete_deployment(deployment_id)
 
 
 async def _read(name: str) -> DeploymentResponse | None:
-    async with get_client() as client:
+    async with prefect_client() as client:
         try:
             return await client.read_deployment_by_name(f"{FLOW}/{_PREFIX}{name}")
         except ObjectNotFound:
@@ -284,7 +284,7 @@ def spoken(length: timedelta) -> str:
 
 async def _with_next_run(found: Sequence[DeploymentResponse]) -> list[WatchedQuestion]:
     """Return the watches of some deployments, with the first of the runs that the server has planned for each."""
-    async with get_client() as client:
+    async with prefect_client() as client:
         ids, horizon = [one.id for one in found], datetime.now(UTC) + timedelta(days=HORIZON_DAYS)
         planned = await client.get_scheduled_flow_runs_for_deployments(ids, scheduled_before=horizon) if found else []
     due: dict[UUID | None, str] = {}

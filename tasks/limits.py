@@ -8,12 +8,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 
 import httpx
-from prefect.client.orchestration import get_client
 from prefect.concurrency.asyncio import ConcurrencySlotAcquisitionError, concurrency, rate_limit
 from prefect.exceptions import ObjectNotFound
 from prefect.logging import get_logger
 
 from fathom.models import Model
+from fathom.tasks.clients import prefect_client
 
 PREFIX = "fathom-"
 PER_MINUTE, AT_ONCE = "-per-minute", "-at-once"
@@ -33,7 +33,7 @@ class ProviderLimit(Model):
 async def read_limits() -> list[ProviderLimit]:
     """Return the limits that the server keeps, by provider."""
     found: dict[str, dict[str, int]] = {}
-    async with get_client() as client:
+    async with prefect_client() as client:
         for limit in await client.read_global_concurrency_limits(limit=MOST):
             name = limit.name.removeprefix(PREFIX)
             if name == limit.name or not limit.active:
@@ -52,7 +52,7 @@ async def set_limit(wanted: ProviderLimit) -> None:
     A rate is a bucket of one second's requests that refills evenly, so that a minute never has more than the limit plus
     one second's requests.
     """
-    async with get_client() as client:
+    async with prefect_client() as client:
         if wanted.per_minute is not None:
             decay = wanted.per_minute / 60
             name = f"{PREFIX}{wanted.provider}{PER_MINUTE}"
@@ -65,7 +65,7 @@ async def set_limit(wanted: ProviderLimit) -> None:
 async def remove_limits(provider: str) -> bool:
     """Remove the limits of a provider; False if it had none."""
     removed = False
-    async with get_client() as client:
+    async with prefect_client() as client:
         for kind in (PER_MINUTE, AT_ONCE):
             try:
                 await client.delete_global_concurrency_limit_by_name(f"{PREFIX}{provider}{kind}")

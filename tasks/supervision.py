@@ -19,7 +19,7 @@ from typing import Any, Self
 from uuid import UUID
 
 import httpx
-from prefect.client.orchestration import PrefectClient, get_client
+from prefect.client.orchestration import PrefectClient
 from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId, FlowRunFilterState, FlowRunFilterStateType
 from prefect.client.schemas.objects import State, StateType
 from prefect.context import FlowRunContext
@@ -32,6 +32,7 @@ from fathom.config.secrets import Scrubber, each_text
 from fathom.errors import FathomError, RunBusy, RunCancelled, RunTerminated, ServerLost, StoreError
 from fathom.storage.lease import LEASE_SECONDS, LeaseFile, LeaseKeeper, read_lease
 from fathom.storage.store import ArtifactStore
+from fathom.tasks.clients import new_client
 from fathom.tasks.durable import current_run_key, run_logger
 
 CANCELLED = "Cancelled; finished work is kept."
@@ -133,11 +134,11 @@ class Supervision:
         raise Abort(str(reason)) from reason
 
     async def _set(self, state: State[Any]) -> None:
-        async with new_client() as client:
+        async with new_client(ANSWER_SECONDS) as client:
             await client.set_flow_run_state(self._flow_run.id, state, force=True)
 
     async def _ask_why(self) -> None:
-        async with new_client() as client:
+        async with new_client(ANSWER_SECONDS) as client:
             if await cancelled(client, [self._flow_run.id]):
                 self._reason = RunCancelled("The run was cancelled.")
 
@@ -192,11 +193,6 @@ async def cancelled(client: PrefectClient, run_ids: Sequence[UUID]) -> list[UUID
         return [run.id for run in await client.read_flow_runs(flow_run_filter=which)]
 
 
-def new_client() -> PrefectClient:
-    """Return a new client: the run's own waits a minute for a server that it reached before and that is gone."""
-    return get_client(httpx_settings={"timeout": ANSWER_SECONDS})
-
-
 class _Watch:
     """The runs of this process, and the thread that asks about them while there are any."""
 
@@ -228,7 +224,7 @@ class _Watch:
         while self._goes_on():
             await asyncio.sleep(FIRST_SECONDS)  # a run that has just begun needs the processor, and no answer
             try:
-                async with new_client() as client:
+                async with new_client(ANSWER_SECONDS) as client:
                     while run_ids := list(self._runs):
                         for run_id in await cancelled(client, run_ids):
                             self.stop(run_id, RunCancelled("The run was cancelled."))

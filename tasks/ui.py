@@ -10,7 +10,6 @@ from typing import Any, Self
 from uuid import UUID
 
 import httpx
-from prefect.client.orchestration import get_client
 from prefect.client.schemas.actions import ArtifactCreate, ArtifactUpdate
 from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterFlowRunId, ArtifactFilterKey
 from prefect.exceptions import PrefectHTTPStatusError
@@ -23,6 +22,7 @@ from fathom.models import Ending, Plan, Report, StepStatus
 from fathom.report.changes import render_changes
 from fathom.report.markdown import render_markdown
 from fathom.report.quotations import escaped
+from fathom.tasks.clients import prefect_client
 from fathom.tasks.durable import current_run_id, run_logger
 from fathom.text.plain import counted
 
@@ -118,7 +118,7 @@ class Display:
     async def _put(self, key: str, kind: str, data: str, description: str) -> None:
         """Create an artifact of the run, or change the one that it has, also from an earlier attempt."""
         run_id = UUID(current_run_id())
-        async with get_client() as client:
+        async with prefect_client() as client:
             if key not in self._drawn and (flow_run.run_count or 1) > 1:
                 of_run, of_key = ArtifactFilterFlowRunId(any_=[run_id]), ArtifactFilterKey(any_=[key])
                 own = ArtifactFilter(flow_run_id=of_run, key=of_key)
@@ -162,5 +162,5 @@ def _copyable(place: str) -> str:
 
 
 async def _tag(flow_run_id: UUID, tags: list[str]) -> None:
-    async with get_client() as client:
+    async with prefect_client() as client:
         await client.update_flow_run(flow_run_id, tags=tags)

@@ -6,6 +6,7 @@ import asyncio
 import json
 import re
 import socket
+import ssl
 import subprocess
 import sys
 import time
@@ -14,6 +15,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Event, Thread
+from typing import Any
 from uuid import UUID
 
 import httpx
@@ -28,6 +30,7 @@ from fathom.service.options import Options
 from fathom.service.outages import prefect_is_gone
 from fathom.service.submissions import AT_ONCE
 from fathom.storage.store import MANIFEST, RUNS
+from fathom.tasks import clients
 from fathom.telemetry.audit_events import AuditType, ChainedEvent, events_in
 from fathom.telemetry.audit_log import AUDIT_FILE
 from tests.conftest import ROOT, Forked, PrefectServer, base_env, quiet_port
@@ -125,6 +128,48 @@ def test_who_asks_while_prefect_is_slow_is_soon_refused(
         for answer in answers:
             if answer.is_success:
                 httpx.delete(f"{served.url}{answer.json()['links']['run']}", timeout=60).raise_for_status()
+
+
+def test_lists_that_are_asked_for_at_once_share_what_is_read(
+    prefect_server: PrefectServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = list[str]()
+
+    async def handle(request: web.Request) -> web.Response:
+        if request.path.endswith("/flow_runs/filter"):
+            asked.append(request.path)
+            await asyncio.sleep(0.5)
+        return await passed_on(prefect_server, request)
+
+    with (
+        in_front(handle, "slow lists") as url,
+        temporary_settings({PREFECT_API_URL: f"{url}/api"}),
+        served_with(Options(str(tmp_path), port=quiet_port(), pool="nobody"), limit=0) as served,
+        ThreadPoolExecutor(20) as people,
+    ):
+        monkeypatch.setenv("PREFECT_API_URL", f"{url}/api")
+        assert httpx.get(f"{served.url}/api/v1/runs", timeout=60).status_code == 200
+        before = len(asked)
+        answers = people.map(lambda _: httpx.get(f"{served.url}/api/v1/runs", timeout=60).status_code, range(20))
+        assert {*answers} == {200}
+        assert 0 < len(asked) - before <= 12, "of 40: 2 for each reading, and some asked while one was under way"
+
+
+async def test_clients_of_prefect_read_the_certificates_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    read, load = list[object](), ssl.SSLContext.load_verify_locations
+
+    def count(self: ssl.SSLContext, *files: Any, **named: Any) -> None:
+        read.append(files or named)
+        load(self, *files, **named)
+
+    monkeypatch.setattr(ssl.SSLContext, "load_verify_locations", count)
+    clients._trusting.cache_clear()
+    for _ in range(3):
+        async with clients.prefect_client():
+            pass
+    assert len(read) == 1
+    async with clients.one_client(), clients.prefect_client() as first, clients.prefect_client() as second:
+        assert first is second
 
 
 def test_a_change_is_made_though_prefect_is_busy(prefect_server: PrefectServer, tmp_path: Path) -> None:

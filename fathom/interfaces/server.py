@@ -12,7 +12,6 @@ from functools import partial
 import httpx
 import uvicorn
 from fastapi import FastAPI
-from prefect.client.orchestration import get_client
 
 from fathom.config.environment import Environment
 from fathom.config.secrets import Scrubber, guard_logs
@@ -23,6 +22,7 @@ from fathom.interfaces.starting import Starting
 from fathom.service.options import Options
 from fathom.service.outages import asking_briefly
 from fathom.service.workers import Workers
+from fathom.tasks.clients import prefect_client
 
 GRACE_SECONDS = 5
 """In which requests in progress must end; streams of events end at once."""
@@ -130,7 +130,7 @@ def _tell_start(options: Options, listener: socket.socket, say: Callable[[str], 
 async def _tell_pool(options: Options, server: _Server, say: Callable[[str], object]) -> None:
     """Say that nobody does the research, if so."""
     await server.listening.wait()
-    async with get_client() as client:
+    async with prefect_client() as client:
         with suppress(httpx.HTTPError):  # readiness says it, too
             if await living(client, options.pool):
                 return

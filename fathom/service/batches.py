@@ -15,7 +15,6 @@ from decimal import Decimal
 from typing import Any, Literal
 from uuid import UUID, uuid4
 
-from prefect.client.orchestration import get_client
 from prefect.client.schemas.objects import FlowRun, StateType
 from prefect.exceptions import ObjectNotFound
 from prefect.states import Cancelled, Cancelling
@@ -43,6 +42,7 @@ from fathom.storage.lease import result_key
 from fathom.storage.names import slug
 from fathom.storage.ownership import Ownership
 from fathom.storage.store import json_bytes
+from fathom.tasks.clients import prefect_client
 
 FOLDER = ".serve/batches"
 State = Literal["queued", "running", "ended", "interrupted", "cancelled", "failed"]
@@ -123,7 +123,7 @@ async def cancel(service: RunService, caller: Caller, key: str) -> None:
         waits = flow_run.state_type is StateType.SCHEDULED
         message = f"{caller.name} cancelled it."
         state: Any = Cancelled(message=message) if waits else Cancelling(message=message)
-        async with get_client() as client:
+        async with prefect_client() as client:
             await client.set_flow_run_state(flow_run.id, state, force=True)
 
 
@@ -181,7 +181,7 @@ async def _created(  # noqa: PLR0917 - what is asked, and by whom
     key = f"{slug(request.name)[:40].replace('_', '-')}-{uuid4().hex[:8]}"
     path = f"{BATCHES}/{key}/{QUESTIONS}"
     about = "Research many questions that were asked of the server."
-    async with get_client() as client:
+    async with prefect_client() as client:
         await service.submissions.check_room(client)
         await service.store.write(path, lines_of(questions).encode())
         made = await deploy(
@@ -245,7 +245,7 @@ def _row(service: RunService, row: BatchRow) -> BatchRow:
 
 
 async def _flow_run(run_id: str) -> FlowRun | None:
-    async with get_client() as client:
+    async with prefect_client() as client:
         try:
             return await client.read_flow_run(UUID(run_id))
         except ObjectNotFound:

@@ -22,7 +22,6 @@ from decimal import Decimal
 from operator import attrgetter
 from uuid import UUID
 
-from prefect.client.orchestration import get_client
 from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId
 from prefect.client.schemas.objects import FlowRun
 
@@ -39,6 +38,7 @@ from fathom.flows.server import MOST_AT_ONCE
 from fathom.service.caller import Caller
 from fathom.service.options import Options
 from fathom.storage.store import ArtifactStore, json_bytes
+from fathom.tasks.clients import prefect_client
 
 HELD = ".serve/held"
 _ENDING, _SETTLED = ".json", ".settled"
@@ -178,7 +178,7 @@ def _has_ended(flow_run: FlowRun) -> bool:
 async def flow_runs(run_ids: list[str]) -> dict[str, FlowRun | None]:
     """Return what Prefect knows of runs, by id; None for those that it has forgotten."""
     found: dict[str, FlowRun | None] = dict.fromkeys(run_ids)
-    async with get_client() as client:
+    async with prefect_client() as client:
         for start in range(0, len(run_ids), MOST_AT_ONCE):
             ids = FlowRunFilterId(any_=[UUID(run_id) for run_id in run_ids[start : start + MOST_AT_ONCE]])
             for flow_run in await client.read_flow_runs(flow_run_filter=FlowRunFilter(id=ids)):

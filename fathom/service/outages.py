@@ -11,7 +11,6 @@ from contextlib import AbstractContextManager, asynccontextmanager, suppress
 from http import HTTPStatus
 
 import httpx
-from prefect.client.orchestration import get_client
 from prefect.context import AsyncClientContext
 from prefect.settings import (
     PREFECT_API_REQUEST_TIMEOUT,
@@ -22,6 +21,7 @@ from prefect.settings import (
 
 from fathom.config.given import shortened
 from fathom.errors import FathomError, NotReady, TooLarge
+from fathom.tasks.clients import prefect_client
 
 _logger = logging.getLogger("fathom")
 _TOO_LARGE = (HTTPStatus.REQUEST_ENTITY_TOO_LARGE, HTTPStatus.UNPROCESSABLE_ENTITY)
@@ -61,7 +61,7 @@ def starting() -> AbstractContextManager[object]:
 async def prefect_is_gone() -> bool:
     """Whether nothing listens at Prefect's address; a slow answer is not the same."""
     with _trying_again(0), suppress(httpx.HTTPError):
-        async with get_client() as client:
+        async with prefect_client() as client:
             return isinstance(await client.api_healthcheck(), httpx.ConnectError)
     return False
 

@@ -1,7 +1,8 @@
 """The runs and conversations that a caller may see: runs that Prefect knows, and runs that only the store knows.
 
-What does not change is kept: which run a folder is, and how a run ended that Prefect calls ended. The lines of the
-page that is returned are read afresh. A server that starts knows nothing and reads all of it once.
+What does not change is kept: which run a folder is, and how a run ended that Prefect calls ended. Of the lines of the
+page that is returned, what files say is read again once they have changed. A server that starts knows nothing and reads
+all of it once.
 """
 
 from __future__ import annotations
@@ -10,14 +11,14 @@ import asyncio
 import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache, partial
 from time import monotonic
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import httpx
-from prefect.client.orchestration import get_client
 from prefect.client.schemas.filters import (
     FlowFilter,
     FlowFilterName,
@@ -39,13 +40,17 @@ from fathom.flows.server import MOST_AT_ONCE
 from fathom.models import Ending, RunResult, RunState
 from fathom.service.caller import Caller
 from fathom.storage.atomic import READERS
-from fathom.storage.ownership import Owners, Ownership
+from fathom.storage.ownership import Owners, Ownership, path_of
 from fathom.storage.runs import StoredRun
-from fathom.storage.store import ArtifactStore
+from fathom.storage.store import RESULT, ArtifactStore
+from fathom.tasks.clients import prefect_client
 
 MOST = 200  # runs of a page
+_MOST_KEPT = 2_000  # files
 OWNER_SECONDS = 20.0  # for which another's run that was not shared is taken for one that still is not
 _WORD = re.compile(r"\w+")
+_Versions = Mapping[str, tuple[int, ...]]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -92,6 +97,28 @@ class ListedRun(NamedTuple):
     result: RunResult | None
 
 
+class _Kept:
+    """What was read from files, until they change."""
+
+    def __init__(self) -> None:
+        self._read: dict[str, tuple[tuple[int, ...], Any]] = {}
+
+    async def get(self, path: str, versions: _Versions, read: Callable[[], Awaitable[T]]) -> T:
+        """Return what was read from a file that has the same version; else read it. Without one, nothing is kept."""
+        now = versions.get(path)
+        if now is None:
+            return await read()
+        if path in self._read and self._read[path][0] == now:
+            kept: T = self._read[path][1]
+            return kept
+        value = await read()
+        self._read.pop(path, None)
+        self._read[path] = now, value
+        if len(self._read) > _MOST_KEPT:
+            del self._read[next(iter(self._read))]
+        return value
+
+
 class Listing:
     """Lists the runs of one store."""
 
@@ -102,8 +129,10 @@ class Listing:
         self._prefect = PrefectRuns(store)
         self._ownership: dict[str, tuple[Ownership, float]] = {}
         self._results: dict[str, Ending] = {}
+        self._kept = _Kept()
         self._lock = asyncio.Lock()
         self._outage: tuple[float, httpx.HTTPError] | None = None
+        self._last: tuple[float, list[KnownRun]] = -1.0, []  # when it was begun to read
         self._readers = asyncio.Semaphore(READERS)
 
     async def page(self, caller: Caller, wanted: RunFilter, limit: int, cursor: str) -> RunList:
@@ -113,11 +142,9 @@ class Listing:
             InvalidInput: the cursor is none.
         """
         after = read_cursor(cursor)
-        known, stored = await self._refresh()
-        lines = [line for line in _merged(known, stored) if (not after or line.order < after) and wanted.takes(line)]
+        lines = [line for line in await self._refresh() if (not after or line.order < after) and wanted.takes(line)]
         if wanted.states:
             lines = [line for line in lines if self._ended_as(line) in {None, *wanted.states}]
-        lines.sort(key=lambda line: line.order, reverse=True)
         found: list[tuple[KnownRun, RunSummary]] = []
         more = False
         at = 0
@@ -127,7 +154,7 @@ class Listing:
             visible = await self._visible(caller, wanted, piece)
             if not wanted.states:
                 visible = visible[: limit + 1 - len(found)]
-            listed = await asyncio.gather(*(self._listed(line, caller) for line in visible))
+            listed = await self._listed(visible, caller)
             for line, one in zip(visible, listed, strict=True):
                 if one is None or (wanted.states and one.summary.state not in wanted.states):
                     continue
@@ -146,7 +173,7 @@ class Listing:
             InvalidInput: the cursor is none.
         """
         after = read_cursor(cursor)
-        groups = grouped(_merged(*await self._refresh()))
+        groups = grouped(await self._refresh())
         several = [line for group in groups if len(group) > 1 for line in group]
         hidden = {line.run_id for line in several}
         hidden -= {line.run_id for line in await self._visible(caller, EVERYTHING, several)}
@@ -175,27 +202,35 @@ class Listing:
 
     async def thread_of(self, caller: Caller, run_id: str) -> list[ListedRun]:
         """Return the questions of the conversation of a run that the caller may see, the newest first."""
-        groups = grouped(_merged(*await self._refresh()))
+        groups = grouped(await self._refresh())
         group = next((group for group in groups if any(line.run_id == run_id for line in group)), [])
         return await self._readable(caller, group)
 
     async def _readable(self, caller: Caller, lines: Sequence[KnownRun]) -> list[ListedRun]:
         visible = await self._visible(caller, EVERYTHING, lines)
-        return [*filter(None, await asyncio.gather(*(self._listed(line, caller) for line in visible)))]
+        return [*filter(None, await self._listed(visible, caller))]
 
-    async def _refresh(self) -> tuple[dict[str, KnownRun], dict[str, StoredRun]]:
-        """Return what Prefect and the store know. Requests at the same time share what is read, and an outage."""
+    async def _refresh(self) -> list[KnownRun]:
+        """Return the runs that Prefect and the store know, the newest first.
+
+        Requests that wait for the same reading share what is read, and an outage.
+        """
         asked = monotonic()
         async with self._lock:
             if self._outage and self._outage[0] > asked:
                 raise self._outage[1]
+            if self._last[0] > asked:
+                return self._last[1]
+            began = monotonic()
             try:
                 known = await self._prefect.refresh()
             except httpx.HTTPError as error:
                 self._outage = monotonic(), error
                 raise
             stored = {run.run_id: run for run in await self._index.read() if run.run_id and not run.damaged}
-            return known, stored
+            lines = sorted(_merged(known, stored), key=lambda line: line.order, reverse=True)
+            self._last = began, lines
+            return lines
 
     async def _visible(self, caller: Caller, wanted: RunFilter, lines: Sequence[KnownRun]) -> list[KnownRun]:
         owned = await asyncio.gather(*(self._owner(line) for line in lines))
@@ -214,13 +249,20 @@ class Listing:
             self._ownership[line.run_id] = own, monotonic()
         return own
 
-    async def _listed(self, line: KnownRun, caller: Caller) -> ListedRun | None:
-        """Return a line as it is now; None if it is not there any more, or not to be seen any more."""
+    async def _listed(self, lines: Sequence[KnownRun], caller: Caller) -> list[ListedRun | None]:
+        """Return lines as they are now; None for one that is not there any more, or not to be seen any more."""
+        folders = [line.stored.folder for line in lines if line.stored.folder]
+        files = [f"{folder}/{RESULT}" for folder in folders] + [path_of(line.run_id) for line in lines]
+        versions = await self._store.versions(files)
+        return await asyncio.gather(*(self._now(line, caller, versions) for line in lines))
+
+    async def _now(self, line: KnownRun, caller: Caller, versions: _Versions) -> ListedRun | None:
         async with self._readers:
-            own = await self._owners.of(line.run_id, list(line.tags))
+            stored = await self._kept.get(path_of(line.run_id), versions, partial(self._owners.stored, line.run_id))
+            own = stored or Ownership.of_tags(list(line.tags))
             if not own.readable_by(caller):
                 return None
-            state, result = await self._state(line)
+            state, result = await self._state(line, versions)
             only_stored = line.flow_run is None and line.state is None
             if not result and only_stored and await self._index.now(line.stored) is None:
                 return None
@@ -240,9 +282,9 @@ class Listing:
         )
         return ListedRun(summary, result)
 
-    async def _state(self, line: KnownRun) -> tuple[RunState, RunResult | None]:
+    async def _state(self, line: KnownRun, versions: _Versions) -> tuple[RunState, RunResult | None]:
         try:
-            result = await self._result(line)
+            result = await self._result(line, versions)
             flow_run = row_of(line.flow_run) if line.flow_run else None
             return line.state or await state_of(flow_run, line.stored, result), result
         except StoreError:  # one damaged run must not hide the others
@@ -255,8 +297,8 @@ class Listing:
         result = self._results.get(line.run_id)
         return RunState(result.value) if result else None
 
-    async def _result(self, line: KnownRun) -> RunResult | None:
-        result = await line.stored.result()
+    async def _result(self, line: KnownRun, versions: _Versions) -> RunResult | None:
+        result = await self._kept.get(f"{line.stored.folder}/{RESULT}", versions, line.stored.result)
         if result is None or result.run_id != line.run_id:
             self._results.pop(line.run_id, None)
             return None
@@ -290,16 +332,17 @@ def read_cursor(cursor: str) -> tuple[str, str] | None:
 
 def _merged(known: dict[str, KnownRun], stored: dict[str, StoredRun]) -> list[KnownRun]:
     """Return the runs of Prefect and of the store, each once; a run has its files from the store."""
-    lines = {run_id: KnownRun(run, created=_began(run)) for run_id, run in stored.items()}
+    lines = {run_id: KnownRun(run, created=_stamped(run.started)) for run_id, run in stored.items()}
     for run_id, line in known.items():
         own = stored.get(run_id)
         lines[run_id] = line.with_files(own) if own else line
     return [*lines.values()]
 
 
-def _began(run: StoredRun) -> str:
+@lru_cache(100_000)
+def _stamped(started: str) -> str:
     try:
-        return stamp(datetime.fromisoformat(run.started))
+        return stamp(datetime.fromisoformat(started))
     except ValueError:
         return stamp(datetime.fromtimestamp(0, UTC))
 
@@ -366,7 +409,7 @@ class PrefectRuns:
     async def _read(self, which: FlowRunFilter, page: int, *, until_known: bool) -> list[FlowRun]:
         found: list[FlowRun] = []
         flows, newest = FlowFilter(name=FlowFilterName(any_=[FLOW])), FlowRunSort.END_TIME_DESC
-        async with get_client() as client:
+        async with prefect_client() as client:
             while True:
                 some = await client.read_flow_runs(
                     flow_filter=flows, flow_run_filter=which, sort=newest, limit=page, offset=len(found)

@@ -6,7 +6,6 @@ import json
 from pathlib import PurePath
 from typing import Any
 
-from prefect.client.orchestration import get_client
 from prefect.client.schemas.objects import FlowRun, StateType
 from prefect.utilities.urls import url_for
 
@@ -21,6 +20,7 @@ from fathom.service.options import is_own
 from fathom.service.workers import waiting_in
 from fathom.storage.ownership import Ownership
 from fathom.storage.store import ArtifactStore
+from fathom.tasks.clients import prefect_client
 from fathom.telemetry.progress import read_live
 from fathom.text.plain import counted
 
@@ -40,7 +40,7 @@ async def read_run(store: ArtifactStore, found: KnownRun, ownership: Ownership) 
     )
     asked, complaint = None, ""
     if flow_run and (key := key_of(flow_run.state)):
-        async with get_client() as client:
+        async with prefect_client() as client:
             kept = await read_input(client, flow_run.id, f"{key}{ASKED}")
         asked, complaint = (kept["asked"], kept["complaint"]) if kept else (None, "")
     state = await state_of(row_of(flow_run) if flow_run else None, stored, result)
@@ -125,7 +125,7 @@ async def _queued(flow_run: FlowRun | None) -> str:
     if flow_run is None or not flow_run.work_pool_name or flow_run.state_type is not StateType.SCHEDULED:
         return "is about to begin"
     pool, due = flow_run.work_pool_name, flow_run.expected_start_time
-    async with get_client() as client:
+    async with prefect_client() as client:
         if not await living(client, pool):
             return "waits for a worker to start" if is_own(pool) else f"waits for a worker of the pool {pool}"
         before = await waiting_in(client, pool, due)

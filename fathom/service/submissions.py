@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, nullcontext
 from uuid import UUID
 
-from prefect.client.orchestration import PrefectClient, get_client
+from prefect.client.orchestration import PrefectClient
 from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterIdempotencyKey
 from prefect.states import Cancelled, Cancelling
 
@@ -23,6 +23,7 @@ from fathom.service.options import Options
 from fathom.service.outages import starting
 from fathom.service.workers import waiting_in
 from fathom.storage.ownership import Owners, Ownership
+from fathom.tasks.clients import prefect_client
 from fathom.text.plain import counted
 
 AT_ONCE = 8
@@ -83,7 +84,7 @@ class Submissions:
         given = settings.model_dump(mode="json", exclude_unset=True)
         parameters = {"query": query, "settings": given, **({"parent": parent} if parent else {})}
         own_key = f"serve/{caller.name}/{key}" if key else ""
-        async with self._turn(), get_client() as client:
+        async with self._turn(), prefect_client() as client:
             deployment = await client.read_deployment_by_name(f"{FLOW}/{self._options.deployment}")
             repeated = bool(own_key) and await _exists(client, own_key)
             if not repeated:
@@ -152,7 +153,7 @@ async def cancel_flow_run(flow_run_id: UUID, message: str) -> bool:
     """Cancel a flow run, and return whether there was anything to cancel."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + BEGIN_SECONDS
-    async with get_client() as client:
+    async with prefect_client() as client:
         state = (await client.read_flow_run(flow_run_id)).state
         while state and state.is_pending() and loop.time() < deadline:
             await asyncio.sleep(_LOOK_SECONDS)

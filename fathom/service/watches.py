@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 from uuid import UUID
 
-from prefect.client.orchestration import get_client
-
 from fathom.client.resources import Watch, WatchChange, WatchHistory, WatchList, WatchRequest, WatchRun
 from fathom.client.shapes import Run
 from fathom.config.environment import artifact_root
@@ -20,6 +18,7 @@ from fathom.service.run_list import RunFilter
 from fathom.service.run_view import notices_of
 from fathom.service.runs import RunHandle, RunService
 from fathom.storage.ownership import Ownership
+from fathom.tasks.clients import prefect_client
 from fathom.tools.library import LibraryTool
 
 
@@ -128,7 +127,7 @@ async def run(service: RunService, caller: Caller, name: str) -> Run:
     _check_countable(caller)
     if busy := await watches.under_way(found.name):
         raise RunBusy(f"The run {busy} of the watch {found.name!r} is in progress.", next_step="wait for it")
-    async with get_client() as client:
+    async with prefect_client() as client:
         await service.submissions.check_room(client)
         flow_run = await client.create_flow_run_from_deployment(UUID(found.deployment_id), tags=list(found.tags))
     await service.owners.record(str(flow_run.id), Ownership(owner=_ownership(found).owner))

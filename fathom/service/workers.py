@@ -20,7 +20,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import httpx
-from prefect.client.orchestration import PrefectClient, get_client
+from prefect.client.orchestration import PrefectClient
 from prefect.client.schemas.actions import WorkPoolUpdate
 from prefect.exceptions import PrefectException, PrefectHTTPStatusError
 
@@ -29,6 +29,7 @@ from fathom.flows.execution.deploying import living, process_of
 from fathom.service.options import Options
 from fathom.service.outages import prefect_is_gone
 from fathom.storage.store import ArtifactStore
+from fathom.tasks.clients import prefect_client
 
 LOOK_SECONDS = 3.0
 WAKING_SECONDS = 0.7
@@ -75,7 +76,7 @@ class Workers:
 
     async def keep(self) -> None:
         """Start workers as they are needed, until cancelled. The pool must exist."""
-        async with get_client() as client:
+        async with prefect_client() as client:
             limited = False
             while True:
                 with suppress(httpx.HTTPError, PrefectException, PrefectHTTPStatusError):  # looked again
@@ -110,7 +111,7 @@ class Workers:
                 child.process.wait()
         if not lost:
             with suppress(httpx.HTTPError, PrefectException, PrefectHTTPStatusError):
-                async with get_client() as client:
+                async with prefect_client() as client:
                     if left := await waiting_in(client, self._pool):
                         runs = "A run waits and goes" if left == 1 else f"{left} runs wait and go"
                         self._say(f"{runs} on when the server is started again; no finished call is repeated.")
@@ -201,7 +202,7 @@ class Readiness:
 
     async def _workers(self) -> str:
         try:
-            async with asyncio.timeout(PREFECT_SECONDS), get_client() as client:
+            async with asyncio.timeout(PREFECT_SECONDS), prefect_client() as client:
                 names = await living(client, self._work_pool)
         except (httpx.HTTPError, PrefectException, PrefectHTTPStatusError, TimeoutError) as error:
             return f"Prefect does not answer ({type(error).__name__})."

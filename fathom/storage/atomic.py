@@ -79,6 +79,18 @@ class AtomicFiles:
         status = _response(error).get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
         return isinstance(error, self._unanswered) or status in (429, 500, 502, 503, 504)
 
+    def versions(self, paths: Sequence[str]) -> list[tuple[int, ...]]:
+        """Return for each file of a local disk what differs once it was changed; empty for one that is not there."""
+        found: list[tuple[int, ...]] = []
+        for path in paths:
+            try:
+                there = Path(self.address(path)).stat()
+            except (FileNotFoundError, NotADirectoryError):
+                found.append(())
+            else:
+                found.append((there.st_ino, there.st_mtime_ns, there.st_size))
+        return found
+
     def read(self, path: str) -> bytes:
         """Return the bytes of a file."""
         return bytes(self._call(self._fs.cat_file, path, **self._at_once))

@@ -89,7 +89,7 @@ class Owners:
 
     async def record(self, run_id: str, ownership: Ownership) -> None:
         """Store whose a run is."""
-        await self._store.write(_path(run_id), json_bytes(ownership.model_dump(exclude={"guest"})))
+        await self._store.write(path_of(run_id), json_bytes(ownership.model_dump(exclude={"guest"})))
 
     async def of(self, run_id: str, tags: Sequence[str]) -> Ownership:
         """Return whose a run is: what is stored, else what the tags of its flow run say; raises as `stored` does."""
@@ -104,12 +104,13 @@ class Owners:
         if not _RUN.fullmatch(run_id):  # as a manifest may say that somebody has changed
             return None
         try:
-            return Ownership.model_validate_json(await self._store.read(_path(run_id)))
+            return Ownership.model_validate_json(await self._store.read(path_of(run_id)))
         except FileNotFoundError:
             return None
         except ValidationError as error:
-            raise StoreError(f"{self._store.address(_path(run_id))} is damaged: {error}.") from error
+            raise StoreError(f"{self._store.address(path_of(run_id))} is damaged: {error}.") from error
 
 
-def _path(run_id: str) -> str:
+def path_of(run_id: str) -> str:
+    """Return the file that says whose a run is."""
     return f"{FOLDER}/{run_id}.json"

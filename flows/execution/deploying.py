@@ -17,7 +17,7 @@ from uuid import UUID
 
 import yaml
 from prefect import Flow
-from prefect.client.orchestration import PrefectClient, get_client
+from prefect.client.orchestration import PrefectClient
 from prefect.client.schemas.actions import DeploymentScheduleCreate, WorkPoolCreate
 from prefect.client.schemas.objects import ConcurrencyLimitStrategy, ConcurrencyOptions
 from prefect.client.schemas.schedules import CronSchedule
@@ -28,6 +28,7 @@ from pydantic_core import to_jsonable_python
 from fathom.errors import InvalidInput
 from fathom.flows.runs.states import FLOW
 from fathom.storage.lease import is_gone
+from fathom.tasks.clients import prefect_client
 
 POOL = "fathom"
 ON_DEMAND = f"{FLOW}/on-demand"
@@ -105,7 +106,7 @@ async def ensure_pool(name: str = POOL) -> None:
     if not _POOL_NAME.fullmatch(name):
         raise InvalidInput(f"{name!r} cannot be the name of a work pool.", next_step="use letters, digits and hyphens")
     template = ProcessWorker.get_default_base_job_template()
-    async with get_client() as client:
+    async with prefect_client() as client:
         try:
             await client.read_work_pool(name)
         except ObjectNotFound:
@@ -121,7 +122,7 @@ async def pool_of(deployment: str) -> str | None:
     Raises:
         InvalidInput: there is no such deployment, or it has no work pool.
     """
-    async with get_client() as client:
+    async with prefect_client() as client:
         try:
             found = await client.read_deployment_by_name(deployment)
         except ObjectNotFound:
@@ -159,7 +160,7 @@ async def deploy(
         one_at_a_time: cancel a run that is due while another one is under way.
     """
     await ensure_pool(pool)
-    async with get_client() as client:
+    async with prefect_client() as client:
         return await client.create_deployment(
             flow_id=await client.create_flow(flow),
             name=name,

@@ -14,7 +14,6 @@ from typing import Any
 
 import httpx
 from prefect import Flow
-from prefect.client.orchestration import get_client
 from prefect.client.schemas.objects import FlowRun, State, StateType
 from prefect.context import AsyncClientContext, SyncClientContext
 from prefect.exceptions import Abort
@@ -29,6 +28,7 @@ from fathom.flows.runs.endings import ending_of, result_in
 from fathom.flows.runs.states import place
 from fathom.models import RunResult
 from fathom.storage.store import RunFolder
+from fathom.tasks.clients import prefect_client
 from fathom.tasks.durable import recorded_folders
 
 
@@ -65,7 +65,7 @@ async def create(
 async def new_run(flow: Flow[..., Any], parameters: Mapping[str, Any]) -> FlowRun:
     """Create a run of a flow without starting it."""
     # The client writes the parameters as JSON by itself; `Flow.serialize_parameters` imports FastAPI for that.
-    async with get_client() as client:
+    async with prefect_client() as client:
         return await client.create_flow_run(flow, parameters=dict(parameters), state=Pending())
 
 
@@ -84,7 +84,7 @@ async def run_here(flow: Flow[..., Any], flow_run: FlowRun) -> State[Any]:
     Raises:
         FathomError: the run was stopped; it can be resumed.
     """
-    async with get_client() as client:
+    async with prefect_client() as client:
         await client.update_flow_run(flow_run.id, infrastructure_pid=f"{socket.gethostname()}:{os.getpid()}")
     outcome = run_flow(flow, flow_run=flow_run, parameters=flow_run.parameters, return_type="state")
     assert asyncio.iscoroutine(outcome), "the flow is a coroutine function"

@@ -22,7 +22,7 @@ from datetime import UTC, datetime, timedelta
 from time import monotonic
 from typing import Any
 
-from prefect.client.orchestration import PrefectClient, get_client
+from prefect.client.orchestration import PrefectClient
 from prefect.client.schemas.filters import (
     FlowFilter,
     FlowFilterName,
@@ -51,6 +51,7 @@ from fathom.flows.server import MOST_AT_ONCE
 from fathom.models import RunResult
 from fathom.storage.lease import died, is_gone, observe_lease, read_lease
 from fathom.storage.store import ArtifactStore
+from fathom.tasks.clients import prefect_client
 from fathom.telemetry.progress import Event, publish
 
 POLL_SECONDS = 2.0
@@ -137,7 +138,7 @@ async def reschedule(flow_run: FlowRun) -> FlowRun:
         raise RunBusy(
             f"The run {str(flow_run.id)[:8]} is starting, in process {pid}.", next_step="wait for it, or stop it first"
         )
-    async with get_client() as client:
+    async with prefect_client() as client:
         if running:
             await client.set_flow_run_state(flow_run.id, Crashed(message="Its process is gone."), force=True)
         by_worker = flow_run.deployment_id and flow_run.infrastructure_pid
@@ -149,7 +150,7 @@ async def reschedule(flow_run: FlowRun) -> FlowRun:
 async def _ended(flow_run: FlowRun, say: Callable[[str], object]) -> RunResult:
     told = missing = ""
     queued = monotonic()
-    async with get_client() as client:
+    async with prefect_client() as client:
         while True:
             flow_run = await client.read_flow_run(flow_run.id)
             if flow_run.state_type is not StateType.SCHEDULED:
@@ -303,7 +304,7 @@ async def recover(client: PrefectClient, pool: str) -> None:
 
 async def recover_runs(flow_runs: Sequence[FlowRun]) -> None:
     """Schedule runs again if their process is gone. A run that cannot be judged is left as it is."""
-    async with get_client() as client:
+    async with prefect_client() as client:
         for flow_run in flow_runs:
             try:
                 if await _is_gone(flow_run):

@@ -13,7 +13,7 @@ from typing import Any
 from uuid import UUID
 
 import httpx
-from prefect.client.orchestration import PrefectClient, get_client
+from prefect.client.orchestration import PrefectClient
 from prefect.client.schemas.objects import FlowRun, State
 from prefect.client.schemas.responses import SetStateStatus
 from prefect.exceptions import ObjectNotFound, PrefectHTTPStatusError
@@ -28,6 +28,7 @@ from fathom.flows.runs.states import row_of, state_of
 from fathom.models import Asked, Matter, OpenQuestion, Plan, Reply, RunState
 from fathom.report.quotations import escaped
 from fathom.run.checklist import as_yaml, from_yaml
+from fathom.tasks.clients import prefect_client
 from fathom.text.plain import clean_line, without_controls
 
 RESPONSE = "-response"
@@ -75,7 +76,7 @@ async def waiting(run_id: UUID) -> Waiting:
         RunNotFound: the server does not know the run.
         InvalidInput: the run asks nothing.
     """
-    async with get_client() as client:
+    async with prefect_client() as client:
         flow_run = await _read(client, run_id)
         if not (key := key_of(flow_run.state)):
             raise InvalidInput(
@@ -102,7 +103,7 @@ async def answer(waits: Waiting, reply: Reply) -> None:
     """
     values = values_of(Scrubber(Environment.read().secrets).model(reply))  # now, because Prefect stores it
     reply_of(waits.asked, values)
-    async with get_client() as client:
+    async with prefect_client() as client:
         if key_of((await _read(client, waits.run_id)).state) == waits.key:
             outcome = await client.resume_flow_run(waits.run_id, values)
             # Prefect answers 200 also when it refuses.

@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from typing import Any, NoReturn
 from uuid import uuid4
 
-from prefect.client.orchestration import PrefectClient, get_client
+from prefect.client.orchestration import PrefectClient
 from prefect.client.schemas.objects import FlowRun, State
 from prefect.context import FlowRunContext
 from prefect.exceptions import Pause
@@ -36,6 +36,7 @@ from fathom.flows.runs.answering import ASKED, RESPONSE, Waiting, answer, form_o
 from fathom.models import Asked, Matter, Reply
 from fathom.run.engine import Engine
 from fathom.storage.store import json_bytes
+from fathom.tasks.clients import prefect_client
 from fathom.tasks.events import tell_waiting
 from fathom.tasks.supervision import stop
 from fathom.telemetry.audit_events import Actor, AuditType
@@ -77,7 +78,7 @@ async def ask(asked: Asked, engine: Engine) -> Reply:
     unattended = _terminal.get() is None and engine.settings.people.clarify is Clarify.never
     if context is None or context.flow_run is None or (asked.optional and unattended):
         return _assumed(asked)  # the pipeline without Prefect, or nobody sits at the run
-    async with get_client() as client:
+    async with prefect_client() as client:
         asking = _Asking(client, context.flow_run, asked, engine)
         with engine.ledger.resting():
             reply = await asking.reply()

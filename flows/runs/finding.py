@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from uuid import UUID
 
-from prefect.client.orchestration import get_client
 from prefect.client.schemas.filters import (
     FlowFilter,
     FlowFilterName,
@@ -29,6 +28,7 @@ from fathom.models import RunState
 from fathom.storage.lease import as_restored, result_key
 from fathom.storage.runs import StoredRun, read_manifest
 from fathom.storage.store import ArtifactStore, RunFolder
+from fathom.tasks.clients import prefect_client
 from fathom.tasks.durable import recorded_folders
 
 
@@ -98,7 +98,7 @@ async def find_run(store: ArtifactStore, run_id: str) -> KnownRun:
         raise missing
     flow_run = None
     with suppress(ObjectNotFound):
-        async with get_client() as client:
+        async with prefect_client() as client:
             flow_run = await client.read_flow_run(known_as)
     if flow_run is None or "query" not in flow_run.parameters:
         if stored := await _with_id(store, run_id):
@@ -136,7 +136,7 @@ async def find_flow_run(name: str, stored: Sequence[StoredRun] = ()) -> FlowRun:
     ids, of_questions = [run.run_id for run in stored], FlowFilter(name=FlowFilterName(any_=[FLOW]))
     paused = FlowRunFilter(state=FlowRunFilterState(type=FlowRunFilterStateType(any_=[StateType.PAUSED])))
     newest = FlowRunSort.EXPECTED_START_TIME_DESC
-    async with get_client() as client:
+    async with prefect_client() as client:
         latest = await client.read_flow_runs(flow_filter=of_questions, sort=newest, limit=MOST_AT_ONCE)
         latest += await client.read_flow_runs(flow_filter=of_questions, flow_run_filter=paused, limit=MOST_AT_ONCE)
         known = [*{run.id: run for run in latest}.values()]

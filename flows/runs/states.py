@@ -135,9 +135,9 @@ async def recent(limit: int = MOST_AT_ONCE) -> list[FlowRunRow]:
     }
     rows = await asyncio.to_thread(ask_api, "flow_runs/filter", query)
     if not isinstance(rows, list):  # a server that wants certificates or headers, which Prefect's own client knows of
-        from prefect.client.orchestration import get_client
+        from fathom.tasks.clients import prefect_client
 
-        async with get_client() as client:
+        async with prefect_client() as client:
             rows = (await client.request("POST", "/flow_runs/filter", json=query)).json()
     return [FlowRunRow.model_validate(row) for row in rows]
 
