@@ -23,6 +23,7 @@ import pytest
 from aiohttp import web
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.objects import StateType
+from prefect.context import AsyncClientContext
 from prefect.settings import PREFECT_API_URL, temporary_settings
 from prefect.states import Pending, Running
 
@@ -168,8 +169,8 @@ async def test_clients_of_prefect_read_the_certificates_once(monkeypatch: pytest
         async with clients.prefect_client():
             pass
     assert len(read) == 1
-    async with clients.one_client(), clients.prefect_client() as first, clients.prefect_client() as second:
-        assert first is second
+    async with AsyncClientContext.get_or_create(), clients.prefect_client() as one, clients.prefect_client() as other:
+        assert one is other
 
 
 def test_a_change_is_made_though_prefect_is_busy(prefect_server: PrefectServer, tmp_path: Path) -> None:

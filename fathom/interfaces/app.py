@@ -22,7 +22,6 @@ from fathom.interfaces.page import PAGE
 from fathom.interfaces.page import rendering as page
 from fathom.service.options import Options
 from fathom.service.runs import RunService
-from fathom.tasks.clients import one_client
 
 _LEVEL = 6  # of gzip: 9 takes twice the time and saves a hundredth
 
@@ -37,8 +36,8 @@ def create_app(options: Options, wake: Callable[[], object] = lambda: None) -> F
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
-        async with one_client(), mcp.lifespan():
-            await service.submissions.deploy()
+        await service.submissions.deploy()
+        async with mcp.lifespan():
             yield
         await service.feeds.aclose()
 

@@ -35,10 +35,7 @@ RETRY_SECONDS = 4.0
 
 @asynccontextmanager
 async def asking_briefly() -> AsyncGenerator[None, None]:
-    """Share one client of Prefect that gives up soon with all that begins in the block.
-
-    Making one reads all certificates, 30 ms of processor time each.
-    """
+    """Share one client of Prefect that gives up soon with all that begins in the block."""
     with temporary_settings(updates={PREFECT_API_REQUEST_TIMEOUT: _LONGEST_SECONDS}), starting():
         async with AsyncClientContext.get_or_create():
             with _trying_again(_TRIES_AGAIN):

@@ -244,9 +244,8 @@ class RunHandle:
         elif "corpora" in earlier:  # of somebody else, or gone: what the earlier run has found stays
             earlier["corpora"] = await service.corpora.readable(caller, earlier["corpora"])
         settings = settings_from({**earlier, "artifacts": service.options.artifacts})
-        checked = await asyncio.to_thread(
-            check_request, request.question, settings, follow_up=not parent.refused, ask_prefect=False
-        )
+        ask = request.question, settings
+        checked = await asyncio.to_thread(check_request, *ask, follow_up=not parent.refused, ask_prefect=False)
         own, submit = owned_by(caller, shared=self._ownership.shared), service.submissions.submit
         started = await submit(caller, checked.query, checked.settings, own, key=key, parent=self.run_id)
         return told(await service.read(caller, started), checked)
