@@ -239,6 +239,12 @@ def test_nothing_of_somebody_else_exists(house: House) -> None:
                 answer, missing = (bob.request(method, f"{folder}/{one}") for one in (name, other))
                 refused(answer, 404, missing.json()["code"])
                 assert answer.text.replace(name, other) == missing.text
+            if folder.endswith("watches"):  # nor does a name tell of another's watch
+                made = bob.post(folder, json=watched)
+                assert made.status_code == 201 and made.json()["name"].startswith("slots-")
+                assert bob.get(f"{folder}/slots").json() == bob.get(f"{folder}/{made.json()['name']}").json()
+                refused(bob.post(folder, json=watched), 409, "E7004")
+                assert bob.delete(f"{folder}/slots").status_code == 204
             assert root.delete(f"{folder}/{name}").status_code == 204
 
 

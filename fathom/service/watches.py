@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
+from contextlib import suppress
 from uuid import UUID
 
 from fathom.client.resources import Watch, WatchChange, WatchHistory, WatchList, WatchRequest, WatchRun
@@ -13,7 +15,7 @@ from fathom.flows import notifying, watches
 from fathom.flows.preflight import check_request
 from fathom.flows.runs.comparing import runs_of
 from fathom.flows.runs.following import taken_over
-from fathom.service.caller import AccessRole, Caller, check_owner, check_read, owned_by
+from fathom.service.caller import AccessRole, Caller, check_owner, owned_by
 from fathom.service.run_list import RunFilter
 from fathom.service.run_view import notices_of
 from fathom.service.runs import RunHandle, RunService
@@ -23,12 +25,12 @@ from fathom.tools.library import LibraryTool
 
 
 async def add(service: RunService, caller: Caller, request: WatchRequest) -> Watch:
-    """Create a watch, whose runs are the caller's.
+    """Create a watch, whose runs are the caller's, and whose name ends as all names of the caller's watches do.
 
     Raises:
         NotAllowed: the caller may not ask, not with these settings, or has enough watches.
         InvalidInput: the question or the schedule cannot be used.
-        Conflict: there is a watch of that name.
+        Conflict: the caller has a watch of that name.
     """
     caller.check(AccessRole.asker)
     settings = service.settings_for(caller, request.settings, request.template)
@@ -46,7 +48,7 @@ async def add(service: RunService, caller: Caller, request: WatchRequest) -> Wat
         raise InvalidInput(
             wrong=[WrongValue("name", request.name, "it has no letter or digit")], next_step="use at least one"
         )
-    tags = owned_by(caller).tags
+    name, tags = _own_name(caller, name), owned_by(caller).tags
     async with service.adding_watch:
         await _check_count(service, caller)
         try:
@@ -172,17 +174,23 @@ async def _own(service: RunService, caller: Caller, name: str) -> watches.Watche
 
 
 async def _find(service: RunService, caller: Caller, name: str) -> watches.WatchedQuestion:
+    """Return a watch that the caller may see, by its name or by what the caller has named it."""
     missing = NotThere(f"There is no watch {name[:60]!r}.", next_step="GET /api/v1/watches lists them")
-    if watches.name_of(name) != name:
-        raise missing
-    try:
-        found = await watches.find(name)
-    except InvalidInput:
-        raise missing from None
-    if not _is_here(service, found):
-        raise missing
-    check_read(_ownership(found), caller, missing)
-    return found
+    if watches.name_of(name) == name:
+        for each in dict.fromkeys((name, _own_name(caller, name))):
+            with suppress(InvalidInput):
+                found = await watches.find(each)
+                if _is_here(service, found) and _ownership(found).readable_by(caller):
+                    return found
+    raise missing
+
+
+def _own_name(caller: Caller, name: str) -> str:
+    """Return the name of a caller's watch. Names of several users differ, so that none tells of another's."""
+    if caller.is_admin:
+        return name
+    end = f"-{hashlib.sha256(caller.name.encode()).hexdigest()[:6]}"
+    return name if name.endswith(end) else f"{name[: watches.LONGEST - len(end)].rstrip('-')}{end}"
 
 
 def _is_here(service: RunService, found: watches.WatchedQuestion) -> bool:
