@@ -106,6 +106,10 @@ def _to_stderr(line: str) -> None:
 
 def _use(server: ServerInfo) -> ServerInfo:
     os.environ["PREFECT_API_URL"] = server.api_url
+    if "prefect.context" in sys.modules:  # where a process was forked that has read its settings
+        from prefect.context import refresh_global_settings_context
+
+        refresh_global_settings_context()
     return server
 
 

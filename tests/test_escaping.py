@@ -7,7 +7,7 @@ from html import unescape
 
 import nh3
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
@@ -191,6 +191,7 @@ def test_steps_read_as_in_their_source() -> None:
     assert quoted_markdown(quoted) == "4. Fold it. [S1a2b3c]\n5. Bake it. [S1a2b3c]\n\n…\n\n9. Eat it. [S1a2b3c]"
 
 
+@example("`1. `<b>`")
 @given(texts)
 def test_any_quotation_renders_and_loses_no_letter(text: str) -> None:
     markdown = quoted_markdown(text)

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import httpx
 import pytest
 
 from fathom.interfaces.cli import warm
@@ -101,6 +102,8 @@ def until(true: Callable[[], object]) -> None:
 def terminal(prefect_server: PrefectServer, stubs: Stubs, home: Path, tmp_path: Path) -> Iterator[Terminal]:
     with tempfile.TemporaryDirectory() as sockets:  # short: the path of a socket has at most 107 bytes
         env = {**base_env(), **prefect_server.env, **stubs.env, "HOME": str(home), "XDG_RUNTIME_DIR": sockets}
+        # As for most people, the server is one that is found.
+        env["PREFECT_SERVER_API_PORT"] = str(httpx.URL(env.pop("PREFECT_API_URL")).port)
         env |= {"FATHOM_WARM_SECONDS": "60", "TERM": "dumb", "FATHOM_ARTIFACTS": str(tmp_path / "store")}
         own = Terminal(env, tmp_path, Path(sockets))
         yield own
@@ -133,7 +136,9 @@ def test_the_next_question_is_answered_by_a_process_that_has_everything_loaded(t
     assert terminal.run("research", QUESTION, "-q") == first
 
 
-def test_interrupting_and_killing_reach_what_works(terminal: Terminal, stubs: Stubs) -> None:
+def test_interrupting_and_killing_reach_what_works(
+    terminal: Terminal, stubs: Stubs, prefect_server: PrefectServer
+) -> None:
     terminal.run("research", QUESTION, "-q")
     terminal.wait_for_waiting()
     stubs.settings.llm_delay = 30
@@ -145,6 +150,7 @@ def test_interrupting_and_killing_reach_what_works(terminal: Terminal, stubs: St
     code, said = terminal.ended(process, screen)
     assert code == 130
     assert "fathom resume" in said
+    assert f"{prefect_server.api_url.removesuffix('/api')}/runs/flow-run/" in "".join(said.split())
     until(lambda: not terminal.working())
     before = len(stubs.requests)
     process, screen = terminal.start("research", QUESTION)

@@ -156,8 +156,12 @@ _SPECIAL = re.compile(
 )
 _NUMBER = re.compile(r"^(\d{1,9})([.)])(?=\s|$)", re.MULTILINE)
 _CODE = r"^ {0,3}(?:```.*?(?:^ {0,3}```|\Z)|~~~.*?(?:^ {0,3}~~~|\Z))|(?<!`)(`+)(?!`).+?(?<!`)\2(?!`)"
-# Code in one line, of what neither begins nor ends with a space and has no citation or mark of one.
-_SPAN = r"(?<!`)(?P<ticks>`+)(?=[^`\s])(?:(?!\[S[0-9a-f]{6}|⸨)[^\n]){1,200}?(?<=[^`\s])(?P=ticks)(?!`)"
+# Code in one line up to the next run of as many backticks, as Markdown reads it. What begins or ends with a space, or
+# has a citation or mark of one, is not taken for code.
+_SPAN = (
+    r"(?<!`)(?P<ticks>`+)(?=[^`\s])(?:(?!\[S[0-9a-f]{6}|⸨|(?<!`)(?P=ticks)(?!`))[^\n]){1,200}"
+    r"(?<=[^`\s])(?P=ticks)(?!`)"
+)
 _SPAN_OR_SPECIAL = re.compile(f"{_SPAN}|{_SPECIAL.pattern}", _SPECIAL.flags)
 _CODE_OR_NAME = re.compile(rf"({_CODE}|\\.)|({_NAME})", re.DOTALL | re.MULTILINE)
 

@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from io import TextIOWrapper
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 from fathom.config.environment import Environment
@@ -24,6 +25,9 @@ from fathom.flows.server import be_patient, quieten
 from fathom.interfaces.cli.loading import loading
 from fathom.interfaces.cli.main import main
 from fathom.interfaces.cli.warm import SECONDS_TO_ASK, inherited
+
+_LOOK_SECONDS = 2.0
+"""Between two looks at whether another process waits in the place of this one."""
 
 
 def wait_for_questions(address: str, seconds: float) -> None:
@@ -72,25 +76,32 @@ def _next_order(address: str, seconds: float) -> dict[str, Any] | None:
         own = Path(f"{address}.{os.getpid()}")
         listener.bind(str(own))
         listener.listen()
-        made = own.stat().st_ino
-        own.rename(address)  # in place of a process that was killed, or has fewer modules
-        listener.settimeout(seconds)
-        while True:
+        made = _inode(str(own))
+        own.rename(address)  # in place of a process that was killed, or that has fewer modules and now ends
+        listener.settimeout(min(seconds, _LOOK_SECONDS))
+        asked = monotonic()
+        while _inode(address) == made:
             try:
                 connection, _ = listener.accept()
             except TimeoutError:
                 if _works():
-                    continue
-                break
+                    asked = monotonic()
+                elif monotonic() - asked >= seconds:
+                    Path(address).unlink(missing_ok=True)
+                continue
             with connection:
                 if not os.fork():
                     listener.close()
                     return _asked_for(connection.dup())
-            _works()
-    with suppress(FileNotFoundError):
-        if Path(address).stat().st_ino == made:
-            Path(address).unlink()
     return None
+
+
+def _inode(address: str) -> int:
+    """Return what tells a socket from another one at the same path; 0 if none is there."""
+    try:
+        return Path(address).stat().st_ino
+    except FileNotFoundError:
+        return 0
 
 
 def _works() -> bool:
