@@ -19,7 +19,7 @@ from fathom.extractive.questions import questions_of
 from fathom.extractive.statements import Quotations
 from fathom.llm.base import ModelCall
 from fathom.models import Answered, Document, Note, Plan, PlanStep, RunResult, SourceText, StepStatus, ToolCall
-from fathom.retrieval.excerpts import ReadText, as_markdown
+from fathom.retrieval.excerpts import ReadText, announced, as_markdown
 from fathom.roles import (
     COMPRESSOR,
     CRITIC,
@@ -449,6 +449,7 @@ def test_a_numbered_heading_is_quoted_as_no_item_of_a_list() -> None:
     quoted = as_markdown(text, split_markdown(text))
     assert quoted.startswith("Actions:\n\n| Who | Action |")
     assert [part.kind for part in split_markdown(quoted)].count("item") == 0
+    assert announced("SUPPLY AGREEMENT No. BP-2025-17") == "SUPPLY AGREEMENT No. BP-2025-17:"
 
 
 @pytest.mark.parametrize(

@@ -216,10 +216,16 @@ def test_of_an_answer_from_the_user_s_own_documents_no_second_source_is_wanted()
 
 
 def test_quotations_are_not_rated_and_say_which_words_they_lack() -> None:
+    # "rolls in" reads like "logs in", and yet the rolls are mentioned.
     section = ReportSection(heading="Answer", markdown="The gate is old. [S00000a]", quoted=True)
     claim = Claim(
         number=1, section=0, sentence="The gate is old.", source_ids=["S00000a"], verdict=Verdict.supported, score=1
     )
+    baked = section.model_copy(update={"markdown": "We bake the rolls in Graz. [S00000a]"})
+    told = answer_of(
+        report_of("x", query="Who bakes the rolls?").model_copy(update={"sections": [baked], "claims": [claim]})
+    )
+    assert told and told.why == ["quoted from 1 source"]
     report = report_of("x", query="Who built the harbour gate?").model_copy(
         update={"sections": [section], "claims": [claim]}
     )

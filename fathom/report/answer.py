@@ -152,7 +152,9 @@ def _lacking_in(report: Report, answer: str, claims: Sequence[Claim], words: Wor
     shown = "\n".join(line for line in answer.split("\n") if not line.startswith(absent))
     cited = {source_id for claim in claims for source_id in claim.source_ids}
     titles = " ".join(source.title for source in report.sources if source.source_id in cited)
-    held = {term for text in (shown, shown.replace("_", " "), titles) for term in terms(text)}
+    # Each word also by itself: "rolls in Graz" reads like "log in", one term of two words.
+    read = (shown, shown.replace("_", " "), titles, *shown.split())
+    held = {term for text in read for term in terms(text)}
     is_computed = shown.startswith(MARK)
     compared = [*grade_words(report.query), *words_for_people(report.query)] if is_computed else ()
     known = {*compared, *MONTHS}

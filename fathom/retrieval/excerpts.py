@@ -183,7 +183,7 @@ _FIELD = re.compile(r"(?:[-*+]\s+)?[^\s:]+:\s+\S")
 _LANGUAGE = re.compile(r"[`~]+\s*([\w+#.-]*)")
 _CELLS = re.compile(r"(?<!\\)\||\t|(?<=\S)[^\S\n]{3,}(?=\S)")
 _ORDERED = re.compile(r"\(?(\d{1,3})[.)]\s")
-_ENUMERATOR = re.compile(r"\(?(?:\d{1,3}|[a-z])[.)]\s+(?=\S)")
+_ENUMERATOR = re.compile(r"\A\(?(?:\d{1,3}|[a-z])[.)]\s+(?=\S)")
 
 
 # Emphasis, but not in powers such as 2**3, or in patterns such as *.py and *.md.
