@@ -23,7 +23,7 @@ from fathom.flows.runs.stored import find, load
 from fathom.models import RunResult, RunState
 from fathom.storage.journal import FileChange, changes_in
 from fathom.storage.lease import RESULTS, LeaseFile
-from fathom.storage.store import ArtifactStore
+from fathom.storage.store import RESULT, ArtifactStore
 from fathom.telemetry.audit_events import ChainedEvent, check, events_in
 from tests.conftest import is_own
 from tests.dying_store import Killed
@@ -131,7 +131,8 @@ def test_what_a_power_cut_tore_is_read_as_it_will_be_restored(
         shown, state = asyncio.run(shown_of(root))
         asyncio.run(ArtifactStore(str(root)).open_journal(JOURNALS))
         restored = {path.name: path.read_bytes() for path in root.glob("research_artifacts/*/*") if path.name[0] != "."}
-        assert (shown, state) == (restored, RunState.interrupted), moment
+        ended = RESULT in restored  # how many changes a run makes depends a little on what happens at the same time
+        assert (shown, state) == (restored, RunState.complete if ended else RunState.interrupted), moment
         torn += left != restored
     assert torn
 
