@@ -13,6 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
@@ -36,7 +37,7 @@ from fathom.telemetry.audit_events import AuditType, ChainedEvent, events_in
 from fathom.telemetry.audit_log import AUDIT_FILE
 from tests.conftest import ROOT, Forked, PrefectServer, base_env, quiet_port
 from tests.forking import Fork
-from tests.listening import in_front
+from tests.listening import Handler, in_front
 from tests.server import Served, served_with
 
 
@@ -86,9 +87,20 @@ async def passed_on(server: PrefectServer, request: web.Request) -> web.Response
     return web.Response(body=told.content, status=told.status_code, content_type="application/json")
 
 
-def test_who_asks_while_prefect_is_slow_is_soon_refused(
-    prefect_server: PrefectServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@contextmanager
+def served_behind(handle: Handler, root: Path) -> Iterator[Served]:
+    """Start a server whose Prefect answers through a proxy, and whose questions wait for a worker."""
+    with (
+        in_front(handle, "prefect") as url,
+        temporary_settings({PREFECT_API_URL: f"{url}/api"}),
+        served_with(Options(str(root), port=quiet_port(), pool="nobody"), limit=0) as served,
+        pytest.MonkeyPatch.context() as environment,
+    ):
+        environment.setenv("PREFECT_API_URL", f"{url}/api")
+        yield served
+
+
+def test_who_asks_while_prefect_is_slow_is_soon_refused(prefect_server: PrefectServer, tmp_path: Path) -> None:
     """Prefect gets 8 questions at once; others wait for them some seconds, and nobody for a sign of life from it."""
     slow, held, most = Event(), list[web.Request](), list[int]()
 
@@ -105,13 +117,7 @@ def test_who_asks_while_prefect_is_slow_is_soon_refused(
             await asyncio.sleep(3_600)
         return await passed_on(prefect_server, request)
 
-    with (
-        in_front(handle, "slow") as url,
-        temporary_settings({PREFECT_API_URL: f"{url}/api"}),
-        served_with(Options(str(tmp_path), port=quiet_port(), pool="nobody"), limit=0) as served,
-        ThreadPoolExecutor(AT_ONCE + 2) as people,
-    ):
-        monkeypatch.setenv("PREFECT_API_URL", f"{url}/api")
+    with served_behind(handle, tmp_path) as served, ThreadPoolExecutor(AT_ONCE + 2) as people:
 
         def ask(_number: int) -> httpx.Response:
             answer = httpx.post(f"{served.url}/api/v1/runs", json={"question": "What is a descriptor?"}, timeout=120)
@@ -131,9 +137,7 @@ def test_who_asks_while_prefect_is_slow_is_soon_refused(
                 httpx.delete(f"{served.url}{answer.json()['links']['run']}", timeout=60).raise_for_status()
 
 
-def test_lists_that_are_asked_for_at_once_share_what_is_read(
-    prefect_server: PrefectServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_lists_that_are_asked_for_at_once_share_what_is_read(prefect_server: PrefectServer, tmp_path: Path) -> None:
     asked = list[str]()
 
     async def handle(request: web.Request) -> web.Response:
@@ -142,13 +146,7 @@ def test_lists_that_are_asked_for_at_once_share_what_is_read(
             await asyncio.sleep(0.5)
         return await passed_on(prefect_server, request)
 
-    with (
-        in_front(handle, "slow lists") as url,
-        temporary_settings({PREFECT_API_URL: f"{url}/api"}),
-        served_with(Options(str(tmp_path), port=quiet_port(), pool="nobody"), limit=0) as served,
-        ThreadPoolExecutor(20) as people,
-    ):
-        monkeypatch.setenv("PREFECT_API_URL", f"{url}/api")
+    with served_behind(handle, tmp_path) as served, ThreadPoolExecutor(20) as people:
         assert httpx.get(f"{served.url}/api/v1/runs", timeout=60).status_code == 200
         before = len(asked)
         answers = people.map(lambda _: httpx.get(f"{served.url}/api/v1/runs", timeout=60).status_code, range(20))
@@ -184,11 +182,7 @@ def test_a_change_is_made_though_prefect_is_busy(prefect_server: PrefectServer, 
             return web.Response(status=503, headers={"Retry-After": "0"})  # as while its database is locked
         return await passed_on(prefect_server, request)
 
-    with (
-        in_front(handle, "busy") as url,
-        temporary_settings({PREFECT_API_URL: f"{url}/api"}),
-        served_with(Options(str(tmp_path), port=quiet_port(), pool="nobody"), limit=0) as served,
-    ):
+    with served_behind(handle, tmp_path) as served:
         asked = {"question": "What is a descriptor in Python?"}
         run = httpx.post(f"{served.url}/api/v1/runs", json=asked, timeout=60).json()
         busy.set()
