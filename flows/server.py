@@ -108,8 +108,10 @@ def _use(server: ServerInfo) -> ServerInfo:
     os.environ["PREFECT_API_URL"] = server.api_url
     if "prefect.context" in sys.modules:  # where a process was forked that has read its settings
         from prefect.context import refresh_global_settings_context
+        from prefect.settings import get_current_settings
 
-        refresh_global_settings_context()
+        if get_current_settings().api.url != server.api_url:
+            refresh_global_settings_context()
     return server
 
 

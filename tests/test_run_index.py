@@ -17,7 +17,10 @@ from fathom.flows.runs.index import INDEX, RunIndex
 from fathom.flows.runs.listing import latest
 from fathom.flows.runs.stored import find
 from fathom.models import Answered, Ending, Metrics, RunResult, RunState
+from fathom.service.caller import AccessRole, Caller
+from fathom.service.run_list import EVERYTHING, Listing
 from fathom.storage.lease import LeaseFile
+from fathom.storage.ownership import Owners
 from fathom.storage.runs import StoredRun
 from fathom.storage.store import MANIFEST, RESULT, RUNS, ArtifactStore, RunFolder, json_bytes
 from tests.conftest import FathomCLI
@@ -168,3 +171,15 @@ async def test_what_was_read_long_after_the_note_is_not_read_again(monkeypatch: 
     found = await find(store, "00000007")
     assert found == StoredRun(store, found.folder, "00000007-aaaa", "00000007-aaaa", "Question 7?",
                               "2026-01-01T00:07:00", "T") and len(store.asked) == 3, store.asked  # fmt: skip
+
+
+@pytest.mark.usefixtures("prefect_server")
+async def test_a_changed_manifest_hides_no_other_run_from_a_server(tmp_path: Path) -> None:
+    store = ArtifactStore(str(tmp_path))
+    await finished(await started(store, 1))
+    changed = await started(store, 2)
+    manifest = await changed.load_json(MANIFEST)
+    for run_id in ("a\0b", "../../passwd", "x" * 400):
+        await changed.replace_manifest(json_bytes({**manifest, "run_id": run_id}))
+        listed = await Listing(store, Owners(store)).page(Caller("", AccessRole.admin), EVERYTHING, 50, "")
+        assert "Question 1?" in {run.question for run in listed.runs}

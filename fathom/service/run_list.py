@@ -251,9 +251,8 @@ class Listing:
 
     async def _listed(self, lines: Sequence[KnownRun], caller: Caller) -> list[ListedRun | None]:
         """Return lines as they are now; None for one that is not there any more, or not to be seen any more."""
-        folders = [line.stored.folder for line in lines if line.stored.folder]
-        files = [f"{folder}/{RESULT}" for folder in folders] + [path_of(line.run_id) for line in lines]
-        versions = await self._store.versions(files)
+        results = [f"{line.stored.folder}/{RESULT}" for line in lines if line.stored.folder]
+        versions = await self._store.versions([*results, *filter(None, (path_of(line.run_id) for line in lines))])
         return await asyncio.gather(*(self._now(line, caller, versions) for line in lines))
 
     async def _now(self, line: KnownRun, caller: Caller, versions: _Versions) -> ListedRun | None:

@@ -89,7 +89,7 @@ class Owners:
 
     async def record(self, run_id: str, ownership: Ownership) -> None:
         """Store whose a run is."""
-        await self._store.write(path_of(run_id), json_bytes(ownership.model_dump(exclude={"guest"})))
+        await self._store.write(_path(run_id), json_bytes(ownership.model_dump(exclude={"guest"})))
 
     async def of(self, run_id: str, tags: Sequence[str]) -> Ownership:
         """Return whose a run is: what is stored, else what the tags of its flow run say; raises as `stored` does."""
@@ -101,16 +101,20 @@ class Owners:
         Raises:
             StoreError: it cannot be read.
         """
-        if not _RUN.fullmatch(run_id):  # as a manifest may say that somebody has changed
+        if not (path := path_of(run_id)):
             return None
         try:
-            return Ownership.model_validate_json(await self._store.read(path_of(run_id)))
+            return Ownership.model_validate_json(await self._store.read(path))
         except FileNotFoundError:
             return None
         except ValidationError as error:
-            raise StoreError(f"{self._store.address(path_of(run_id))} is damaged: {error}.") from error
+            raise StoreError(f"{self._store.address(path)} is damaged: {error}.") from error
 
 
 def path_of(run_id: str) -> str:
-    """Return the file that says whose a run is."""
+    """Return the file that says whose a run is; empty for an id that no run has, as a changed manifest may say."""
+    return _path(run_id) if _RUN.fullmatch(run_id) else ""
+
+
+def _path(run_id: str) -> str:
     return f"{FOLDER}/{run_id}.json"

@@ -170,8 +170,10 @@ class ArtifactStore:
 
     async def versions(self, paths: Sequence[str]) -> dict[str, tuple[int, ...]]:
         """Return for each file what differs once it was changed, empty if it is not there; {} from an object store."""
-        found = await self._run("read", "", lambda _: self._files.versions(paths)) if self.local else []
-        return dict(zip(paths, found, strict=bool(found)))
+        if not self.local:
+            return {}
+        found = await self._run("read", "", lambda _: self._files.versions([*map(_checked, paths)]))
+        return dict(zip(paths, found, strict=True))
 
     async def read_from(self, path: str, offset: int) -> bytes:
         """Return the bytes of a file that only grows, from an offset on; raises as `read` does."""
