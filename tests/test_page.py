@@ -148,6 +148,7 @@ def read(page: Page) -> None:
     assert frame.locator("#card mark").first.is_visible()
     assert "target" in frame.get_by_text("Open the stored file").first.evaluate("link => link.getAttributeNames()")
     page.keyboard.press("Escape")
+    expect(frame.locator("#answer a.cite").first).to_be_focused()
     page.locator("iframe.report.whole").wait_for()
     chosen = page.locator(".sources a").first
     for key, pressed in (("Enter", "true"), (" ", "false")):

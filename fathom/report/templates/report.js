@@ -45,7 +45,8 @@ if (card.showPopover) {
     });
   });
   card.addEventListener("toggle", (event) => {
-    if (event.newState === "closed" && opener && [document.body, null].includes(document.activeElement)) opener.focus();
+    const nowhere = document.hasFocus() && [document.body, null].includes(document.activeElement); // not gone to another frame
+    if (event.newState === "closed" && opener && nowhere) opener.focus();
   });
   card.addEventListener("click", (event) => {
     if (event.target.closest("a[href^='#']:not(.copy)")) {
