@@ -121,6 +121,23 @@ async def test_a_query_is_computed_with_the_cells_that_it_read_as_its_source_has
 
 
 @pytest.mark.parametrize(
+    ("query", "own"),
+    [
+        ("SELECT plan, price * 1.19, round(price / 12, 2) FROM plans_*", "1.19, 12"),
+        ("SELECT plan, CASE WHEN churn > 2 THEN price * 0.5 ELSE 900 END FROM plans_*", "0.5, 900"),
+        ("SELECT x.n + churn FROM plans_*, (SELECT 42 AS n) AS x", "42"),
+        ("SELECT sum(price > 20), 100.0 * count(price) / count(*) FROM plans_* WHERE churn IN (1.2, 3) LIMIT 5", ""),
+        ("SELECT plan AS '7', substr(plan, 2, 3), price - (1 - 0) FROM plans_* ORDER BY 2", ""),
+        ("SELECT plan, price FROM plans_* UNION SELECT plan, price + 7e2 FROM plans_* WHERE price < 30", "7e2"),
+    ],
+)
+async def test_a_result_names_the_numbers_that_only_its_query_says(query: str, own: str) -> None:
+    result = await computed(query)
+    assert result.title.partition(" cells)")[2] == (f" and the query's own {own}" if own else "")
+    assert "own" not in result.text
+
+
+@pytest.mark.parametrize(
     ("query", "why"),
     [
         ("SELECT churn_rate FROM plans_*", r"no such column: churn_rate.*mend the query"),

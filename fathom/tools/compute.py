@@ -334,13 +334,14 @@ def _source(query: str, found: dict[str, Any], read: Sequence[tuple[RunTable, Se
     addresses = dict.fromkeys(table.source.url for table, _ in read)
     names = dict.fromkeys(_file_or_page(table.source) for table, _ in read)
     more = f"\n\nOnly the first {sql.MOST_ROWS} rows." if found["more"] else ""
+    own = f" and the query's own {', '.join(found['numbers'])}" if found["numbers"] else ""
     result = _markdown(found["columns"], map(_cells, found["rows"])) if found["rows"] else f"No row fits: `{query}`"
     parts = [f"# Result of a query\n\n{result}{more}", *(_origin(table, names, found["rows"]) for table, names in read)]
     url = f"{COMPUTED}:{clean_line(query)}"
     return SourceText(
         source_id=source_ids([url])[url],
         url=url,
-        title=f"Computed from {' and '.join(names)} ({_amount(read)})",
+        title=f"Computed from {' and '.join(names)} ({_amount(read)}){own}",
         kind="document",
         fields={COMPUTED_FROM: ", ".join(addresses)},
         text="\n\n".join(parts),

@@ -29,6 +29,10 @@ _BRACKETS = re.compile(r"\([^()]*\)")
 _RESULTS = re.compile(
     r"\bselect\b(.*?)(?=\b(?:from|where|group|union|except|intersect|order|limit)\b|\Z)", re.IGNORECASE
 )
+_TOKEN = re.compile(r"(?P<word>[a-z_]\w*)|(?P<number>\d+(?:\.\d*)?(?:e[+-]?\d+)?|\.\d+)|\S", re.IGNORECASE)
+_CLAUSE = re.compile("select|from|where|group|having|order|limit|offset|on|when|union|except|intersect|values")
+_COUNTS_PLACES = re.compile("round|substr(?:ing)?|nth_value|lag|lead|ntile")  # by its second argument
+_OF_FORM = frozenset((0, 1, 100))  # that make a fraction, a share in per cent or a flag
 _LABEL = re.compile(r"""(?:'(?:[^']|'')*'|null)(?: (?:as )?(?:\w+|\[[^]]*]))?""", re.IGNORECASE)
 
 
@@ -99,7 +103,35 @@ def answer(query: str, tables: dict[str, tuple[Sequence[str], Sequence[Sequence[
         "more": len(rows) > MOST_ROWS,
         "read": used,
         "constant": next(_constants(query, is_constant), ""),
+        "numbers": list(dict.fromkeys(own_numbers(query))),
     }
+
+
+def own_numbers(query: str) -> Iterator[str]:
+    """Yield the numbers that a query itself puts into its results, as it writes them: no table says them.
+
+    Numbers of conditions and limits choose rows only; 0, 1 and 100 make shares, and some arguments count places.
+    """
+    clause, function, argument, before = "", "", 0, ""
+    outer: list[tuple[str, str, int]] = []
+    for token in _TOKEN.finditer(_QUOTED.sub(_dots, query)):
+        said = token[0].lower()
+        if said == "(":
+            outer.append((clause, function, argument))
+            function, argument = before, 0
+        elif said == ")" and outer:
+            clause, function, argument = outer.pop()
+        elif said == ",":
+            argument += 1
+        elif _CLAUSE.fullmatch(said):
+            clause = said
+        elif said in ("then", "else"):
+            clause = "select"
+        elif token["number"] and clause in ("select", "values") and before not in ("<", ">", "="):
+            chooses = function == "in" or (argument and _COUNTS_PLACES.fullmatch(function))
+            if not chooses and float(said) not in _OF_FORM:
+                yield token[0]
+        before = said
 
 
 def _constants(query: str, is_constant: Callable[[str], bool]) -> Iterator[str]:
