@@ -13,7 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
@@ -28,7 +28,7 @@ from prefect.context import AsyncClientContext
 from prefect.settings import PREFECT_API_URL, temporary_settings
 from prefect.states import Pending, Running
 
-from fathom.service.options import Options
+from fathom.service.options import Options, listen
 from fathom.service.outages import prefect_is_gone
 from fathom.service.submissions import AT_ONCE
 from fathom.storage.store import MANIFEST, RUNS
@@ -152,6 +152,15 @@ def test_lists_that_are_asked_for_at_once_share_what_is_read(prefect_server: Pre
         answers = people.map(lambda _: httpx.get(f"{served.url}/api/v1/runs", timeout=60).status_code, range(20))
         assert {*answers} == {200}
         assert 0 < len(asked) - before <= 12, "of 40: 2 for each reading, and some asked while one was under way"
+
+
+def test_no_part_of_an_answer_waits_until_the_part_before_is_confirmed(tmp_path: Path) -> None:
+    with (
+        closing(listen(Options(str(tmp_path), port=quiet_port()))) as listener,
+        socket.create_connection(listener.getsockname()),
+        closing(listener.accept()[0]) as connection,
+    ):
+        assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
 async def test_clients_of_prefect_read_the_certificates_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -49,6 +49,7 @@ MOST = 200  # runs of a page
 _MOST_KEPT = 2_000  # files
 OWNER_SECONDS = 20.0  # for which another's run that was not shared is taken for one that still is not
 _WORD = re.compile(r"\w+")
+_Place = tuple[str, str]  # in the list, as a cursor names it
 _Versions = Mapping[str, tuple[int, ...]]
 T = TypeVar("T")
 
@@ -133,6 +134,7 @@ class Listing:
         self._lock = asyncio.Lock()
         self._outage: tuple[float, httpx.HTTPError] | None = None
         self._last: tuple[float, list[KnownRun]] = -1.0, []  # when it was begun to read
+        self._answers: tuple[list[KnownRun], dict[tuple[Any, ...], asyncio.Future[Any]]] = [], {}
         self._readers = asyncio.Semaphore(READERS)
 
     async def page(self, caller: Caller, wanted: RunFilter, limit: int, cursor: str) -> RunList:
@@ -141,8 +143,15 @@ class Listing:
         Raises:
             InvalidInput: the cursor is none.
         """
-        after = read_cursor(cursor)
-        lines = [line for line in await self._refresh() if (not after or line.order < after) and wanted.takes(line)]
+        after, known = read_cursor(cursor), await self._refresh()
+        return await self._shared(
+            known, ("page", caller, wanted, limit, cursor), partial(self._page, caller, wanted, limit, after, known)
+        )
+
+    async def _page(
+        self, caller: Caller, wanted: RunFilter, limit: int, after: _Place | None, known: Sequence[KnownRun]
+    ) -> RunList:
+        lines = [line for line in known if (not after or line.order < after) and wanted.takes(line)]
         if wanted.states:
             lines = [line for line in lines if self._ended_as(line) in {None, *wanted.states}]
         found: list[tuple[KnownRun, RunSummary]] = []
@@ -172,8 +181,17 @@ class Listing:
         Raises:
             InvalidInput: the cursor is none.
         """
-        after = read_cursor(cursor)
-        groups = grouped(await self._refresh())
+        after, known = read_cursor(cursor), await self._refresh()
+        return await self._shared(
+            known,
+            ("threads", caller, wanted, limit, cursor),
+            partial(self._threads, caller, wanted, limit, after, known),
+        )
+
+    async def _threads(
+        self, caller: Caller, wanted: RunFilter, limit: int, after: _Place | None, known: Sequence[KnownRun]
+    ) -> ThreadList:
+        groups = grouped(known)
         several = [line for group in groups if len(group) > 1 for line in group]
         hidden = {line.run_id for line in several}
         hidden -= {line.run_id for line in await self._visible(caller, EVERYTHING, several)}
@@ -231,6 +249,15 @@ class Listing:
             lines = sorted(_merged(known, stored), key=lambda line: line.order, reverse=True)
             self._last = began, lines
             return lines
+
+    async def _shared(self, known: list[KnownRun], wanted: tuple[Any, ...], read: Callable[[], Awaitable[T]]) -> T:
+        """Read once what several requests want that waited for the same list: it is as fresh as each could have it."""
+        if self._answers[0] is not known:
+            self._answers = known, {}
+        if wanted not in self._answers[1]:
+            self._answers[1][wanted] = asyncio.ensure_future(read())
+        answer: T = await asyncio.shield(self._answers[1][wanted])
+        return answer
 
     async def _visible(self, caller: Caller, wanted: RunFilter, lines: Sequence[KnownRun]) -> list[KnownRun]:
         owned = await asyncio.gather(*(self._owner(line) for line in lines))
@@ -311,7 +338,7 @@ def to_cursor(line: KnownRun) -> str:
     return urlsafe_b64encode("|".join(line.order).encode()).decode().rstrip("=")
 
 
-def read_cursor(cursor: str) -> tuple[str, str] | None:
+def read_cursor(cursor: str) -> _Place | None:
     """Return the place in the list that a cursor names; None without one.
 
     Raises:
