@@ -109,6 +109,21 @@ async def test_a_cancelled_run_is_not_resumed_before_its_worker_has_finished_wit
         assert state and state.message == "Resumed."
 
 
+async def test_a_cancelled_run_is_resumed_once_its_process_has_given_it_up(tmp_path: Path) -> None:
+    async with get_client() as client:
+        run = await begun(client, tmp_path)
+        store, key = place(str(run.id), run.parameters)
+        lease = await LeaseFile.take(store, str(run.id), key, {})
+        await client.set_flow_run_state(run.id, Cancelled())
+        say_done(run)
+        resumed = asyncio.create_task(reschedule(await client.read_flow_run(run.id)))
+        await asyncio.sleep(0.5)
+        assert not resumed.done()
+        await lease.release()
+        state = (await resumed).state
+        assert state and state.message == "Resumed."
+
+
 async def test_a_late_report_on_the_attempt_before_does_not_end_the_present_one(tmp_path: Path) -> None:
     told: list[str] = []
     async with get_client() as client:

@@ -49,7 +49,7 @@ from fathom.flows.runs.states import FLOWS, UNDER_WAY, has_begun, place
 from fathom.flows.runs.stored import find_all, find_elsewhere, locate, nor_in, several
 from fathom.flows.server import MOST_AT_ONCE
 from fathom.models import RunResult
-from fathom.storage.lease import died, is_gone, observe_lease, read_lease
+from fathom.storage.lease import Lease, died, is_gone, observe_lease, read_lease
 from fathom.storage.store import ArtifactStore
 from fathom.tasks.clients import prefect_client
 from fathom.telemetry.progress import Event, publish
@@ -130,21 +130,33 @@ async def reschedule(flow_run: FlowRun) -> FlowRun:
         RunBusy: the process that runs it is alive.
         OtherLayout: it was stored by a version with another layout.
     """
-    running = flow_run.state_type and flow_run.state_type.value in UNDER_WAY
-    if lease := await observe_lease(*place(str(flow_run.id), flow_run.parameters)):
+    if lease := await _last_lease(flow_run):
         lease.check_free()
-    since = flow_run.state.timestamp if flow_run.state else None
-    if running and not (lease and has_begun(since, lease)) and (pid := _starting(flow_run.infrastructure_pid or "")):
-        raise RunBusy(
-            f"The run {str(flow_run.id)[:8]} is starting, in process {pid}.", next_step="wait for it, or stop it first"
-        )
     async with prefect_client() as client:
+        flow_run = await client.read_flow_run(flow_run.id)
+        running = flow_run.state_type and flow_run.state_type.value in UNDER_WAY
+        since = flow_run.state.timestamp if flow_run.state else None
+        if running and not (lease and has_begun(since, lease)) and (pid := _starting(flow_run)):
+            raise RunBusy(
+                f"The run {str(flow_run.id)[:8]} is starting, in process {pid}.",
+                next_step="wait for it, or stop it first",
+            )
         if running:
             await client.set_flow_run_state(flow_run.id, Crashed(message="Its process is gone."), force=True)
         by_worker = flow_run.deployment_id and flow_run.infrastructure_pid
         if not by_worker or await all_told(client, flow_run):
             await client.set_flow_run_state(flow_run.id, Scheduled(message="Resumed."), force=True)
         return await client.read_flow_run(flow_run.id)
+
+
+async def _last_lease(flow_run: FlowRun) -> Lease | None:
+    """Return the latest lease of a run; after a cancellation, once the process has given the run up or is late."""
+    ends = flow_run.state_type in (StateType.CANCELLING, StateType.CANCELLED)
+    deadline = monotonic() + (ENDING_SECONDS if ends else 0)
+    where = place(str(flow_run.id), flow_run.parameters)
+    while (lease := await observe_lease(*where)) and lease.alive and monotonic() < deadline:  # noqa: ASYNC110
+        await asyncio.sleep(REPORT_POLL_SECONDS)
+    return lease
 
 
 async def _ended(flow_run: FlowRun, say: Callable[[str], object]) -> RunResult:
@@ -186,14 +198,16 @@ async def _goes_on(flow_run: FlowRun) -> bool:
     return lease is not None and lease.alive
 
 
-def _starting(recorded: str) -> int:
+def _starting(flow_run: FlowRun) -> int:
     """Return the id of the process that was to execute a run if it is on this machine and alive, else 0."""
-    host, _, pid = recorded.rpartition(":")
+    host, _, pid = (flow_run.infrastructure_pid or "").rpartition(":")
     if host != socket.gethostname() or not pid.isdecimal() or int(pid) == os.getpid() or is_gone(host, int(pid)):
         return 0
     return int(pid)
 
 
+ENDING_SECONDS = 10.0
+"""Seconds in which the process of a run that was cancelled ends."""
 REPORT_SECONDS = 5.0
 """Seconds in which a worker reports that a run's process has ended."""
 HOOK_SECONDS = 60.0
