@@ -29,8 +29,8 @@ from fathom.tools.fetch import client, politeness
 from fathom.tools.fetch import web as reading
 from fathom.tools.fetch.allow import AllowList
 from fathom.tools.fetch.client import GuardedBackend, system_resolve
-from fathom.tools.fetch.tool import FetchTool
 from fathom.tools.fetch.web import WebReader
+from fathom.tools.fetch_tool import FetchTool
 from fathom.tools.redact import redact
 from fathom.tools.registry import configured_tools
 from fathom.tools.toolbox import open_toolbox
