@@ -46,24 +46,25 @@ class BatchFolder:
     """`research_batches/{key}` in a store."""
 
     def __init__(self, store: ArtifactStore, key: str) -> None:
-        self._store = store
+        self.store = store
+        self.key = key
         self.path = f"{BATCHES}/{key}"
 
     async def records(self, questions: Sequence[BatchQuestion]) -> dict[str, Record]:
         """Return a record for each question by its id: the stored one, else a new one."""
         ids = question_ids(questions)
-        stored = {*await self._store.list(f"{self.path}/rows")}
+        stored = {*await self.store.list(f"{self.path}/rows")}
         limit = asyncio.Semaphore(READERS)
 
         async def read(number: int, row_id: str, question: BatchQuestion) -> Record:
             if f"{row_id}.json" not in stored:
                 return Record(row=BatchRow(number=number, question=question.question))
             async with limit:
-                data = await self._store.read(self._row(row_id))
+                data = await self.store.read(self._row(row_id))
             try:
                 record = Record.model_validate_json(data)
             except ValidationError as error:
-                address = self._store.address(self._row(row_id))
+                address = self.store.address(self._row(row_id))
                 raise StoreError(f"{address} is damaged: {error.errors()[0]['msg']}.", next_step="remove it") from None
             return record.model_copy(update={"row": record.row.model_copy(update={"number": number})})
 
@@ -72,23 +73,23 @@ class BatchFolder:
 
     async def save(self, row_id: str, record: Record) -> None:
         """Store the record of a question."""
-        await self._store.write(self._row(row_id), json_bytes(record))
+        await self.store.write(self._row(row_id), json_bytes(record))
 
     async def save_results(self, title: str, rows: Sequence[BatchRow]) -> None:
         """Store `results.jsonl`, `results.csv` and the index page as they are now."""
         lines = "".join(f"{row.model_dump_json()}\n" for row in rows)
-        await self._store.write(f"{self.path}/{RESULTS}", lines.encode())
-        await self._store.write(f"{self.path}/{TABLE}", _table(rows).encode("utf-8-sig"))
-        await self._store.write(f"{self.path}/{INDEX}", render_index(title, rows).encode())
+        await self.store.write(f"{self.path}/{RESULTS}", lines.encode())
+        await self.store.write(f"{self.path}/{TABLE}", _table(rows).encode("utf-8-sig"))
+        await self.store.write(f"{self.path}/{INDEX}", render_index(title, rows).encode())
 
     def result(self, run_id: str, rows: Sequence[BatchRow]) -> BatchResult:
         """Return the result of the batch."""
         costs = [row.cost_usd for row in rows]
         return BatchResult(
             run_id=run_id,
-            artifacts=self._store.address(self.path),
-            results=self._store.address(f"{self.path}/{RESULTS}"),
-            page=self._store.address(f"{self.path}/{INDEX}"),
+            artifacts=self.store.address(self.path),
+            results=self.store.address(f"{self.path}/{RESULTS}"),
+            page=self.store.address(f"{self.path}/{INDEX}"),
             questions=len(rows),
             ended=dict(
                 sorted(Counter(row.status for row in rows).items(), key=lambda item: [*RowStatus].index(item[0]))

@@ -343,13 +343,13 @@ class Corpora(Resource[D]):
             files: paths, or names with contents.
             shared: whether everybody who may read may read it.
         """
-        fields = {"name": name, "shared": str(shared).lower()}
-        return self._core.ask(Corpus, self._core.request("POST", "/corpora", data=fields, files=_contents(files)))
+        fields = [("name", (None, name.encode())), ("shared", (None, str(shared).lower().encode()))]
+        return self._core.ask(Corpus, self._core.request("POST", "/corpora", parts=[*fields, *_contents(files)]))
 
     @endpoint
     def add(self, name: str, files: Iterable[str | Path | tuple[str, bytes]]) -> Program[Corpus]:
         """Add files to a corpus. One replaces the file of the same name."""
-        request = self._core.request("PUT", path("corpora", name, "files"), files=_contents(files))
+        request = self._core.request("PUT", path("corpora", name, "files"), parts=_contents(files))
         return self._core.ask(Corpus, request)
 
     @endpoint
@@ -358,6 +358,6 @@ class Corpora(Resource[D]):
         yield from self._core.send(self._core.request("DELETE", path("corpora", name)))
 
 
-def _contents(files: Iterable[str | Path | tuple[str, bytes]]) -> list[tuple[str, tuple[str, bytes]]]:
+def _contents(files: Iterable[str | Path | tuple[str, bytes]]) -> list[tuple[str, tuple[str | None, bytes]]]:
     found = [file if isinstance(file, tuple) else (Path(file).name, Path(file).read_bytes()) for file in files]
     return [("files", file) for file in found]

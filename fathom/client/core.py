@@ -85,13 +85,13 @@ class Core:
         json: BaseModel | Mapping[str, Any] | None = None,
         params: Mapping[str, Any] | None = None,
         headers: Mapping[str, str] | None = None,
-        data: Mapping[str, str] | None = None,
-        files: Sequence[tuple[str, tuple[str, bytes]]] | None = None,
+        parts: Sequence[tuple[str, tuple[str | None, bytes]]] | None = None,
         silence: float | None = None,
     ) -> httpx.Request:
         """Return a request; `path` counts from `/api/v1`, and parameters that are None are left out.
 
-        `silence` is how long the answer may send nothing, in seconds, where that is longer than the client's time-out.
+        `parts` are a form's fields, by name, and its files, each with its own name. `silence` is how long the answer
+        may send nothing, in seconds, where that is longer than the client's time-out.
         """
         body = json.model_dump(mode="json", exclude_unset=True) if isinstance(json, BaseModel) else json
         return httpx.Request(
@@ -100,8 +100,7 @@ class Core:
             params={name: value for name, value in (params or {}).items() if value is not None} or None,
             headers={"User-Agent": "fathom-client", "Accept": "application/json", **self._headers, **(headers or {})},
             json=body,
-            data=data,
-            files=files,
+            files=parts,
             extensions={"timeout": {**self._timeout, "read": max(self._timeout["read"] or 0, silence or 0)}},
         )
 

@@ -7,6 +7,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 from fastapi.responses import StreamingResponse
+from pydantic import BaseModel
 
 from fathom.client.shapes import AnswerRequest, FollowUpRequest, RatingRequest, RemarkRequest, Run, RunList, RunRequest
 from fathom.interfaces.api.common import (
@@ -23,10 +24,11 @@ from fathom.interfaces.api.common import (
 )
 from fathom.interfaces.dependencies import RunId, TheCaller, TheRun, TheService
 from fathom.models import ReportRating, RunState
+from fathom.service.caller import Caller
 from fathom.service.run_list import RunFilter, time_of
 
 router = APIRouter(prefix="/api/v1/runs", tags=["runs"])
-Since = Annotated[
+_Since = Annotated[
     str,
     Query(
         min_length=1,
@@ -36,6 +38,36 @@ Since = Annotated[
         json_schema_extra={"format": "date-time"},
     ),
 ]
+_Words = Annotated[
+    str, Query(max_length=200, description="Only runs whose question has these words or words that begin with them.")
+]
+
+
+class RunQuery(BaseModel):
+    """Which runs are listed, and which page of them."""
+
+    state: Annotated[list[RunState], Query(description="Only runs in one of these states; repeatable.")] = []
+    q: _Words = ""
+    owner: Annotated[str | None, Query(max_length=200, description="Only runs of this user.")] = None
+    mine: Annotated[bool, Query(description="Only your own runs.")] = False
+    since: _Since = ""
+    until: _Since = ""
+    parent: Annotated[str, Query(max_length=60, description="Only runs that follow up on this run.")] = ""
+    watch: Annotated[str, Query(max_length=100, description="Only runs of this watch.")] = ""
+    limit: Limit = 50
+    cursor: Cursor = ""
+
+    def filter_for(self, caller: Caller) -> RunFilter:
+        """Return which runs the caller wants; raise an InvalidInput if a time is none."""
+        return RunFilter(
+            states=frozenset(self.state),
+            words=self.q,
+            owner=caller.name if self.mine else self.owner,
+            since=time_of(self.since),
+            until=time_of(self.until),
+            parent=self.parent,
+            watch=self.watch,
+        )
 
 
 @router.post("", status_code=HTTPStatus.ACCEPTED, summary="Start a run", dependencies=JSON_ONLY)
@@ -49,35 +81,9 @@ async def start_run(
 
 
 @router.get("", summary="List runs")
-async def list_runs(
-    service: TheService,
-    caller: TheCaller,
-    *,
-    state: Annotated[list[RunState], Query(description="Only runs in one of these states; repeatable.")] = [],  # noqa: B006 - FastAPI copies it
-    q: Annotated[
-        str,
-        Query(max_length=200, description="Only runs whose question has these words or words that begin with them."),
-    ] = "",
-    owner: Annotated[str | None, Query(max_length=200, description="Only runs of this user.")] = None,
-    mine: Annotated[bool, Query(description="Only your own runs.")] = False,
-    since: Since = "",
-    until: Since = "",
-    parent: Annotated[str, Query(max_length=60, description="Only runs that follow up on this run.")] = "",
-    watch: Annotated[str, Query(max_length=100, description="Only runs of this watch.")] = "",
-    limit: Limit = 50,
-    cursor: Cursor = "",
-) -> RunList:
+async def list_runs(service: TheService, caller: TheCaller, wanted: Annotated[RunQuery, Query()]) -> RunList:
     """List the runs that you may see, the newest first. New runs do not move the pages after a cursor."""
-    wanted = RunFilter(
-        states=frozenset(state),
-        words=q,
-        owner=caller.name if mine else owner,
-        since=time_of(since),
-        until=time_of(until),
-        parent=parent,
-        watch=watch,
-    )
-    return await service.latest(caller, wanted, limit=limit, cursor=cursor)
+    return await service.latest(caller, wanted.filter_for(caller), limit=wanted.limit, cursor=wanted.cursor)
 
 
 @router.get("/{run_id}", summary="Read a run")
