@@ -20,9 +20,8 @@ from fathom.models import AuditHead, Model, ParentRun, Plan, Report, ReportRatin
 from fathom.storage.atomic import READERS
 from fathom.storage.pruning import PRUNED, PrunedEvidence
 from fathom.storage.ratings import Ratings
-from fathom.storage.runs import StoredRun
+from fathom.storage.runs import StoredRun, used_stores
 from fathom.storage.store import RUNS, ArtifactStore, RunFolder
-from fathom.storage.used import used_stores
 from fathom.telemetry.audit_events import Break, ChainedEvent, check, events_in
 from fathom.telemetry.audit_log import AUDIT_FILE
 

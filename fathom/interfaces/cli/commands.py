@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from fathom.config.environment import Environment
-from fathom.interfaces.cli.answer import answer, stop, tell
+from fathom.interfaces.cli.answer import answer, rate, stop, tell
 from fathom.interfaces.cli.batch import batch
 from fathom.interfaces.cli.corpora import corpora
 from fathom.interfaces.cli.costs import costs
@@ -23,7 +23,6 @@ from fathom.interfaces.cli.limits import limits
 from fathom.interfaces.cli.links import links
 from fathom.interfaces.cli.notify import notify
 from fathom.interfaces.cli.options import SettingsCommand
-from fathom.interfaces.cli.rate import rate
 from fathom.interfaces.cli.research import ask, research, resume
 from fathom.interfaces.cli.runs import audit, diff, library, replay, runs, show
 from fathom.interfaces.cli.serve import mcp, metrics, serve, worker
