@@ -65,7 +65,7 @@ class Following:
         while True:
             last, ended = self.last, run.state.ended
             yield from self._connected(run)
-            run = self.run = yield from self._core.ask(Run, self._core.request("GET", path("runs", run.id)))
+            run = self.run = yield from self._core.ask(Run, "GET", path("runs", run.id))
             # A proxy may end an answer early and in good order. It was complete if it was begun when nothing more
             # happened, and brought nothing new.
             if ended and run.state.ended and self.last == last:
@@ -263,8 +263,8 @@ def finished(core: Core, run: Run) -> Program[FinishedRun]:
     report, data = "", None
     if run.links.report:
         place = path("runs", run.id, "report")
-        report = (yield from core.send(core.request("GET", place, headers={"Accept": MEDIA_TYPES["md"]}))).text
-        answer = yield from core.send(core.request("GET", place, headers={"Accept": MEDIA_TYPES["json"]}))
+        report = (yield from core.send("GET", place, headers={"Accept": MEDIA_TYPES["md"]})).text
+        answer = yield from core.send("GET", place, headers={"Accept": MEDIA_TYPES["json"]})
         data = read(Report, answer)
     return FinishedRun.model_construct(**dict(run), report=report, report_data=data)
 
