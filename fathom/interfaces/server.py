@@ -22,7 +22,7 @@ from fathom.config.secrets import Scrubber, guard_logs
 from fathom.errors import FathomError
 from fathom.flows.execution.deploying import living
 from fathom.interfaces import problems
-from fathom.interfaces.api import batches, corpora, document, library, reports, runs, sessions, sharing, status, watches
+from fathom.interfaces.api import batches, corpora, document, reports, runs, sessions, status, watches
 from fathom.interfaces.chat import completions, responses, wire
 from fathom.interfaces.connections import ClientConnection, Strangers, raise_file_limit
 from fathom.interfaces.gate import PROGRAMS, Compression, Gate, Guard
@@ -180,9 +180,12 @@ def create_app(options: Options, wake: Callable[[], object] = lambda: None) -> F
     app.state.service, app.state.gate = service, gate
     for kind in (FathomError, RequestValidationError, HTTPException, httpx.HTTPError):
         app.add_exception_handler(kind, on_error)
-    data = (runs, library, reports, watches, batches, status, sessions, sharing, corpora, completions, responses)
-    for part in (*data, *PAGE):
-        app.include_router(part.router)
+    data = (
+        *(runs.router, runs.searching, reports.router, watches.router, batches.router, status.router),
+        *(sessions.router, runs.sharing, corpora.router, completions.router, responses.router),
+    )
+    for router in (*data, *PAGE):
+        app.include_router(router)
     app.router.routes += mcp.routes()
     document.describe(app)
     app.add_middleware(Compression, compresslevel=_LEVEL)
