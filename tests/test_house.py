@@ -249,7 +249,7 @@ def test_functions_fit_on_a_screen_and_commands_ask_for_little() -> None:
     ]
     assert asking == []
     many = [name for name, parameters in parameters_of(get_command(app)) if parameters > MAX_PARAMETERS]
-    assert len(many) <= 3, many
+    assert len(many) <= 2, many
 
 
 def parameters_of(command: Any, name: str = "fathom") -> Iterator[tuple[str, int]]:

@@ -36,7 +36,7 @@ from fathom.interfaces.api.common import (
 )
 from fathom.interfaces.dependencies import RunId, TheCaller, TheRun, TheService
 from fathom.models import ReportRating, RunState
-from fathom.service import library
+from fathom.service import reports
 from fathom.service.caller import Caller
 from fathom.service.run_list import RunFilter, time_of
 
@@ -256,4 +256,4 @@ async def search_library(
     limit: Annotated[int, Query(ge=1, le=100, description="Maximum number of sentences.")] = 20,
 ) -> LibraryHits:
     """Search the questions, answers, notes and sources of the finished runs that you may read, the best first."""
-    return await library.search(service, caller, q, limit)
+    return await reports.search_library(service, caller, q, limit)
