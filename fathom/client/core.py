@@ -90,7 +90,7 @@ class Core:
 
     def __init__(self, url: str, token: str | None, timeout: float, retries: int) -> None:
         self.url = _checked(url)
-        self.retries = retries
+        self._retries = retries
         self._timeout = httpx.Timeout(timeout, connect=min(timeout, 10.0)).as_dict()
         if token is not None and not (token.isascii() and token.isprintable() and token):
             raise InvalidInput("The token contains characters that no token can contain.", next_step="copy it again")
@@ -131,9 +131,20 @@ class Core:
                 failure = unreachable(self.url, error)
                 again = harmless or isinstance(error, _NOT_SENT)
             failures += 1
-            if not again or failures > self.retries or (failure.retry_after or 0) > LONGEST_WAIT:
-                raise failure
-            yield Pause(pause_before(failures, failure))
+            yield self.pause_after(failure, failures, again=again)
+
+    def pause_after(self, failure: FathomError, attempts: int, *, again: bool) -> Pause:
+        """Return how long to wait before another attempt: what the server asks for, else 0.5, 1, 2 ... 15 s, varied.
+
+        Raises:
+            FathomError: the failure itself, unless `again`, or after enough attempts, or if the wait is too long.
+        """
+        wanted = failure.retry_after
+        if not again or attempts > self._retries or (wanted or 0) > LONGEST_WAIT:
+            raise failure
+        if wanted is not None:
+            return Pause(wanted)
+        return Pause(min(2.0 ** (attempts - 2), 15.0) * random.uniform(0.75, 1.25))  # noqa: S311 - no secret
 
     def ask(self, shape: type[T], method: str, path: str, **given: Unpack[RequestParts]) -> Program[T]:
         """Send a request, as `send` does, and return the answer in a shape."""
@@ -226,13 +237,6 @@ def unreachable(url: str, error: httpx.TransportError) -> ServerFailed:
         f"{url} does not answer: {str(error) or type(error).__name__}.",
         next_step="start it with `fathom serve`, or set FATHOM_URL",
     )
-
-
-def pause_before(attempt: int, failure: FathomError) -> float:
-    """Return how long to wait before another attempt: what the server asks for, else 0.5, 1, 2 ... 15 s, varied."""
-    if failure.retry_after is not None:
-        return min(failure.retry_after, LONGEST_WAIT)
-    return min(2.0 ** (attempt - 2), 15.0) * random.uniform(0.75, 1.25)  # noqa: S311 - no secret
 
 
 def _kinds() -> dict[str, type[FathomError]]:

@@ -17,7 +17,6 @@ from typing import Any, Concatenate, Generic, Literal, ParamSpec, Self, TypeVar,
 import httpx
 
 from fathom.client.core import (
-    LONGEST_WAIT,
     Awaiting,
     Blocking,
     Core,
@@ -29,7 +28,6 @@ from fathom.client.core import (
     failure_in,
     parsed,
     path,
-    pause_before,
     read,
     unreachable,
 )
@@ -94,9 +92,7 @@ class Following:
             except httpx.TransportError as error:
                 failure, again = unreachable(self._core.url, error), True
             failures += 1
-            if not again or failures > self._core.retries or (failure.retry_after or 0) > LONGEST_WAIT:
-                raise failure
-            yield Pause(pause_before(failures, failure))
+            yield self._core.pause_after(failure, failures, again=again)
 
     def _request(self, run: Run) -> httpx.Request:
         wanted = {"Accept": "text/event-stream", "Last-Event-ID": str(self.last)}
