@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import csv
 import io
 from collections import Counter
@@ -21,7 +20,7 @@ from fathom.models import Answered, Model
 from fathom.models.run import BatchQuestion, BatchResult, BatchRow, RowStatus
 from fathom.report.html import policy
 from fathom.report.tables import FORMULA_SIGNS
-from fathom.storage.atomic import READERS
+from fathom.storage.atomic import side_by_side
 from fathom.storage.store import ArtifactStore, json_bytes
 from fathom.text.plain import clean_text, counted
 
@@ -54,13 +53,12 @@ class BatchFolder:
         """Return a record for each question by its id: the stored one, else a new one."""
         ids = question_ids(questions)
         stored = {*await self.store.list(f"{self.path}/rows")}
-        limit = asyncio.Semaphore(READERS)
 
-        async def read(number: int, row_id: str, question: BatchQuestion) -> Record:
+        async def read(one: tuple[int, str, BatchQuestion]) -> Record:
+            number, row_id, question = one
             if f"{row_id}.json" not in stored:
                 return Record(row=BatchRow(number=number, question=question.question))
-            async with limit:
-                data = await self.store.read(self._row(row_id))
+            data = await self.store.read(self._row(row_id))
             try:
                 record = Record.model_validate_json(data)
             except ValidationError as error:
@@ -68,8 +66,8 @@ class BatchFolder:
                 raise StoreError(f"{address} is damaged: {error.errors()[0]['msg']}.", next_step="remove it") from None
             return record.model_copy(update={"row": record.row.model_copy(update={"number": number})})
 
-        numbered = enumerate(zip(ids, questions, strict=True), 1)
-        return dict(zip(ids, await asyncio.gather(*(read(n, i, q) for n, (i, q) in numbered)), strict=True))
+        numbered = [(number, *one) for number, one in enumerate(zip(ids, questions, strict=True), 1)]
+        return dict(zip(ids, await side_by_side(numbered, read), strict=True))
 
     async def save(self, row_id: str, record: Record) -> None:
         """Store the record of a question."""

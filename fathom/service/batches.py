@@ -37,7 +37,7 @@ from fathom.service.limits import capped, most_usd
 from fathom.service.reports import hidden
 from fathom.service.run_view import API, notices_of
 from fathom.service.runs import RunService
-from fathom.storage.atomic import READERS
+from fathom.storage.atomic import side_by_side
 from fathom.storage.lease import result_key
 from fathom.storage.names import slug
 from fathom.storage.ownership import Ownership
@@ -92,14 +92,12 @@ async def start_from(service: RunService, caller: Caller, text: str, kind: Forma
 async def latest(service: RunService, caller: Caller) -> BatchList:
     """Return the batches that the caller may see, the newest first."""
     names = [name.removesuffix(".json") for name in await service.store.list(FOLDER)]
-    limit = asyncio.Semaphore(READERS)
 
     async def read(key: str) -> Batch | None:
-        async with limit:
-            kept = await _read(service, key)
-            return await _shown(service, key, kept) if kept and kept.ownership.readable_by(caller) else None
+        kept = await _read(service, key)
+        return await _shown(service, key, kept) if kept and kept.ownership.readable_by(caller) else None
 
-    found = [one for one in await asyncio.gather(*map(read, names)) if one]
+    found = [one for one in await side_by_side(names, read) if one]
     found.sort(key=lambda one: (one.created, one.id), reverse=True)
     fields = set(BatchSummary.model_fields)
     return BatchList(batches=[BatchSummary(**one.model_dump(include=fields)) for one in found])

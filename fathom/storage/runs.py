@@ -5,10 +5,10 @@ These are listed in a file, so that a run is found from every folder.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from fathom.config.environment import Environment
 from fathom.config.secrets import Scrubber
 from fathom.errors import StoreError
 from fathom.models import RunResult
-from fathom.storage.atomic import READERS
+from fathom.storage.atomic import side_by_side
 from fathom.storage.lease import RESULTS, as_restored
 from fathom.storage.names import watch_name
 from fathom.storage.store import MANIFEST, PARTIAL, RUNS, ArtifactStore, RunFolder
@@ -126,13 +126,7 @@ async def read_manifest(store: ArtifactStore, folder: str) -> StoredRun | None:
 
 async def read_manifests(store: ArtifactStore, folders: Sequence[str]) -> list[StoredRun]:
     """Return the runs in folders, several read at once; other folders are skipped."""
-    limit = asyncio.Semaphore(READERS)
-
-    async def read(folder: str) -> StoredRun | None:
-        async with limit:
-            return await read_manifest(store, folder)
-
-    return [run for run in await asyncio.gather(*map(read, folders)) if run]
+    return [run for run in await side_by_side(folders, partial(read_manifest, store)) if run]
 
 
 async def runs(store: ArtifactStore, *, partial: bool = False) -> list[StoredRun]:
