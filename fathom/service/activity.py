@@ -6,17 +6,14 @@ an entry, `.serve/audit/{run id}/{number}.json`, each created exclusively: a rac
 
 from __future__ import annotations
 
-import asyncio
 import re
 from datetime import UTC, datetime
 from enum import StrEnum
 from uuid import uuid4
 
-from pydantic import ValidationError
-
-from fathom.errors import StoreError
 from fathom.models import Model
 from fathom.service.caller import Caller
+from fathom.storage.atomic import side_by_side
 from fathom.storage.store import ArtifactStore
 
 FOLDER = ".serve/audit"
@@ -80,13 +77,8 @@ class ActivityLog:
             StoreError: an entry cannot be read.
         """
         paths = [_path(run_id, name) for name in await self._names(run_id)]
-        texts = await asyncio.gather(*map(self._store.read, paths))
-        try:
-            return [Activity.model_validate_json(text) for text in texts]
-        except ValidationError as error:
-            raise StoreError(
-                f"{self._store.address(f'{FOLDER}/{run_id}')} is damaged: {error.errors()[0]['msg']}."
-            ) from None
+        found = await side_by_side(paths, lambda path: self._store.stored(Activity, path, "restore the file"))
+        return [entry for entry in found if entry]
 
     async def _names(self, run_id: str) -> list[str]:
         if not RUN_ID.fullmatch(run_id):  # of a run that was imported, or whose manifest is damaged

@@ -18,8 +18,6 @@ import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
-from pydantic import ValidationError
-
 from fathom.errors import Conflict, InvalidInput, NotThere, StoreError
 from fathom.models import Model, UnreadFile
 from fathom.storage.editions import (
@@ -287,13 +285,7 @@ class CorpusStore:
         return sorted(int(name) for name in names if name.isdecimal())
 
     async def _read(self, folder: str, number: int) -> Edition | None:
-        path = edition_path(folder, number)
-        try:
-            return Edition.model_validate_json(await self.store.read(path))
-        except FileNotFoundError:
-            return None
-        except ValidationError as error:
-            raise StoreError(f"{self.store.address(path)} is damaged: {error}.") from error
+        return await self.store.stored(Edition, edition_path(folder, number), "restore the file")
 
 
 def _check_free(name: str, last: Edition | None, owner: str) -> None:

@@ -22,7 +22,7 @@ from threading import Condition, Thread
 from typing import Annotated, Any
 from uuid import uuid4
 
-from pydantic import AfterValidator, ValidationError
+from pydantic import AfterValidator
 
 from fathom.clock import monotonic, now, uptime
 from fathom.errors import FathomError, OtherLayout, RunBusy, StoreError
@@ -327,15 +327,7 @@ async def _observed(store: ArtifactStore, run_key: str) -> tuple[int, Lease | No
 
 
 async def _read(store: ArtifactStore, run_key: str, number: int) -> Lease | None:
-    if not number:
-        return None
-    try:
-        return Lease.model_validate_json(await store.read(_path(run_key, number)))
-    except FileNotFoundError:
-        return None
-    except ValidationError as error:
-        address = store.address(_path(run_key, number))
-        raise StoreError(f"{address} is damaged: {error.errors()[0]['msg']}.", next_step="remove that file") from None
+    return await store.stored(Lease, _path(run_key, number), "remove that file") if number else None
 
 
 def _path(run_key: str, number: int) -> str:

@@ -14,9 +14,6 @@ from collections.abc import Sequence
 from enum import StrEnum
 from uuid import uuid4
 
-from pydantic import ValidationError
-
-from fathom.errors import StoreError
 from fathom.models import Model, Remark
 from fathom.storage.lease import RESULTS
 from fathom.storage.store import ArtifactStore
@@ -63,13 +60,10 @@ class Steering:
             StoreError: one cannot be read.
         """
         for name in await self._store.list(self._folder):
-            if re.fullmatch(r"\d+\.json", name) and (number := int(name.removesuffix(".json"))) not in self._read:
-                try:
-                    self._read[number] = SteeringEntry.model_validate_json(await self._store.read(self._path(number)))
-                except ValidationError as error:
-                    address = self._store.address(self._path(number))
-                    why = error.errors()[0]["msg"]
-                    raise StoreError(f"{address} is damaged: {why}.", next_step="remove that file") from None
+            number = int(name.removesuffix(".json")) if re.fullmatch(r"\d+\.json", name) else 0
+            known = not number or number in self._read
+            if not known and (entry := await self._store.stored(SteeringEntry, self._path(number), "remove that file")):
+                self._read[number] = entry
         return [entry for _, entry in sorted(self._read.items()) if entry.run_id == self._run_id]
 
     async def stopped(self) -> Remark | None:
