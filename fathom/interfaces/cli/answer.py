@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from fathom.storage.runs import StoredRun
 
 
+_MOST_BYTES = 2**20  # of an edited plan
+
+
 def answer(
     run: Annotated[
         str, typer.Argument(help="The run's id or its first digits (at least 4).", autocompletion=known_runs)
@@ -98,6 +101,7 @@ def _reply(asked: Asked, *, stop: bool, change: str, answers: Sequence[str], fil
     Raises:
         InvalidInput: they do not answer what is asked.
     """
+    from fathom.config.inputs import read_text
     from fathom.interfaces.cli.dialogue import person
     from fathom.models import Matter, Reply
     from fathom.run.checklist import from_yaml
@@ -115,10 +119,7 @@ def _reply(asked: Asked, *, stop: bool, change: str, answers: Sequence[str], fil
         if not equals or not number.strip().isdecimal() or not 1 <= int(number) <= len(said) or not text.strip():
             raise InvalidInput(f"--answer {pair!r} is not N=TEXT with N from 1 to {len(said)}.")
         said[int(number) - 1] = text.strip()
-    try:
-        plan = from_yaml(file.read_text(encoding="utf-8"), asked.plan) if file and asked.plan else None
-    except (OSError, UnicodeError) as error:
-        raise InvalidInput(f"{file} cannot be read: {error}.") from None
+    plan = from_yaml(read_text(file, _MOST_BYTES), asked.plan) if file and asked.plan else None
     return Reply(answers=said, plan=plan, remark=change, stop=stop, by=person())
 
 

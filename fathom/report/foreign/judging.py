@@ -14,6 +14,7 @@ from fathom.budget.caps import store_budget_of
 from fathom.budget.ledger import Ledger
 from fathom.config.environment import Environment, artifact_root
 from fathom.config.groups import EXTRACTIVE, Role
+from fathom.config.inputs import read_text
 from fathom.config.settings import ResearchSettings, ResolvedSettings, resolve
 from fathom.errors import InvalidInput, ModelError, ModelUnreachable
 from fathom.evidence.bearing import Bearing
@@ -34,7 +35,7 @@ from fathom.telemetry.progress import phase
 from fathom.text.plain import counted
 from fathom.tools.base import RunContext
 
-MOST_BYTES = 10_000_000
+MOST_BYTES = 10 * 2**20
 ANSWER_TOKENS = 8_192  # tokens of the judge's answer for `AT_ONCE` claims
 
 
@@ -84,16 +85,7 @@ def _read(file: Path) -> Foreign:
     Raises:
         InvalidInput: it cannot be read, claims nothing, or names no source.
     """
-    try:
-        data = file.read_bytes()
-        if len(data) > MOST_BYTES:
-            raise InvalidInput(f"{file} is larger than {MOST_BYTES // 1_000_000} MB.", next_step="give one report")
-        text = data.decode("utf-8-sig")
-    except OSError as error:
-        raise InvalidInput(f"{file} cannot be read: {error.strerror}.", next_step="check the path") from error
-    except UnicodeDecodeError as error:
-        raise InvalidInput(f"{file} is not text in UTF-8.", next_step="save it as UTF-8") from error
-    foreign = report_of(text, file.stem)
+    foreign = report_of(read_text(file, MOST_BYTES), file.stem)
     if not claims_of(foreign.report.sections):
         raise InvalidInput(f"{file} has no sentence that makes a claim.", next_step="check the file")
     if not foreign.report.sources:
