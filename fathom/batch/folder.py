@@ -11,11 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup
-from pydantic import ValidationError
 
 import fathom.report
 from fathom.budget.ledger import Cost
-from fathom.errors import StoreError
 from fathom.models import Answered, Model
 from fathom.models.run import BatchQuestion, BatchResult, BatchRow, RowStatus
 from fathom.report.html import policy
@@ -56,14 +54,10 @@ class BatchFolder:
 
         async def read(one: tuple[int, str, BatchQuestion]) -> Record:
             number, row_id, question = one
-            if f"{row_id}.json" not in stored:
+            there = f"{row_id}.json" in stored
+            record = await self.store.stored(Record, self._row(row_id), "remove that file") if there else None
+            if record is None:
                 return Record(row=BatchRow(number=number, question=question.question))
-            data = await self.store.read(self._row(row_id))
-            try:
-                record = Record.model_validate_json(data)
-            except ValidationError as error:
-                address = self.store.address(self._row(row_id))
-                raise StoreError(f"{address} is damaged: {error.errors()[0]['msg']}.", next_step="remove it") from None
             return record.model_copy(update={"row": record.row.model_copy(update={"number": number})})
 
         numbered = [(number, *one) for number, one in enumerate(zip(ids, questions, strict=True), 1)]
