@@ -29,7 +29,7 @@ from fathom.errors import FathomError, OtherLayout, RunBusy, StoreError
 from fathom.models import Model
 from fathom.models.run import LAYOUT
 from fathom.storage.atomic import OUTAGE_SECONDS
-from fathom.storage.names import slug
+from fathom.storage.names import numbers_in, slug
 from fathom.storage.store import ArtifactStore, note_change
 
 RESULTS = ".results"
@@ -299,8 +299,7 @@ def is_gone(host: str, pid: int) -> bool:
 
 
 async def _last(store: ArtifactStore, run_key: str) -> int:
-    names = await store.list(f"{RESULTS}/{run_key}/lease")
-    return max((int(name.removesuffix(".json")) for name in names if re.fullmatch(r"\d+\.json", name)), default=0)
+    return max(numbers_in(await store.list(f"{RESULTS}/{run_key}/lease")), default=0)
 
 
 async def _results(store: ArtifactStore, run_key: str) -> int:

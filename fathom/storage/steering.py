@@ -9,13 +9,13 @@ Runs may share a key, and with it the folder: an entry names its run.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from enum import StrEnum
 from uuid import uuid4
 
 from fathom.models import Model, Remark
 from fathom.storage.lease import RESULTS
+from fathom.storage.names import numbers_in
 from fathom.storage.store import ArtifactStore
 
 
@@ -59,10 +59,9 @@ class Steering:
         Raises:
             StoreError: one cannot be read.
         """
-        for name in await self._store.list(self._folder):
-            number = int(name.removesuffix(".json")) if re.fullmatch(r"\d+\.json", name) else 0
-            known = not number or number in self._read
-            if not known and (entry := await self._store.stored(SteeringEntry, self._path(number), "remove that file")):
+        new = set(numbers_in(await self._store.list(self._folder))) - self._read.keys()
+        for number in sorted(new):
+            if entry := await self._store.stored(SteeringEntry, self._path(number), "remove that file"):
                 self._read[number] = entry
         return [entry for _, entry in sorted(self._read.items()) if entry.run_id == self._run_id]
 
