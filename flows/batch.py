@@ -96,9 +96,8 @@ async def research_batch(  # noqa: PLR0917 - the boxes of a form
     try:
         async with Supervision(store, scrubber, how=how), Display() as display:
             batch = BatchRunner(
-                current_run_key(),
+                BatchFolder(store, current_run_key()),
                 await _questions(questions, file, settings),
-                store,
                 settings=settings,
                 budget=budget,
                 at_once=at_once,
@@ -219,9 +218,8 @@ class BatchRunner:
 
     def __init__(
         self,
-        key: str,
+        folder: BatchFolder,
         questions: Sequence[BatchQuestion],
-        store: ArtifactStore,
         *,
         settings: ResearchSettings,
         budget: BatchBudget,
@@ -229,10 +227,8 @@ class BatchRunner:
         deployment: str,
         display: Display,
     ) -> None:
-        self.folder = BatchFolder(store, key)
-        self._key = key
+        self.folder = folder
         self._asked = questions
-        self._store = store
         self._settings = settings
         self._caps = budget
         self._budget = SharedBudget(caps(budget.max_usd, budget.max_tokens, budget.max_calls), at_once)
@@ -241,7 +237,7 @@ class BatchRunner:
         self._warnings = Warnings()
         self._display = display
         own_tags = runtime.flow_run.tags  # such as the owner's
-        self._tags = [*dict.fromkeys(["fathom", f"batch:{key}", *own_tags])]
+        self._tags = [*dict.fromkeys(["fathom", f"batch:{folder.key}", *own_tags])]
         self._questions: dict[str, BatchQuestion] = {}  # by id, as is the next
         self._records: dict[str, Record] = {}
         self._open: dict[UUID, str] = {}  # ids of the questions under way, by their flow run
@@ -329,7 +325,7 @@ class BatchRunner:
         """Submit the run of a question, in a new attempt if the last one has ended without a result."""
         record, question = self._records[row_id], self._questions[row_id]
         attempt = record.attempt + (record.row.status.ended and bool(record.run_key))
-        run_key = question.run_key or f"{self._key}-{row_id}"
+        run_key = question.run_key or f"{self.folder.key}-{row_id}"
         # The run's own account includes the usage of earlier attempts.
         spent = record.used or Cost()
         settings = self._settings_of(row_id, granted.plus(spent) if granted else None)
@@ -352,7 +348,7 @@ class BatchRunner:
                 timeout=0,
                 as_subflow=False,
                 tags=self._tags,
-                idempotency_key=f"{self._key}/{row_id}/{attempt}",
+                idempotency_key=f"{self.folder.key}/{row_id}/{attempt}",
             )
         except (PrefectHTTPStatusError, PrefectException) as error:
             await self._settle(row_id, failed(record.row, f"its run could not be submitted: {error}"))
@@ -366,7 +362,7 @@ class BatchRunner:
         ended = FlowRunFilterState(type=FlowRunFilterStateType(any_=list(TERMINAL_STATES)))
         for flow_run in await self._read(ended):
             row_id = self._open[flow_run.id]
-            if row := await outcome(flow_run, self._records[row_id].row, self._store.address()):
+            if row := await outcome(flow_run, self._records[row_id].row, self.folder.store.address()):
                 del self._open[flow_run.id]
                 await self._settle(row_id, row)
 
@@ -405,12 +401,12 @@ class BatchRunner:
     async def _settle(self, row_id: str, row: BatchRow) -> None:
         record = self._records[row_id].model_copy(update={"row": row})
         if record.granted:
-            total = (await Ledger.read(self._store, record.run_key)).total
+            total = (await Ledger.read(self.folder.store, record.run_key)).total
             before = record.used or Cost()
             self._budget.settle(record.granted, total.minus(before))
             record = record.model_copy(update={"used": total, "granted": None})
         await self._note(row_id, record)
-        await note_progress(self._store, self._key, f"{row_id} {record.attempt}")
+        await note_progress(self.folder.store, self.folder.key, f"{row_id} {record.attempt}")
         run_logger().info("%d. %s: %s", row.number, words(row.status), row.question)
 
     async def _note(self, row_id: str, record: Record) -> None:
@@ -429,7 +425,7 @@ class BatchRunner:
         """Return the settings of a question's run: with the batch's store, and its share of each cap of the batch."""
         settings = settings_of(self._questions[row_id], self._settings)
         settings = settings.model_copy(
-            update={"artifacts": self._store.address(), "people": settings.people.unattended}
+            update={"artifacts": self.folder.store.address(), "people": settings.people.unattended}
         )
         if granted is None:
             return settings

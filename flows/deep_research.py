@@ -40,8 +40,8 @@ from fathom.run.engine import Engine, RunStart
 from fathom.run.state import ResearchState, measure
 from fathom.storage.corpora import CorpusStore
 from fathom.storage.lease import RESULTS, journals_of
+from fathom.storage.runs import remember
 from fathom.storage.store import REPORT_TEXT, RESULT, ArtifactStore
-from fathom.storage.used import remember
 from fathom.tasks.auditing import log_event, quieten_tasks, session
 from fathom.tasks.durable import current_run_key, durable_run, run_logger, run_store
 from fathom.tasks.events import tell_end, tell_start

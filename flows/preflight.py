@@ -29,7 +29,7 @@ from fathom.storage.corpora import CorpusStore
 from fathom.storage.ownership import Asker
 from fathom.storage.store import ArtifactStore
 from fathom.tools.documents.corpus import check_documents
-from fathom.tools.documents.tool import DocumentsTool
+from fathom.tools.documents_tool import DocumentsTool
 from fathom.tools.mcp.configuration import read_servers
 from fathom.tools.registry import REGISTRY, check_scope, configured_tools
 from fathom.tools.search.choice import without_limits

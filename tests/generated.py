@@ -363,7 +363,7 @@ def _who(setting: Setting) -> str:
 
 def openapi_document() -> str:
     """Return `docs/openapi.json`, without the routes of the page."""
-    from fathom.interfaces.app import create_app
+    from fathom.interfaces.server import create_app
     from fathom.service.options import Options
 
     found = create_app(Options(str(ROOT / "artifacts"))).openapi()

@@ -15,8 +15,7 @@ import uvicorn
 
 from fathom.flows.execution.worker import Worker
 from fathom.flows.execution.worker import serving as worker_serving
-from fathom.interfaces.app import create_app
-from fathom.interfaces.server import config_of
+from fathom.interfaces.server import config_of, create_app
 from fathom.service.options import Options, listen
 from fathom.service.outages import asking_briefly
 from tests.conftest import quiet_port

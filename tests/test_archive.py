@@ -19,8 +19,8 @@ from fathom.text.wording import ENGLISH
 from fathom.tools.fetch import archive
 from fathom.tools.fetch.allow import AllowList
 from fathom.tools.fetch.client import GuardedBackend
-from fathom.tools.fetch.tool import as_found
 from fathom.tools.fetch.web import WebReader, check_links
+from fathom.tools.fetch_tool import as_found
 from fathom.tools.pages import WebPage, output
 from fathom.tools.search.web_extract import WebExtractTool
 from tests.inprocess import investigated

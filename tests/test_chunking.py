@@ -18,7 +18,7 @@ from fathom.text.sentences import fences, split_sentences
 from fathom.tools.documents.index import IndexedPassage, lay_out
 from fathom.tools.documents.normal import markdown_sections
 from fathom.tools.documents.readers import read_document
-from fathom.tools.documents.tool import excerpt
+from fathom.tools.documents_tool import excerpt
 
 FILLER = "Kettles are filled at the well and carried home along the river by the two of them. " * 3
 

@@ -11,7 +11,7 @@ from fathom.retrieval.chunking import parts_of
 from fathom.text.tokens import count_tokens
 from fathom.tools.documents.index import lay_out
 from fathom.tools.documents.readers import read_document
-from fathom.tools.documents.tool import OUTPUT_TOKENS, WHOLE_TOKENS, DocumentsTool, rooms
+from fathom.tools.documents_tool import OUTPUT_TOKENS, WHOLE_TOKENS, DocumentsTool, rooms
 from tests.test_document_forms import read
 
 FILLER = "Kettles are filled at the well and carried home along the river by the two of them, as they always were. "

@@ -15,8 +15,8 @@ from fathom.models import Note, Source, SourceText
 from fathom.retrieval.identifiers import borne_by, identifiers_of, naming
 from fathom.roles import COMPRESSOR, CompressRequest
 from fathom.tools.documents.readers import read_document
-from fathom.tools.documents.tool import DocumentsTool
 from fathom.tools.documents.worker import read_file
+from fathom.tools.documents_tool import DocumentsTool
 
 ENHANCEMENT = """LEP: 677
 Title: Callable ``a | b`` Syntax

@@ -28,7 +28,7 @@ from fathom.tools.documents.embedding import load_encoder
 from fathom.tools.documents.index import Index
 from fathom.tools.documents.normal import DocumentSection, ReadDocument
 from fathom.tools.documents.readers import UnreadableFile, read_document
-from fathom.tools.documents.tool import DocumentsTool
+from fathom.tools.documents_tool import DocumentsTool
 
 
 def pdf(*pages: str, title: str = "") -> bytes:

@@ -33,8 +33,7 @@ from fathom.report.docx import render_docx
 from fathom.report.exporting import FORMATS, bibtex, check_formats, references, render_pdf, ris
 from fathom.report.html import render_html
 from fathom.report.markdown import render_markdown
-from fathom.report.tables import render_csv
-from fathom.report.xlsx import render_xlsx
+from fathom.report.tables import render_csv, render_xlsx
 from fathom.storage.store import ArtifactStore
 from fathom.text.plain import clean_line
 from fathom.text.sentences import fences

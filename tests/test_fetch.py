@@ -25,12 +25,12 @@ from fathom.storage.cache import TimedCache
 from fathom.text.urls import source_ids, urls_in
 from fathom.tools import http
 from fathom.tools.base import RunContext
-from fathom.tools.fetch import client, politeness
+from fathom.tools.fetch import client
 from fathom.tools.fetch import web as reading
 from fathom.tools.fetch.allow import AllowList
 from fathom.tools.fetch.client import GuardedBackend, system_resolve
-from fathom.tools.fetch.tool import FetchTool
 from fathom.tools.fetch.web import WebReader
+from fathom.tools.fetch_tool import FetchTool
 from fathom.tools.redact import redact
 from fathom.tools.registry import configured_tools
 from fathom.tools.toolbox import open_toolbox
@@ -118,7 +118,7 @@ class Site:
 @pytest.fixture
 async def site(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Site]:
     monkeypatch.setattr(http, "FIRST_PAUSE", 0.01)
-    monkeypatch.setattr(politeness, "APART_SECONDS", 0.0)
+    monkeypatch.setattr(client, "APART_SECONDS", 0.0)
     scripted = Site()
     async with listening(app_of(scripted.serve)) as url:
         scripted.network.port = int(url.rpartition(":")[2])
@@ -304,7 +304,7 @@ async def test_robots_txt_is_honoured(site: Site) -> None:
 
 
 async def test_hosts_are_asked_politely(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(politeness, "APART_SECONDS", 0.4)
+    monkeypatch.setattr(client, "APART_SECONDS", 0.4)
     running: list[int] = []
 
     async def slow(_request: web.Request) -> web.StreamResponse:

@@ -505,6 +505,8 @@ def bad(name: str, **options: Any) -> Any:
         bad("a model without a key", args=["report.md", "--fetch", "--model", "openai/x"], says="OPENAI_API_KEY"),
         bad("no price", args=["report.md", "--fetch", "--price", "x"], says="is not MODEL=IN,OUT"),
         bad("a run with a folder", args=["1a2b3c4d", "--sources", "empty"], says="a run has its own sources"),
+        bad("a run with a model", args=["1a2b3c4d", "--max-usd", "1"], says="--max-usd applies only to a report"),
+        bad("no amount", args=["report.md", "--fetch", "--max-usd", "much"], says="--max-usd much"),
     ],
 )
 def test_bad_input_ends_with_2_and_says_what_to_do(case: dict[str, Any], fathom_cli: FathomCLI, tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from fathom.models import Ending, RunResult, SourceText
 from fathom.roles import COMPRESSOR, PLANNER, CompressRequest, PlanRequest
 from fathom.text.citations import without_addresses
 from fathom.text.markers import as_words, markers
-from fathom.tools.fetch import politeness
+from fathom.tools.fetch import client
 from fathom.tools.fetch.client import FetchedAnswer
 from fathom.tools.fetch.web import read_page
 from tests.inprocess import investigated
@@ -66,7 +66,7 @@ async def attacker() -> AsyncIterator[Attacker]:
 
 @pytest.fixture
 def providers(stubs: Stubs, monkeypatch: pytest.MonkeyPatch) -> Stubs:
-    monkeypatch.setattr(politeness, "APART_SECONDS", 0.0)
+    monkeypatch.setattr(client, "APART_SECONDS", 0.0)
     for name, value in stubs.env.items():
         monkeypatch.setenv(name, value)
     # The attacker's own address is as good as allowed: what stops the requests is not that it is a private one.

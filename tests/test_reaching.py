@@ -21,7 +21,7 @@ REGISTRY = Registry(
     tuple(
         f"fathom.tools.{place}"
         for place in (
-            "documents.tool:DocumentsTool",
+            "documents_tool:DocumentsTool",
             "search.web_search:WebSearchTool",
             "factual.wikipedia:WikipediaTool",
             "factual.github:GitHubTool",

@@ -33,9 +33,9 @@ from fathom.config.secrets import without_credentials
 from fathom.errors import InvalidInput, NotSignedIn
 from fathom.flows.deep_research import deep_research
 from fathom.interfaces import gate as access
-from fathom.interfaces.app import create_app, on_error
 from fathom.interfaces.gate import Gate
 from fathom.interfaces.problems import problem_of
+from fathom.interfaces.server import create_app, on_error
 from fathom.models import RunState
 from fathom.service.browser_sessions import COOKIE, BrowserSessions
 from fathom.service.caller import AccessRole, TokenLimits

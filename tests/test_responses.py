@@ -17,7 +17,7 @@ from fathom.evidence.verify import verify_run
 from fathom.models import Ending
 from fathom.run.engine import Engine
 from fathom.tools import http
-from fathom.tools.fetch import politeness
+from fathom.tools.fetch import client
 from tests.inprocess import investigated, research
 from tests.stubs import Stubs
 from tests.stubs.pages import page
@@ -54,7 +54,7 @@ def web(providers: Stubs, monkeypatch: pytest.MonkeyPatch) -> Stubs:
     """Tavily finds one page on the stub's own address, and cannot read it: `fetch` does."""
     monkeypatch.setenv("FATHOM_FETCH_ALLOW", providers.url.partition("//")[2])
     monkeypatch.setattr(http, "FIRST_PAUSE", 0.01)
-    monkeypatch.setattr(politeness, "APART_SECONDS", 0.0)
+    monkeypatch.setattr(client, "APART_SECONDS", 0.0)
     providers.settings.steps, providers.settings.breadth, providers.settings.without_raw = 2, 1, 1.0
     providers.settings.fail_extract = "planted"
     planted = page(f"{providers.url}/planted/0", 600)

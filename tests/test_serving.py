@@ -202,23 +202,25 @@ def test_a_change_is_made_though_prefect_is_busy(prefect_server: PrefectServer, 
     assert len(refused) > 1 and min(refused.values()) == 2, "reads and the change"
 
 
-def test_a_run_that_is_just_being_begun_is_cancelled(prefect_server: PrefectServer, tmp_path: Path) -> None:
+def test_a_run_or_a_batch_that_is_just_being_begun_is_cancelled(prefect_server: PrefectServer, tmp_path: Path) -> None:
     """A worker that has taken a run says that it runs, whatever was said meanwhile."""
     with (
         served_with(Options(str(tmp_path), port=quiet_port(), pool="beginning"), limit=0) as served,
         get_client(sync_client=True) as prefect,
         ThreadPoolExecutor(1) as beside,
     ):
-        asked = {"question": "What is a descriptor in Python?"}
-        begun = httpx.post(f"{served.url}/api/v1/runs", json=asked, timeout=60)
-        assert begun.status_code == 202, begun.text
-        run = begun.json()
-        prefect.set_flow_run_state(UUID(run["id"]), Pending())
-        cancelling = beside.submit(httpx.delete, f"{served.url}{run['links']['run']}", timeout=60)
-        time.sleep(0.5)
-        prefect.set_flow_run_state(UUID(run["id"]), Running(), force=True)
-        assert cancelling.result().is_success
-        assert prefect.read_flow_run(UUID(run["id"])).state_type is StateType.CANCELLING
+        question = "What is a descriptor in Python?"
+        for place, asked in (("runs", {"question": question}), ("batches", {"questions": [question]})):
+            begun = httpx.post(f"{served.url}/api/v1/{place}", json=asked, timeout=60)
+            assert begun.status_code == 202, begun.text
+            made = begun.json()
+            flow_run = UUID(made.get("run_id") or made["id"])
+            prefect.set_flow_run_state(flow_run, Pending())
+            cancelling = beside.submit(httpx.delete, f"{begun.url}/{made['id']}", timeout=60)
+            time.sleep(0.5)
+            prefect.set_flow_run_state(flow_run, Running(), force=True)
+            assert cancelling.result().is_success
+            assert prefect.read_flow_run(flow_run).state_type is StateType.CANCELLING
 
 
 def test_a_killed_server_loses_no_event_and_repeats_no_run(

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from fathom.errors import InvalidInput, RunBusy, StoreError
 from fathom.models import Plan, PlanStep, Source, SourceText, ToolFailure, ToolOutput
-from fathom.storage.atomic import AtomicFiles
+from fathom.storage.atomic import AtomicFiles, side_by_side
 from fathom.storage.runs import StoredRun, runs
 from fathom.storage.store import ArtifactStore, RunFolder
 from tests.conftest import Bucket
@@ -332,3 +332,18 @@ async def test_s3_encrypts_every_file_as_it_is_told(
     monkeypatch.setenv("FATHOM_S3_ENCRYPTION", "rot13")
     with pytest.raises(InvalidInput, match="FATHOM_S3_ENCRYPTION is 'rot13'"):
         ArtifactStore(moto_s3.url)
+
+
+async def test_so_many_are_worked_on_at_once_and_answered_in_order() -> None:
+    working, most = set[int](), 0
+
+    async def act(number: int) -> int:
+        nonlocal most
+        working.add(number)
+        most = max(most, len(working))
+        for _ in range(number % 3 + 1):
+            await asyncio.sleep(0)
+        working.remove(number)
+        return 2 * number
+
+    assert await side_by_side(range(20), act, 4) == [*range(0, 40, 2)] and most == 4

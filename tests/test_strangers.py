@@ -48,8 +48,7 @@ from fathom.tools.documents.index import lay_out
 from fathom.tools.documents.readers import UnreadableFile, read_document
 from fathom.tools.fetch.allow import AllowList
 from fathom.tools.fetch.archive import Archive
-from fathom.tools.fetch.client import Client, FetchedAnswer, GuardedBackend
-from fathom.tools.fetch.politeness import Robots
+from fathom.tools.fetch.client import Client, FetchedAnswer, GuardedBackend, Robots
 from fathom.tools.fetch.web import read_page
 from fathom.tools.mcp.configuration import read_servers
 from fathom.tools.mcp.servers import McpServers

@@ -13,7 +13,7 @@ from fathom.errors import ToolRejected
 from fathom.models import Ending, RunResult
 from fathom.storage.cache import TimedCache
 from fathom.tools import http
-from fathom.tools.fetch import client, politeness
+from fathom.tools.fetch import client
 from fathom.tools.search.searxng import SearXNG
 from fathom.tools.search.tavily import Tavily
 from tests.inprocess import investigated, research
@@ -33,7 +33,7 @@ def web(stubs: Stubs, monkeypatch: pytest.MonkeyPatch) -> Stubs:
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("FATHOM_FETCH_ALLOW", stubs.url.partition("//")[2])
     monkeypatch.setattr(http, "FIRST_PAUSE", 0.01)
-    monkeypatch.setattr(politeness, "APART_SECONDS", 0.0)
+    monkeypatch.setattr(client, "APART_SECONDS", 0.0)
     stubs.settings.steps, stubs.settings.breadth, stubs.settings.without_raw = 2, 1, 1.0
     for n in range(2):
         planted = page(f"{stubs.url}/planted/{n}", 600)

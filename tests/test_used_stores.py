@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from fathom.config.environment import Environment
-from fathom.storage.used import remember, used_stores
+from fathom.storage.runs import remember, used_stores
 from tests.conftest import FathomCLI, PrefectServer
 
 UNKNOWN = "deadbeef"

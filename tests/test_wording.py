@@ -29,9 +29,8 @@ from fathom.report.docx import render_docx
 from fathom.report.exporting import render_pdf
 from fathom.report.html import render_html
 from fathom.report.markdown import render_markdown
-from fathom.report.tables import render_csv
+from fathom.report.tables import render_csv, render_xlsx
 from fathom.report.unanswered import render_unanswered
-from fathom.report.xlsx import render_xlsx
 from fathom.run.checklist import Reason
 from fathom.text.languages import LANGUAGES
 from fathom.text.wording import LANGUAGES_OF_REPORTS, language_for, language_wanted, wording

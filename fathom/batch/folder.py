@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import csv
 import io
 from collections import Counter
@@ -12,16 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup
-from pydantic import ValidationError
 
 import fathom.report
 from fathom.budget.ledger import Cost
-from fathom.errors import StoreError
 from fathom.models import Answered, Model
 from fathom.models.run import BatchQuestion, BatchResult, BatchRow, RowStatus
 from fathom.report.html import policy
 from fathom.report.tables import FORMULA_SIGNS
-from fathom.storage.atomic import READERS
+from fathom.storage.atomic import side_by_side
 from fathom.storage.store import ArtifactStore, json_bytes
 from fathom.text.plain import clean_text, counted
 
@@ -46,49 +43,45 @@ class BatchFolder:
     """`research_batches/{key}` in a store."""
 
     def __init__(self, store: ArtifactStore, key: str) -> None:
-        self._store = store
+        self.store = store
+        self.key = key
         self.path = f"{BATCHES}/{key}"
 
     async def records(self, questions: Sequence[BatchQuestion]) -> dict[str, Record]:
         """Return a record for each question by its id: the stored one, else a new one."""
         ids = question_ids(questions)
-        stored = {*await self._store.list(f"{self.path}/rows")}
-        limit = asyncio.Semaphore(READERS)
+        stored = {*await self.store.list(f"{self.path}/rows")}
 
-        async def read(number: int, row_id: str, question: BatchQuestion) -> Record:
-            if f"{row_id}.json" not in stored:
+        async def read(one: tuple[int, str, BatchQuestion]) -> Record:
+            number, row_id, question = one
+            there = f"{row_id}.json" in stored
+            record = await self.store.stored(Record, self._row(row_id), "remove that file") if there else None
+            if record is None:
                 return Record(row=BatchRow(number=number, question=question.question))
-            async with limit:
-                data = await self._store.read(self._row(row_id))
-            try:
-                record = Record.model_validate_json(data)
-            except ValidationError as error:
-                address = self._store.address(self._row(row_id))
-                raise StoreError(f"{address} is damaged: {error.errors()[0]['msg']}.", next_step="remove it") from None
             return record.model_copy(update={"row": record.row.model_copy(update={"number": number})})
 
-        numbered = enumerate(zip(ids, questions, strict=True), 1)
-        return dict(zip(ids, await asyncio.gather(*(read(n, i, q) for n, (i, q) in numbered)), strict=True))
+        numbered = [(number, *one) for number, one in enumerate(zip(ids, questions, strict=True), 1)]
+        return dict(zip(ids, await side_by_side(numbered, read), strict=True))
 
     async def save(self, row_id: str, record: Record) -> None:
         """Store the record of a question."""
-        await self._store.write(self._row(row_id), json_bytes(record))
+        await self.store.write(self._row(row_id), json_bytes(record))
 
     async def save_results(self, title: str, rows: Sequence[BatchRow]) -> None:
         """Store `results.jsonl`, `results.csv` and the index page as they are now."""
         lines = "".join(f"{row.model_dump_json()}\n" for row in rows)
-        await self._store.write(f"{self.path}/{RESULTS}", lines.encode())
-        await self._store.write(f"{self.path}/{TABLE}", _table(rows).encode("utf-8-sig"))
-        await self._store.write(f"{self.path}/{INDEX}", render_index(title, rows).encode())
+        await self.store.write(f"{self.path}/{RESULTS}", lines.encode())
+        await self.store.write(f"{self.path}/{TABLE}", _table(rows).encode("utf-8-sig"))
+        await self.store.write(f"{self.path}/{INDEX}", render_index(title, rows).encode())
 
     def result(self, run_id: str, rows: Sequence[BatchRow]) -> BatchResult:
         """Return the result of the batch."""
         costs = [row.cost_usd for row in rows]
         return BatchResult(
             run_id=run_id,
-            artifacts=self._store.address(self.path),
-            results=self._store.address(f"{self.path}/{RESULTS}"),
-            page=self._store.address(f"{self.path}/{INDEX}"),
+            artifacts=self.store.address(self.path),
+            results=self.store.address(f"{self.path}/{RESULTS}"),
+            page=self.store.address(f"{self.path}/{INDEX}"),
             questions=len(rows),
             ended=dict(
                 sorted(Counter(row.status for row in rows).items(), key=lambda item: [*RowStatus].index(item[0]))

@@ -18,6 +18,7 @@ from uuid import uuid4
 
 from fathom.config.environment import Environment
 from fathom.errors import BudgetExceeded, InvalidInput, StoreError
+from fathom.storage.names import numbers_in
 from fathom.storage.store import ArtifactStore
 
 CAPS = ("FATHOM_DAILY_USD", "FATHOM_MONTHLY_USD")
@@ -73,8 +74,7 @@ class SharedAccount:
         """Return the number and the sum of the last entry. Entries after the last known one are few."""
         number = self._number
         if not number:
-            names = [name for name in await self._store.list(self._folder) if name.endswith(".json")]
-            number = max((int(name.removesuffix(".json")) for name in names), default=0)
+            number = max(numbers_in(await self._store.list(self._folder)), default=0)
         while await self._store.exists(self._path(number + 1)):
             number += 1
         self._number = number

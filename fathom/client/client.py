@@ -134,7 +134,7 @@ class _Client(Resource[D]):
             settings=dict(settings or {}),
             template=template,
         )
-        return self._core.ask(Watch, self._core.request("POST", "/watches", json=request))
+        return self._core.ask(Watch, "POST", "/watches", json=request)
 
     @endpoint
     def estimate(
@@ -147,17 +147,17 @@ class _Client(Resource[D]):
     ) -> Program[Estimate]:
         """Return what a run would use and cost, by phase, without starting it."""
         request = request_of(question, settings, template, corpora, shared=False)
-        return self._core.ask(Estimate, self._core.request("POST", "/estimates", json=request))
+        return self._core.ask(Estimate, "POST", "/estimates", json=request)
 
     @endpoint
     def me(self) -> Program[Me]:
         """Return who you are to the server, and what you may use."""
-        return self._core.ask(Me, self._core.request("GET", "/me"))
+        return self._core.ask(Me, "GET", "/me")
 
     @endpoint
     def status(self) -> Program[Status]:
         """Return what the server's runs use: models, tools, caps."""
-        return self._core.ask(Status, self._core.request("GET", "/status"))
+        return self._core.ask(Status, "GET", "/status")
 
 
 class Fathom(_Client[Blocking]):
@@ -209,40 +209,38 @@ class Watches(Resource[D]):
     @endpoint
     def list(self) -> Program[Sequence[Watch]]:
         """Return your watches, by name."""
-        return (yield from self._core.ask(WatchList, self._core.request("GET", "/watches"))).watches
+        return (yield from self._core.ask(WatchList, "GET", "/watches")).watches
 
     @endpoint
     def get(self, name: str) -> Program[Watch]:
         """Return a watch."""
-        return self._core.ask(Watch, self._core.request("GET", path("watches", name)))
+        return self._core.ask(Watch, "GET", path("watches", name))
 
     @endpoint
     def pause(self, name: str) -> Program[Watch]:
         """Have a watch start no more runs."""
-        request = self._core.request("PATCH", path("watches", name), json=WatchChange(state="paused"))
-        return self._core.ask(Watch, request)
+        return self._core.ask(Watch, "PATCH", path("watches", name), json=WatchChange(state="paused"))
 
     @endpoint
     def resume(self, name: str) -> Program[Watch]:
         """Have a watch start runs again."""
-        request = self._core.request("PATCH", path("watches", name), json=WatchChange(state="active"))
-        return self._core.ask(Watch, request)
+        return self._core.ask(Watch, "PATCH", path("watches", name), json=WatchChange(state="active"))
 
     @endpoint
     def remove(self, name: str) -> Program[None]:
         """Remove a watch. Its runs stay."""
-        yield from self._core.send(self._core.request("DELETE", path("watches", name)))
+        yield from self._core.send("DELETE", path("watches", name))
 
     @endpoint
     def run(self, name: str) -> Program[Run]:
         """Start a run of a watch now, besides its schedule."""
-        return self._core.ask(Run, self._core.request("POST", path("watches", name, "run")))
+        return self._core.ask(Run, "POST", path("watches", name, "run"))
 
     @endpoint
     def history(self, name: str, *, limit: int = 50) -> Program[Sequence[WatchRun]]:
         """Return the runs of a watch, the newest first, with what changed in each."""
-        request = self._core.request("GET", path("watches", name, "history"), params={"limit": limit})
-        return (yield from self._core.ask(WatchHistory, request)).runs
+        place = path("watches", name, "history")
+        return (yield from self._core.ask(WatchHistory, "GET", place, params={"limit": limit})).runs
 
 
 class Batches(Resource[D]):
@@ -278,23 +276,23 @@ class Batches(Resource[D]):
             budget=dict(budget or {}),
             name=name,
         )
-        return self._core.ask(Batch, self._core.request("POST", "/batches", json=request))
+        return self._core.ask(Batch, "POST", "/batches", json=request)
 
     @endpoint
     def list(self) -> Program[Sequence[BatchSummary]]:
         """Return the batches that you may see, the newest first."""
-        return (yield from self._core.ask(BatchList, self._core.request("GET", "/batches"))).batches
+        return (yield from self._core.ask(BatchList, "GET", "/batches")).batches
 
     @endpoint
     def get(self, batch_id: str) -> Program[Batch]:
         """Return a batch with a row for each question."""
-        return self._core.ask(Batch, self._core.request("GET", path("batches", batch_id)))
+        return self._core.ask(Batch, "GET", path("batches", batch_id))
 
     @endpoint
     def wait(self, batch_id: str) -> Program[Batch]:
         """Wait until a batch has ended, and return it."""
         while True:
-            batch = yield from self._core.ask(Batch, self._core.request("GET", path("batches", batch_id)))
+            batch = yield from self._core.ask(Batch, "GET", path("batches", batch_id))
             if batch.state not in ("queued", "running"):
                 return batch
             yield Pause(LOOK_SECONDS)
@@ -302,7 +300,7 @@ class Batches(Resource[D]):
     @endpoint
     def cancel(self, batch_id: str) -> Program[None]:
         """End a batch. What has finished stays."""
-        yield from self._core.send(self._core.request("DELETE", path("batches", batch_id)))
+        yield from self._core.send("DELETE", path("batches", batch_id))
 
 
 class Templates(Resource[D]):
@@ -311,12 +309,12 @@ class Templates(Resource[D]):
     @endpoint
     def list(self) -> Program[Sequence[TemplateSummary]]:
         """Return the templates, by name."""
-        return (yield from self._core.ask(TemplateList, self._core.request("GET", "/templates"))).templates
+        return (yield from self._core.ask(TemplateList, "GET", "/templates")).templates
 
     @endpoint
     def get(self, name: str) -> Program[dict[str, Any]]:
         """Return what a template sets."""
-        return self._core.ask(dict[str, Any], self._core.request("GET", path("templates", name)))
+        return self._core.ask(dict[str, Any], "GET", path("templates", name))
 
 
 class Corpora(Resource[D]):
@@ -325,12 +323,12 @@ class Corpora(Resource[D]):
     @endpoint
     def list(self) -> Program[Sequence[CorpusSummary]]:
         """Return the corpora that you may read, by name."""
-        return (yield from self._core.ask(CorpusList, self._core.request("GET", "/corpora"))).corpora
+        return (yield from self._core.ask(CorpusList, "GET", "/corpora")).corpora
 
     @endpoint
     def get(self, name: str) -> Program[Corpus]:
         """Return a corpus with its files."""
-        return self._core.ask(Corpus, self._core.request("GET", path("corpora", name)))
+        return self._core.ask(Corpus, "GET", path("corpora", name))
 
     @endpoint
     def upload(
@@ -343,21 +341,20 @@ class Corpora(Resource[D]):
             files: paths, or names with contents.
             shared: whether everybody who may read may read it.
         """
-        fields = {"name": name, "shared": str(shared).lower()}
-        return self._core.ask(Corpus, self._core.request("POST", "/corpora", data=fields, files=_contents(files)))
+        fields = [("name", (None, name.encode())), ("shared", (None, str(shared).lower().encode()))]
+        return self._core.ask(Corpus, "POST", "/corpora", parts=[*fields, *_contents(files)])
 
     @endpoint
     def add(self, name: str, files: Iterable[str | Path | tuple[str, bytes]]) -> Program[Corpus]:
         """Add files to a corpus. One replaces the file of the same name."""
-        request = self._core.request("PUT", path("corpora", name, "files"), files=_contents(files))
-        return self._core.ask(Corpus, request)
+        return self._core.ask(Corpus, "PUT", path("corpora", name, "files"), parts=_contents(files))
 
     @endpoint
     def delete(self, name: str) -> Program[None]:
         """Remove a corpus. Runs that have begun to read it go on."""
-        yield from self._core.send(self._core.request("DELETE", path("corpora", name)))
+        yield from self._core.send("DELETE", path("corpora", name))
 
 
-def _contents(files: Iterable[str | Path | tuple[str, bytes]]) -> list[tuple[str, tuple[str, bytes]]]:
+def _contents(files: Iterable[str | Path | tuple[str, bytes]]) -> list[tuple[str, tuple[str | None, bytes]]]:
     found = [file if isinstance(file, tuple) else (Path(file).name, Path(file).read_bytes()) for file in files]
     return [("files", file) for file in found]

@@ -15,7 +15,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, 
 from contextlib import AsyncExitStack, ExitStack
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any, TypeVar
+from typing import Any, TypedDict, TypeVar, Unpack
 from urllib.parse import quote
 
 import httpx
@@ -27,6 +27,7 @@ from fathom.errors import FathomError, InvalidInput, ServerFailed
 API = "/api/v1"
 LONGEST_WAIT = 60.0
 """The longest Retry-After, in seconds, that the client waits for by itself."""
+_HEADERS = {"User-Agent": "fathom-client", "Accept": "application/json"}
 _IDEMPOTENT = ("GET", "PUT", "PATCH", "DELETE")
 _AGAIN = (HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT)
 # The request did not arrive, so it can be sent again whatever it asks for.
@@ -66,52 +67,57 @@ M = TypeVar("M", bound=BaseModel)
 Program = Generator[Step, Any, T]
 
 
+class RequestParts(TypedDict, total=False):
+    """What a request has besides its method and its path.
+
+    Attributes:
+        json: its body.
+        params: of its address; those that are None are left out.
+        headers: beside those of every request.
+        parts: a form's fields, by name, and its files, each with its own name.
+        silence: how long the answer may send nothing, in seconds, where that is longer than the client's time-out.
+    """
+
+    json: BaseModel | Mapping[str, Any]
+    params: Mapping[str, Any]
+    headers: Mapping[str, str]
+    parts: Sequence[tuple[str, tuple[str | None, bytes]]]
+    silence: float
+
+
 class Core:
     """Where the server is, and how it is asked."""
 
     def __init__(self, url: str, token: str | None, timeout: float, retries: int) -> None:
         self.url = _checked(url)
-        self.retries = retries
+        self._retries = retries
         self._timeout = httpx.Timeout(timeout, connect=min(timeout, 10.0)).as_dict()
         if token is not None and not (token.isascii() and token.isprintable() and token):
             raise InvalidInput("The token contains characters that no token can contain.", next_step="copy it again")
         self._headers = {"Authorization": f"Bearer {token}"} if token else {}
 
-    def request(
-        self,
-        method: str,
-        path: str,
-        *,
-        json: BaseModel | Mapping[str, Any] | None = None,
-        params: Mapping[str, Any] | None = None,
-        headers: Mapping[str, str] | None = None,
-        data: Mapping[str, str] | None = None,
-        files: Sequence[tuple[str, tuple[str, bytes]]] | None = None,
-        silence: float | None = None,
-    ) -> httpx.Request:
-        """Return a request; `path` counts from `/api/v1`, and parameters that are None are left out.
-
-        `silence` is how long the answer may send nothing, in seconds, where that is longer than the client's time-out.
-        """
+    def request(self, method: str, path: str, **given: Unpack[RequestParts]) -> httpx.Request:
+        """Return a request; `path` counts from `/api/v1`."""
+        json, silence = given.get("json"), given.get("silence", 0.0)
         body = json.model_dump(mode="json", exclude_unset=True) if isinstance(json, BaseModel) else json
         return httpx.Request(
             method,
             f"{self.url}{API}{path}",
-            params={name: value for name, value in (params or {}).items() if value is not None} or None,
-            headers={"User-Agent": "fathom-client", "Accept": "application/json", **self._headers, **(headers or {})},
+            params={name: value for name, value in given.get("params", {}).items() if value is not None} or None,
+            headers={**_HEADERS, **self._headers, **given.get("headers", {})},
             json=body,
-            data=data,
-            files=files,
-            extensions={"timeout": {**self._timeout, "read": max(self._timeout["read"] or 0, silence or 0)}},
+            files=given.get("parts"),
+            extensions={"timeout": {**self._timeout, "read": max(self._timeout["read"] or 0, silence)}},
         )
 
-    def send(self, request: httpx.Request) -> Program[httpx.Response]:
+    def send(self, method: str, path: str, **given: Unpack[RequestParts]) -> Program[httpx.Response]:
         """Send a request, and repeat it if the failure may be temporary and a second arrival does no harm.
 
         Raises:
             FathomError: the server refuses the request, or its answer is not Fathom's.
         """
-        harmless = request.method in _IDEMPOTENT or "Idempotency-Key" in request.headers
+        request = self.request(method, path, **given)
+        harmless = method in _IDEMPOTENT or "Idempotency-Key" in request.headers
         failures = 0
         while True:
             try:
@@ -125,13 +131,24 @@ class Core:
                 failure = unreachable(self.url, error)
                 again = harmless or isinstance(error, _NOT_SENT)
             failures += 1
-            if not again or failures > self.retries or (failure.retry_after or 0) > LONGEST_WAIT:
-                raise failure
-            yield Pause(pause_before(failures, failure))
+            yield self.pause_after(failure, failures, again=again)
 
-    def ask(self, shape: type[T], request: httpx.Request) -> Program[T]:
-        """Send a request and return the answer in a shape."""
-        response = yield from self.send(request)
+    def pause_after(self, failure: FathomError, attempts: int, *, again: bool) -> Pause:
+        """Return how long to wait before another attempt: what the server asks for, else 0.5, 1, 2 ... 15 s, varied.
+
+        Raises:
+            FathomError: the failure itself, unless `again`, or after enough attempts, or if the wait is too long.
+        """
+        wanted = failure.retry_after
+        if not again or attempts > self._retries or (wanted or 0) > LONGEST_WAIT:
+            raise failure
+        if wanted is not None:
+            return Pause(wanted)
+        return Pause(min(2.0 ** (attempts - 2), 15.0) * random.uniform(0.75, 1.25))  # noqa: S311 - no secret
+
+    def ask(self, shape: type[T], method: str, path: str, **given: Unpack[RequestParts]) -> Program[T]:
+        """Send a request, as `send` does, and return the answer in a shape."""
+        response = yield from self.send(method, path, **given)
         return read(shape, response)
 
 
@@ -220,13 +237,6 @@ def unreachable(url: str, error: httpx.TransportError) -> ServerFailed:
         f"{url} does not answer: {str(error) or type(error).__name__}.",
         next_step="start it with `fathom serve`, or set FATHOM_URL",
     )
-
-
-def pause_before(attempt: int, failure: FathomError) -> float:
-    """Return how long to wait before another attempt: what the server asks for, else 0.5, 1, 2 ... 15 s, varied."""
-    if failure.retry_after is not None:
-        return min(failure.retry_after, LONGEST_WAIT)
-    return min(2.0 ** (attempt - 2), 15.0) * random.uniform(0.75, 1.25)  # noqa: S311 - no secret
 
 
 def _kinds() -> dict[str, type[FathomError]]:

@@ -17,7 +17,6 @@ from typing import Any, Concatenate, Generic, Literal, ParamSpec, Self, TypeVar,
 import httpx
 
 from fathom.client.core import (
-    LONGEST_WAIT,
     Awaiting,
     Blocking,
     Core,
@@ -29,7 +28,6 @@ from fathom.client.core import (
     failure_in,
     parsed,
     path,
-    pause_before,
     read,
     unreachable,
 )
@@ -65,7 +63,7 @@ class Following:
         while True:
             last, ended = self.last, run.state.ended
             yield from self._connected(run)
-            run = self.run = yield from self._core.ask(Run, self._core.request("GET", path("runs", run.id)))
+            run = self.run = yield from self._core.ask(Run, "GET", path("runs", run.id))
             # A proxy may end an answer early and in good order. It was complete if it was begun when nothing more
             # happened, and brought nothing new.
             if ended and run.state.ended and self.last == last:
@@ -94,9 +92,7 @@ class Following:
             except httpx.TransportError as error:
                 failure, again = unreachable(self._core.url, error), True
             failures += 1
-            if not again or failures > self._core.retries or (failure.retry_after or 0) > LONGEST_WAIT:
-                raise failure
-            yield Pause(pause_before(failures, failure))
+            yield self._core.pause_after(failure, failures, again=again)
 
     def _request(self, run: Run) -> httpx.Request:
         wanted = {"Accept": "text/event-stream", "Last-Event-ID": str(self.last)}
@@ -263,8 +259,8 @@ def finished(core: Core, run: Run) -> Program[FinishedRun]:
     report, data = "", None
     if run.links.report:
         place = path("runs", run.id, "report")
-        report = (yield from core.send(core.request("GET", place, headers={"Accept": MEDIA_TYPES["md"]}))).text
-        answer = yield from core.send(core.request("GET", place, headers={"Accept": MEDIA_TYPES["json"]}))
+        report = (yield from core.send("GET", place, headers={"Accept": MEDIA_TYPES["md"]})).text
+        answer = yield from core.send("GET", place, headers={"Accept": MEDIA_TYPES["json"]})
         data = read(Report, answer)
     return FinishedRun.model_construct(**dict(run), report=report, report_data=data)
 

@@ -8,6 +8,8 @@ from datetime import datetime
 from typing import Any
 from uuid import uuid4
 
+import httpx
+
 from fathom.client.core import Core, Pause, Program, made, path
 from fathom.client.following import D, FinishedRun, Following, Pages, Resource, endpoint, finished, following, listing
 from fathom.client.shapes import (
@@ -66,7 +68,7 @@ class Runs(Resource[D]):
     @endpoint
     def get(self, run_id: str) -> Program[Run]:
         """Return a run: its state, plan, metrics and result."""
-        return self._core.ask(Run, self._core.request("GET", path("runs", run_id)))
+        return self._core.ask(Run, "GET", path("runs", run_id))
 
     @listing
     def list(
@@ -102,8 +104,7 @@ class Runs(Resource[D]):
         }
 
         def page(cursor: str | None) -> Program[tuple[Sequence[RunSummary], str | None]]:
-            request = self._core.request("GET", "/runs", params={**wanted, "cursor": cursor})
-            found = yield from self._core.ask(RunList, request)
+            found = yield from self._core.ask(RunList, "GET", "/runs", params={**wanted, "cursor": cursor})
             return found.runs, found.next
 
         return Pages(page)
@@ -111,7 +112,7 @@ class Runs(Resource[D]):
     @endpoint
     def cancel(self, run_id: str) -> Program[None]:
         """End a run without a report. A run that has ended stays as it is."""
-        yield from self._core.send(self._core.request("DELETE", path("runs", run_id)))
+        yield from self._core.send("DELETE", path("runs", run_id))
 
     @endpoint
     def answer(
@@ -133,29 +134,29 @@ class Runs(Resource[D]):
             reject: stop the run instead of accepting what it shows.
         """
         request = made(AnswerRequest, answers=[*answers], plan=plan, remark=remark, reject=reject)
-        return self._core.ask(Run, self._core.request("POST", path("runs", run_id, "answer"), json=request))
+        return self._core.ask(Run, "POST", path("runs", run_id, "answer"), json=request)
 
     @endpoint
     def tell(self, run_id: str, text: str) -> Program[None]:
         """Tell a run in progress what else to look at."""
         request = made(RemarkRequest, text=text)
-        yield from self._core.send(self._core.request("POST", path("runs", run_id, "remarks"), json=request))
+        yield from self._core.send("POST", path("runs", run_id, "remarks"), json=request)
 
     @endpoint
     def stop(self, run_id: str) -> Program[None]:
         """End the research of a run, and let it write its report from what it has found."""
-        yield from self._core.send(self._core.request("POST", path("runs", run_id, "stop")))
+        yield from self._core.send("POST", path("runs", run_id, "stop"))
 
     @endpoint
     def rate(self, run_id: str, *, good: bool, note: str = "") -> Program[None]:
         """Say whether a report was of use, and why. It replaces your earlier rating."""
         request = made(RatingRequest, good=good, note=note)
-        yield from self._core.send(self._core.request("PUT", path("runs", run_id, "rating"), json=request))
+        yield from self._core.send("PUT", path("runs", run_id, "rating"), json=request)
 
     @endpoint
     def resume(self, run_id: str) -> Program[Run]:
         """Continue a run that was interrupted, failed or cancelled."""
-        return self._core.ask(Run, self._core.request("POST", path("runs", run_id, "resume")))
+        return self._core.ask(Run, "POST", path("runs", run_id, "resume"))
 
     @endpoint
     def ask(
@@ -176,12 +177,12 @@ class Runs(Resource[D]):
         """
         request = made(FollowUpRequest, question=question, settings=dict(settings or {}))
         key = {"Idempotency-Key": idempotency_key or uuid4().hex}
-        return self._core.ask(Run, self._core.request("POST", path("runs", run_id, "ask"), json=request, headers=key))
+        return self._core.ask(Run, "POST", path("runs", run_id, "ask"), json=request, headers=key)
 
     @following
     def events(self, run_id: str, *, after: int = 0) -> Following:
         """Iterate over the events of a run as they come, until it has ended. `after`: the id of the last one known."""
-        begin = self._core.ask(Run, self._core.request("GET", path("runs", run_id)))
+        begin = self._core.ask(Run, "GET", path("runs", run_id))
         return Following(self._core, begin, after)
 
     @endpoint
@@ -193,7 +194,7 @@ class Runs(Resource[D]):
         """
         deadline, pause = time.monotonic() + (float("inf") if timeout is None else timeout), 0.25
         while True:
-            run = yield from self._core.ask(Run, self._core.request("GET", path("runs", run_id)))
+            run = yield from self._core.ask(Run, "GET", path("runs", run_id))
             if run.state.ended:
                 return (yield from finished(self._core, run))
             left = deadline - time.monotonic()
@@ -209,7 +210,7 @@ class Runs(Resource[D]):
         Raises:
             NoReport: it has none, or none yet.
         """
-        return (yield from self._core.send(_report(self._core, run_id, "md"))).text
+        return (yield from _report(self._core, run_id, "md")).text
 
     @endpoint
     def export(self, run_id: str, form: Form) -> Program[bytes]:
@@ -218,34 +219,33 @@ class Runs(Resource[D]):
         Raises:
             NoReport: it has none, or none yet.
         """
-        return (yield from self._core.send(_report(self._core, run_id, form))).content
+        return (yield from _report(self._core, run_id, form)).content
 
     @endpoint
     def claims(self, run_id: str) -> Program[ClaimList]:
         """Return the claims of the report of a run, each with the verdict on it and its quotes."""
-        return self._core.ask(ClaimList, self._core.request("GET", path("runs", run_id, "claims")))
+        return self._core.ask(ClaimList, "GET", path("runs", run_id, "claims"))
 
     @endpoint
     def sources(self, run_id: str) -> Program[SourceList]:
         """Return the sources of a run, the cited ones first."""
-        return self._core.ask(SourceList, self._core.request("GET", path("runs", run_id, "sources")))
+        return self._core.ask(SourceList, "GET", path("runs", run_id, "sources"))
 
     @endpoint
     def artifacts(self, run_id: str) -> Program[Sequence[ArtifactInfo]]:
         """Return which files a run has."""
-        request = self._core.request("GET", path("runs", run_id, "artifacts"))
-        return (yield from self._core.ask(ArtifactList, request)).artifacts
+        return (yield from self._core.ask(ArtifactList, "GET", path("runs", run_id, "artifacts"))).artifacts
 
     @endpoint
     def artifact(self, run_id: str, name: str) -> Program[bytes]:
         """Return a file of a run."""
-        request = self._core.request("GET", path("runs", run_id, "artifacts", name), headers={"Accept": "*/*"})
-        return (yield from self._core.send(request)).content
+        place = path("runs", run_id, "artifacts", name)
+        return (yield from self._core.send("GET", place, headers={"Accept": "*/*"})).content
 
     @endpoint
     def verify(self, run_id: str) -> Program[Checkup]:
         """Check the report of a run again, from its stored files."""
-        return self._core.ask(Checkup, self._core.request("POST", path("runs", run_id, "verify")))
+        return self._core.ask(Checkup, "POST", path("runs", run_id, "verify"))
 
 
 def request_of(
@@ -259,8 +259,8 @@ def request_of(
 def start(core: Core, request: RunRequest, key: str | None) -> Program[Run]:
     """Start a run, only once however often the request is sent."""
     headers = {"Idempotency-Key": key or uuid4().hex}
-    return core.ask(Run, core.request("POST", "/runs", json=request, headers=headers))
+    return core.ask(Run, "POST", "/runs", json=request, headers=headers)
 
 
-def _report(core: Core, run_id: str, form: Form) -> Any:
-    return core.request("GET", path("runs", run_id, "report"), headers={"Accept": MEDIA_TYPES[form]})
+def _report(core: Core, run_id: str, form: Form) -> Program[httpx.Response]:
+    return core.send("GET", path("runs", run_id, "report"), headers={"Accept": MEDIA_TYPES[form]})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 from fathom.errors import InvalidInput
 from fathom.text.plain import without_controls
@@ -28,6 +29,25 @@ def check_query(query: str) -> str:
             next_step="shorten it, and pass long material with --docs",
         )
     return query
+
+
+def read_text(path: Path, most: int, how: str = "check the path and its permissions") -> str:
+    """Return the text of a file of at most so many bytes, with its own line ends and without a byte order mark.
+
+    Raises:
+        InvalidInput: it is larger, is not text in UTF-8, or cannot be read; then `how` is the next step.
+    """
+    try:
+        with path.open("rb") as file:
+            data = file.read(most + 1)
+        if len(data) > most:
+            limit = f"{most // 2**20} MB" if most >= 2**20 else f"{most // 2**10} KB"
+            raise InvalidInput(f"{path} is larger than {limit}.", next_step="use a smaller file")
+        return data.decode("utf-8-sig")
+    except OSError as error:
+        raise InvalidInput(f"{path} cannot be read: {error.strerror}.", next_step=how) from error
+    except UnicodeError:
+        raise InvalidInput(f"{path} is not text in UTF-8.", next_step="save it as UTF-8") from None
 
 
 def words_asked(query: str) -> int | None:

@@ -14,6 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from fathom.config.inputs import read_text
 from fathom.errors import InvalidInput
 
 NAME = "fathom.toml"
@@ -86,15 +87,7 @@ def _read(path: Path, table: str, _changed: int) -> SettingsFile | None:
     import tomllib
 
     try:
-        with path.open("rb") as file:
-            data = file.read(_MOST_BYTES + 1)
-        if len(data) > _MOST_BYTES:
-            raise InvalidInput(f"{path} is larger than {_MOST_BYTES // 1024} KB.", next_step=_HELP)
-        values: Any = tomllib.loads(data.decode("utf-8-sig"))
-    except OSError as error:
-        raise InvalidInput(f"{path} cannot be read: {error.strerror}.", next_step="check its permissions") from None
-    except UnicodeError:
-        raise InvalidInput(f"{path} is not text in UTF-8.", next_step="save it as UTF-8") from None
+        values: Any = tomllib.loads(read_text(path, _MOST_BYTES))
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         how = 'write texts in quotes, such as model = "openai/gpt-5-mini"'
         raise InvalidInput(f"{path} is not TOML: {error}.", next_step=how) from None

@@ -34,6 +34,7 @@ from pydantic import (
 
 from fathom.config.form import FormModel, SetBy, Setting, setting_of
 from fathom.config.groups import SourceRules
+from fathom.config.inputs import read_text
 from fathom.errors import InvalidInput
 from fathom.models import Model
 from fathom.text.plain import without_controls
@@ -119,22 +120,10 @@ def text_in(path: Path) -> str:
     Raises:
         InvalidInput: the file cannot be a template.
     """
-    try:
-        if not path.is_file():
-            what = f"{path} is not a file." if path.exists() else f"There is no file {path}."
-            raise InvalidInput(what, next_step="give the name of a template, or its TOML file")
-        with path.open("rb") as file:
-            data = file.read(MOST_BYTES + 1)
-    except OSError as error:
-        raise InvalidInput(f"{path} cannot be read: {error.strerror}.", next_step="check its permissions") from None
-    if len(data) > MOST_BYTES:
-        raise InvalidInput(
-            f"{path} is larger than {MOST_BYTES // 1024} KB, which is too large for a template.", next_step=_HELP
-        )
-    try:
-        return data.decode()
-    except UnicodeError:
-        raise InvalidInput(f"{path} is not text in UTF-8.", next_step="save it as UTF-8") from None
+    if not path.is_file():
+        what = f"{path} is not a file." if path.exists() else f"There is no file {path}."
+        raise InvalidInput(what, next_step="give the name of a template, or its TOML file")
+    return read_text(path, MOST_BYTES)
 
 
 @lru_cache(maxsize=64)

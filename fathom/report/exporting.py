@@ -28,8 +28,7 @@ from fathom.models.evidence import SourceType
 from fathom.report.chapters import cited_sources
 from fathom.report.document import document_of
 from fathom.report.docx import render_docx
-from fathom.report.tables import render_csv
-from fathom.report.xlsx import render_xlsx
+from fathom.report.tables import render_csv, render_xlsx
 from fathom.sources.corroboration import origin_of
 from fathom.storage.store import REPORT, REPORT_PAGE, REPORT_TEXT
 from fathom.text.plain import clean_line

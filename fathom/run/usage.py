@@ -6,7 +6,6 @@ larger amount: the maximum cost of requests that failed or are not answered yet.
 
 from __future__ import annotations
 
-import asyncio
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
@@ -18,7 +17,7 @@ from fathom.budget.ledger import Ledger
 from fathom.config.groups import EXTRACTIVE
 from fathom.errors import StoreError
 from fathom.models import Account, Ending
-from fathom.storage.atomic import READERS
+from fathom.storage.atomic import side_by_side
 from fathom.storage.lease import RESULTS, read_lease
 from fathom.storage.store import RUNS, ArtifactStore
 from fathom.telemetry.audit_events import AuditEvent, AuditType, ChainedEvent, events_in
@@ -163,18 +162,16 @@ class UsageReader:
         await self._each(pending, lambda folder: self._read(folder, PENDING_FILE, AuditEvent))
 
     async def _each(self, folders: Sequence[str], action: Callable[[str], Awaitable[None]]) -> None:
-        limit = asyncio.Semaphore(READERS)
 
         async def read(folder: str) -> None:
-            async with limit:
-                try:
-                    await action(folder)
-                except FileNotFoundError:
-                    return
-                except StoreError:  # one damaged run must not hide the others
-                    self.unreadable.add(folder)
+            try:
+                await action(folder)
+            except FileNotFoundError:
+                return
+            except StoreError:  # one damaged run must not hide the others
+                self.unreadable.add(folder)
 
-        await asyncio.gather(*map(read, folders))
+        await side_by_side(folders, read)
 
     async def _look(self, folder: str) -> None:
         """Forget the size of a log that has grown, or that belongs to another run in the same folder."""

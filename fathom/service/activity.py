@@ -6,22 +6,19 @@ an entry, `.serve/audit/{run id}/{number}.json`, each created exclusively: a rac
 
 from __future__ import annotations
 
-import asyncio
 import re
 from datetime import UTC, datetime
 from enum import StrEnum
 from uuid import uuid4
 
-from pydantic import ValidationError
-
-from fathom.errors import StoreError
 from fathom.models import Model
 from fathom.service.caller import Caller
+from fathom.storage.atomic import side_by_side
+from fathom.storage.names import numbers_in
 from fathom.storage.store import ArtifactStore
 
 FOLDER = ".serve/audit"
 RUN_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-_NAME = re.compile(r"(\d{4,9})\.json")
 
 
 class Action(StrEnum):
@@ -69,8 +66,8 @@ class ActivityLog:
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         own = {"role": caller.role.value, "token": caller.token, "unique": uuid4().hex}
         entry = Activity(at=now, by=caller.name, action=action, detail=detail, **own)
-        number = max((int(name[:-5]) for name in await self._names(run_id)), default=0) + 1
-        while not await self._store.create(_path(run_id, f"{number:04}.json"), entry.model_dump_json().encode()):
+        number = max(await self._numbers(run_id), default=0) + 1
+        while not await self._store.create(_path(run_id, number), entry.model_dump_json().encode()):
             number += 1
 
     async def of(self, run_id: str) -> list[Activity]:
@@ -79,21 +76,14 @@ class ActivityLog:
         Raises:
             StoreError: an entry cannot be read.
         """
-        paths = [_path(run_id, name) for name in await self._names(run_id)]
-        texts = await asyncio.gather(*map(self._store.read, paths))
-        try:
-            return [Activity.model_validate_json(text) for text in texts]
-        except ValidationError as error:
-            raise StoreError(
-                f"{self._store.address(f'{FOLDER}/{run_id}')} is damaged: {error.errors()[0]['msg']}."
-            ) from None
+        paths = [_path(run_id, number) for number in await self._numbers(run_id)]
+        found = await side_by_side(paths, lambda path: self._store.stored(Activity, path, "restore the file"))
+        return [entry for entry in found if entry]
 
-    async def _names(self, run_id: str) -> list[str]:
-        if not RUN_ID.fullmatch(run_id):  # of a run that was imported, or whose manifest is damaged
-            return []
-        names = [name for name in await self._store.list(f"{FOLDER}/{run_id}") if _NAME.fullmatch(name)]
-        return sorted(names, key=lambda name: int(name[:-5]))
+    async def _numbers(self, run_id: str) -> list[int]:
+        # The run may have been imported, or its manifest may be damaged.
+        return numbers_in(await self._store.list(f"{FOLDER}/{run_id}")) if RUN_ID.fullmatch(run_id) else []
 
 
-def _path(run_id: str, name: str) -> str:
-    return f"{FOLDER}/{run_id}/{name}"
+def _path(run_id: str, number: int) -> str:
+    return f"{FOLDER}/{run_id}/{number:04}.json"

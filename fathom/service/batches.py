@@ -12,12 +12,11 @@ from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import Any, Literal
+from typing import Literal
 from uuid import UUID, uuid4
 
 from prefect.client.schemas.objects import FlowRun, StateType
 from prefect.exceptions import ObjectNotFound
-from prefect.states import Cancelled, Cancelling
 from pydantic import ValidationError
 
 from fathom.batch.folder import BATCHES, QUESTIONS, BatchFolder
@@ -37,7 +36,8 @@ from fathom.service.limits import capped, most_usd
 from fathom.service.reports import hidden
 from fathom.service.run_view import API, notices_of
 from fathom.service.runs import RunService
-from fathom.storage.atomic import READERS
+from fathom.service.submissions import cancel_flow_run
+from fathom.storage.atomic import side_by_side
 from fathom.storage.lease import result_key
 from fathom.storage.names import slug
 from fathom.storage.ownership import Ownership
@@ -92,14 +92,12 @@ async def start_from(service: RunService, caller: Caller, text: str, kind: Forma
 async def latest(service: RunService, caller: Caller) -> BatchList:
     """Return the batches that the caller may see, the newest first."""
     names = [name.removesuffix(".json") for name in await service.store.list(FOLDER)]
-    limit = asyncio.Semaphore(READERS)
 
     async def read(key: str) -> Batch | None:
-        async with limit:
-            kept = await _read(service, key)
-            return await _shown(service, key, kept) if kept and kept.ownership.readable_by(caller) else None
+        kept = await _read(service, key)
+        return await _shown(service, key, kept) if kept and kept.ownership.readable_by(caller) else None
 
-    found = [one for one in await asyncio.gather(*map(read, names)) if one]
+    found = [one for one in await side_by_side(names, read) if one]
     found.sort(key=lambda one: (one.created, one.id), reverse=True)
     fields = set(BatchSummary.model_fields)
     return BatchList(batches=[BatchSummary(**one.model_dump(include=fields)) for one in found])
@@ -118,13 +116,8 @@ async def cancel(service: RunService, caller: Caller, key: str) -> None:
     """
     kept = await _find(service, caller, key)
     check_owner(kept.ownership, caller, "batch")
-    flow_run = await _flow_run(kept.run_id)
-    if flow_run and not (flow_run.state and flow_run.state.is_final()):
-        waits = flow_run.state_type is StateType.SCHEDULED
-        message = f"{caller.name} cancelled it."
-        state: Any = Cancelled(message=message) if waits else Cancelling(message=message)
-        async with prefect_client() as client:
-            await client.set_flow_run_state(flow_run.id, state, force=True)
+    if flow_run := await _flow_run(kept.run_id):
+        await cancel_flow_run(flow_run.id, f"{caller.name} cancelled it.")
 
 
 async def _start(

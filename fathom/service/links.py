@@ -7,13 +7,12 @@ A public link shows the report and the files that it leads to, and nothing else;
 
 from __future__ import annotations
 
-import json
 import re
 import secrets
 from datetime import UTC, datetime
 
 from fathom.client.shapes import ShareLink
-from fathom.errors import NotThere, StoreError
+from fathom.errors import NotThere
 from fathom.service.activity import RUN_ID
 from fathom.service.caller import Caller
 from fathom.service.tokens import hashed
@@ -50,7 +49,7 @@ class ShareLinks:
             StoreError: one cannot be read.
         """
         stored = {key: await self._read(_link(run_id, key)) for key in await self._keys(run_id)}
-        return [ShareLink.model_validate({"id": key[:_ID_DIGITS], **link}) for key, link in stored.items()]
+        return [ShareLink.model_validate({"id": key[:_ID_DIGITS], **link}) for key, link in stored.items() if link]
 
     async def everywhere(self) -> dict[str, list[ShareLink]]:
         """Return all links by the id of their run, without their addresses."""
@@ -92,10 +91,8 @@ class ShareLinks:
 
     async def let_in(self, run_id: str, caller: Caller) -> bool:
         """Whether a link that still exists has let a caller in."""
-        path = f"{GUESTS}/{run_id}/{caller.name}.json"
-        if not await self._store.exists(path):
-            return False
-        return await self._store.exists(_link(run_id, (await self._read(path))["link"]))
+        key = (await self._read(f"{GUESTS}/{run_id}/{caller.name}.json")).get("link", "")
+        return bool(key) and await self._store.exists(_link(run_id, key))
 
     async def with_guest(self, own: Ownership, run_id: str, caller: Caller) -> Ownership:
         """Return whose a run is, with the caller as its guest if a link has let them in."""
@@ -107,19 +104,14 @@ class ShareLinks:
         """Return what is stored of the link with a secret; nothing if there is no such link."""
         if not (RUN_ID.fullmatch(run_id) and _SECRET.fullmatch(secret)):
             return {}
-        path = _link(run_id, hashed(secret))
-        return await self._read(path) if await self._store.exists(path) else {}
+        return await self._read(_link(run_id, hashed(secret)))
 
     async def _keys(self, run_id: str) -> list[str]:
         names = map(_NAME.fullmatch, await self._store.list(f"{LINKS}/{run_id}"))
         return [name[1] for name in names if name]
 
     async def _read(self, path: str) -> dict[str, str]:
-        try:
-            found = json.loads(await self._store.read(path))
-            return {str(name): str(value) for name, value in found.items()}
-        except (ValueError, AttributeError) as error:
-            raise StoreError(f"{self._store.address(path)} is damaged: {error}.", next_step="remove it") from None
+        return await self._store.stored(dict[str, str], path, "remove that file") or {}
 
 
 def _link(run_id: str, key: str) -> str:

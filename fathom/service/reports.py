@@ -1,4 +1,4 @@
-"""What a run has found, for whoever may read it: claims, sources, files, and whether all of it holds."""
+"""What runs have found, for whoever may read them: claims, sources, files, and whether all of it holds."""
 
 from __future__ import annotations
 
@@ -18,11 +18,13 @@ from fathom.client.shapes import (
     Checkup,
     ClaimList,
     Form,
+    LibraryHits,
     NoteList,
     SourceList,
     SourceUse,
     what_is,
 )
+from fathom.config.inputs import check_query
 from fathom.errors import InvalidInput, NoReport, NotInstalled, NotThere, RunNotFound, StoreError
 from fathom.evidence import words
 from fathom.evidence.claims import ClaimSentence, comparable
@@ -33,6 +35,7 @@ from fathom.evidence.trace import Surroundings, Trace
 from fathom.evidence.verify import misquotations
 from fathom.flows.runs.comparing import traced, verified
 from fathom.flows.runs.finding import KnownRun
+from fathom.flows.runs.library import MOST_HITS
 from fathom.flows.runs.stored import no_report, read_audit
 from fathom.models import CitedAnswer, Claim, Plan, Verdict
 from fathom.report.chapters import cited_sources
@@ -327,3 +330,25 @@ async def _sizes(found: KnownRun) -> dict[str, int]:
     folder = f"{found.folder.folder}/"
     sizes = {path.removeprefix(folder): size for path, size in (await found.folder.store.sizes(folder[:-1])).items()}
     return {name: size for name, size in sizes.items() if "/" not in name and not name.startswith(".")}
+
+
+async def search_library(service: RunService, caller: Caller, query: str, limit: int) -> LibraryHits:
+    """Return the sentences closest to a query in the runs that the caller may read.
+
+    Raises:
+        InvalidInput: the query is empty or too long.
+    """
+
+    async def may_read(run_id: str) -> bool:
+        if caller.is_admin:
+            return True
+        if own := await service.owners.stored(run_id):
+            return (await service.links.with_guest(own, run_id, caller)).readable_by(caller)
+        try:  # Prefect alone may know whose it is
+            return bool(await service.open(caller, run_id))
+        except RunNotFound:
+            return False
+
+    hits = await service.library.search(check_query(query), min(limit, MOST_HITS), may_read)
+    linked = [hit.model_copy(update={"link": f"/runs/{hit.run_id}"}) for hit in hits]
+    return LibraryHits(query=query, hits=linked)

@@ -14,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache, partial
+from functools import partial
 from time import monotonic
 from typing import Any, NamedTuple, TypeVar
 
@@ -33,12 +33,13 @@ from prefect.client.schemas.sorting import FlowRunSort
 from fathom.client.shapes import RunList, RunSummary
 from fathom.config.environment import artifact_root
 from fathom.errors import InvalidInput, StoreError
-from fathom.flows.runs.finding import KnownRun, stamp
+from fathom.flows.runs.finding import KnownRun
 from fathom.flows.runs.index import RunIndex
 from fathom.flows.runs.states import FLOW, row_of, state_of
 from fathom.flows.server import MOST_AT_ONCE
 from fathom.models import Ending, RunResult, RunState
 from fathom.service.caller import Caller
+from fathom.service.run_view import summary_of
 from fathom.storage.atomic import READERS
 from fathom.storage.ownership import Owners, Ownership, path_of
 from fathom.storage.runs import StoredRun
@@ -292,21 +293,7 @@ class Listing:
             only_stored = line.flow_run is None and line.state is None
             if not result and only_stored and await self._index.now(line.stored) is None:
                 return None
-        summary = RunSummary(
-            id=line.run_id,
-            question=line.stored.query,
-            state=state,
-            answered=result.answered if result else None,
-            created=line.created,
-            ended=line.ended,
-            owner=own.owner,
-            shared=own.shared,
-            title=own.title,
-            parent=line.stored.parent or None,
-            watch=line.stored.watch_name or None,
-            cost_usd=result.metrics.cost_usd if result else None,
-        )
-        return ListedRun(summary, result)
+        return ListedRun(summary_of(line, own, state, result), result)
 
     async def _state(self, line: KnownRun, versions: _Versions) -> tuple[RunState, RunResult | None]:
         try:
@@ -358,19 +345,11 @@ def read_cursor(cursor: str) -> _Place | None:
 
 def _merged(known: dict[str, KnownRun], stored: dict[str, StoredRun]) -> list[KnownRun]:
     """Return the runs of Prefect and of the store, each once; a run has its files from the store."""
-    lines = {run_id: KnownRun(run, created=_stamped(run.started)) for run_id, run in stored.items()}
+    lines = {run_id: KnownRun.of_stored(run) for run_id, run in stored.items()}
     for run_id, line in known.items():
         own = stored.get(run_id)
         lines[run_id] = line.with_files(own) if own else line
     return [*lines.values()]
-
-
-@lru_cache(100_000)
-def _stamped(started: str) -> str:
-    try:
-        return stamp(datetime.fromisoformat(started))
-    except ValueError:
-        return stamp(datetime.fromtimestamp(0, UTC))
 
 
 def _has(question: str, words: str) -> bool:

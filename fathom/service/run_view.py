@@ -9,7 +9,7 @@ from typing import Any
 from prefect.client.schemas.objects import FlowRun, StateType
 from prefect.utilities.urls import url_for
 
-from fathom.client.shapes import Links, Run
+from fathom.client.shapes import Links, Run, RunSummary
 from fathom.flows.execution.deploying import living
 from fathom.flows.preflight import CheckedRequest
 from fathom.flows.runs.answering import ASKED, key_of, read_input
@@ -25,6 +25,24 @@ from fathom.telemetry.progress import read_live
 from fathom.text.plain import counted
 
 API = "/api/v1"
+
+
+def summary_of(found: KnownRun, ownership: Ownership, state: RunState, result: RunResult | None) -> RunSummary:
+    """Return what lists and runs both say of a run."""
+    return RunSummary(
+        id=found.run_id,
+        question=found.stored.query,
+        state=state,
+        answered=result.answered if result else None,
+        created=found.created,
+        ended=found.ended,
+        owner=ownership.owner,
+        shared=ownership.shared,
+        title=ownership.title,
+        parent=found.stored.parent or None,
+        watch=found.stored.watch_name or None,
+        cost_usd=result.metrics.cost_usd if result else None,
+    )
 
 
 async def read_run(store: ArtifactStore, found: KnownRun, ownership: Ownership) -> Run:
@@ -47,22 +65,10 @@ async def read_run(store: ArtifactStore, found: KnownRun, ownership: Ownership) 
     known = None if result else await read_live(store, found.stored.run_key)
     live = known if state in (RunState.running, RunState.waiting) else None
     given = flow_run.parameters if flow_run else {"settings": manifest.settings if manifest else {}}
-    ended = flow_run.end_time.isoformat() if flow_run and flow_run.end_time else None
     base = f"{API}/runs/{found.run_id}"
     return Run.model_validate(
         {
-            "id": found.run_id,
-            "question": stored.query,
-            "state": state,
-            "answered": result.answered if result else None,
-            "created": _created(flow_run) or stored.started,
-            "ended": ended,
-            "owner": ownership.owner,
-            "shared": ownership.shared,
-            "title": ownership.title,
-            "parent": stored.parent or None,
-            "watch": stored.watch_name or None,
-            "cost_usd": result.metrics.cost_usd if result else None,
+            **dict(summary_of(found, ownership, state, result)),
             "settings": _settings(given),
             "stage": known.stage if known and not state.ended else None,
             "phase": await _queued(flow_run) if state is RunState.queued else live.phase if live else "",
@@ -107,10 +113,6 @@ def _settings(given: dict[str, Any]) -> dict[str, Any]:
     settings = json.loads(json.dumps(given.get("settings") or {}))
     docs = {"docs": [PurePath(path).name for path in settings["docs"]]} if settings.get("docs") else {}
     return {**{name: value for name, value in settings.items() if name != "artifacts"}, **docs}
-
-
-def _created(flow_run: FlowRun | None) -> str:
-    return flow_run.created.isoformat() if flow_run and flow_run.created else ""
 
 
 def _caps(manifest: RunManifest | None) -> dict[str, float]:

@@ -15,7 +15,7 @@ import time
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from fathom.errors import InvalidInput, NotSignedIn, StoreError
 from fathom.models import Model
@@ -161,15 +161,7 @@ class Tokens:
         return token
 
     async def _read(self, token_id: str) -> Token | None:
-        try:
-            return Token.model_validate_json(await self._store.read(_path(token_id)))
-        except FileNotFoundError:
-            return None
-        except ValidationError as error:
-            raise StoreError(
-                f"{self._store.address(_path(token_id))} is damaged: {error.errors()[0]['msg']}.",
-                next_step="remove that file and add the token again",
-            ) from None
+        return await self._store.stored(Token, _path(token_id), "remove that file and add the token again")
 
 
 def check_name(name: str) -> str:

@@ -10,7 +10,7 @@ import ctypes
 import os
 import stat
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from glob import has_magic
@@ -26,6 +26,24 @@ from fathom.config.environment import Environment
 
 READERS = 16
 """Files that are read at once."""
+T = TypeVar("T")
+U = TypeVar("U")
+
+
+async def side_by_side(items: Iterable[T], act: Callable[[T], Awaitable[U]], at_once: int = READERS) -> list[U]:
+    """Return what an action makes of each item, in their order; at most so many are worked on at once.
+
+    Raises:
+        BaseException: the first error of an action.
+    """
+    places = asyncio.Semaphore(at_once)
+
+    async def one(item: T) -> U:
+        async with places:
+            return await act(item)
+
+    return await asyncio.gather(*map(one, items))
+
 
 # botocore tries up to three times, and s3fs five times on top when it was throttled or cut off. However many tries that
 # makes, no call takes longer than the limit, and a silent server is asked again before it.
@@ -315,8 +333,6 @@ def _response(error: Exception) -> dict[str, Any]:
     """Return the answer of an S3 server that s3fs turned into an error, in botocore's form; empty for another error."""
     return getattr(error.__cause__, "response", None) or {}
 
-
-T = TypeVar("T")
 
 OUTAGE_SECONDS = 60.0
 """How long a run waits for an object store that does not answer."""

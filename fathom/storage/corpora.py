@@ -18,8 +18,6 @@ import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
-from pydantic import ValidationError
-
 from fathom.errors import Conflict, InvalidInput, NotThere, StoreError
 from fathom.models import Model, UnreadFile
 from fathom.storage.editions import (
@@ -41,6 +39,7 @@ from fathom.storage.editions import (
     unknown_corpus,
 )
 from fathom.storage.lease import RESULTS, read_lease
+from fathom.storage.names import numbers_in
 from fathom.storage.ownership import Asker
 from fathom.storage.runs import runs
 from fathom.storage.store import REMOVED_AT_ONCE, RESULT, ArtifactStore, json_bytes
@@ -230,7 +229,7 @@ class CorpusStore:
 
     async def history(self, folder: str) -> Sequence[Edition]:
         """Return the stored editions of the corpus in a folder, the last one at the end."""
-        numbers = await self._numbers(folder)
+        numbers = numbers_in(await self.store.list(f"{folder}/editions"))
         found = await asyncio.gather(*(self._read(folder, number) for number in numbers))
         return [edition for edition in found if edition]
 
@@ -279,21 +278,11 @@ class CorpusStore:
         raise Conflict(f"The corpus in {folder} is being changed by others.", next_step="try again")
 
     async def _last(self, folder: str) -> Edition | None:
-        numbers = await self._numbers(folder)
+        numbers = numbers_in(await self.store.list(f"{folder}/editions"))
         return await self._read(folder, numbers[-1]) if numbers else None
 
-    async def _numbers(self, folder: str) -> Sequence[int]:
-        names = [name.removesuffix(".json") for name in await self.store.list(f"{folder}/editions")]
-        return sorted(int(name) for name in names if name.isdecimal())
-
     async def _read(self, folder: str, number: int) -> Edition | None:
-        path = edition_path(folder, number)
-        try:
-            return Edition.model_validate_json(await self.store.read(path))
-        except FileNotFoundError:
-            return None
-        except ValidationError as error:
-            raise StoreError(f"{self.store.address(path)} is damaged: {error}.") from error
+        return await self.store.stored(Edition, edition_path(folder, number), "restore the file")
 
 
 def _check_free(name: str, last: Edition | None, owner: str) -> None:

@@ -22,14 +22,14 @@ from threading import Condition, Thread
 from typing import Annotated, Any
 from uuid import uuid4
 
-from pydantic import AfterValidator, ValidationError
+from pydantic import AfterValidator
 
 from fathom.clock import monotonic, now, uptime
 from fathom.errors import FathomError, OtherLayout, RunBusy, StoreError
 from fathom.models import Model
 from fathom.models.run import LAYOUT
 from fathom.storage.atomic import OUTAGE_SECONDS
-from fathom.storage.names import slug
+from fathom.storage.names import numbers_in, slug
 from fathom.storage.store import ArtifactStore, note_change
 
 RESULTS = ".results"
@@ -299,8 +299,7 @@ def is_gone(host: str, pid: int) -> bool:
 
 
 async def _last(store: ArtifactStore, run_key: str) -> int:
-    names = await store.list(f"{RESULTS}/{run_key}/lease")
-    return max((int(name.removesuffix(".json")) for name in names if re.fullmatch(r"\d+\.json", name)), default=0)
+    return max(numbers_in(await store.list(f"{RESULTS}/{run_key}/lease")), default=0)
 
 
 async def _results(store: ArtifactStore, run_key: str) -> int:
@@ -327,15 +326,7 @@ async def _observed(store: ArtifactStore, run_key: str) -> tuple[int, Lease | No
 
 
 async def _read(store: ArtifactStore, run_key: str, number: int) -> Lease | None:
-    if not number:
-        return None
-    try:
-        return Lease.model_validate_json(await store.read(_path(run_key, number)))
-    except FileNotFoundError:
-        return None
-    except ValidationError as error:
-        address = store.address(_path(run_key, number))
-        raise StoreError(f"{address} is damaged: {error.errors()[0]['msg']}.", next_step="remove that file") from None
+    return await store.stored(Lease, _path(run_key, number), "remove that file") if number else None
 
 
 def _path(run_key: str, number: int) -> str:

@@ -10,6 +10,7 @@ import hashlib
 import re
 import secrets
 import unicodedata
+from collections.abc import Iterable
 from typing import Literal
 
 # Longest parts, in bytes. With the separators a name stays below 200 bytes, under every file system's 255.
@@ -22,6 +23,7 @@ RESPONSES: Literal["warc.gz"] = (
     "warc.gz"  # extension of the file with the responses that a call received, a web archive
 )
 
+_NUMBERED = re.compile(r"([0-9]+)\.json")
 _APOSTROPHES = str.maketrans("", "", "'’`")
 
 
@@ -84,3 +86,8 @@ def cut_slug(text: str, limit: int) -> str:
 def _digest(text: str) -> str:
     # Text out of broken JSON may hold lone surrogates, which strict UTF-8 refuses.
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def numbers_in(names: Iterable[str]) -> list[int]:
+    """Return the numbers of the files that are named by one, such as `0012.json`, in order."""
+    return sorted(int(found[1]) for name in names if (found := _NUMBERED.fullmatch(name)))

@@ -7,9 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from pydantic import ValidationError
-
-from fathom.errors import StoreError
 from fathom.models import Model
 from fathom.storage.store import ArtifactStore, json_bytes
 
@@ -101,14 +98,8 @@ class Owners:
         Raises:
             StoreError: it cannot be read.
         """
-        if not (path := path_of(run_id)):
-            return None
-        try:
-            return Ownership.model_validate_json(await self._store.read(path))
-        except FileNotFoundError:
-            return None
-        except ValidationError as error:
-            raise StoreError(f"{self._store.address(path)} is damaged: {error}.") from error
+        path = path_of(run_id)
+        return await self._store.stored(Ownership, path, "restore the file") if path else None
 
 
 def path_of(run_id: str) -> str:

@@ -9,7 +9,6 @@ Runs that share a run key share stored results, which go with the last of these 
 
 from __future__ import annotations
 
-import asyncio
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
@@ -18,6 +17,7 @@ from typing import Literal
 
 from fathom.errors import FathomError, RunBusy, StoreError
 from fathom.models import Model
+from fathom.storage.atomic import side_by_side
 from fathom.storage.lease import RESULTS, Lease, LeaseFile, last_attempt, read_lease
 from fathom.storage.runs import StoredRun, read_manifest, runs
 from fathom.storage.store import (
@@ -122,13 +122,7 @@ async def survey(
     # Any of the results may belong to a run that cannot be read now.
     search.spares_results = bool(damaged)
     keys = [only.run_key] if only else sorted({*by_key, *(() if damaged else await store.list(RESULTS))})
-    limit = asyncio.Semaphore(_AT_ONCE)
-
-    async def limited(key: str) -> OldKey | None:
-        async with limit:
-            return await search.of_key(key, by_key[key])
-
-    found = await asyncio.gather(*map(limited, keys))
+    found = await side_by_side(keys, lambda key: search.of_key(key, by_key[key]), _AT_ONCE)
     return Pruning(before=search.before, keys=[key for key in found if key], kept=[*damaged, *search.kept])
 
 
@@ -214,19 +208,15 @@ class _Search:
 
 async def remove(store: ArtifactStore, pruning: Pruning) -> Pruning:
     """Remove the runs that a survey found, except runs with later work; return the removed and the kept runs."""
-    limit = asyncio.Semaphore(_AT_ONCE)
 
     async def removed(key: OldKey) -> OldKey | Iterable[Kept]:
-        async with limit:
-            try:
-                return await _remove(store, key, pruning.before)
-            except FathomError as error:
-                failed = not isinstance(error, RunBusy)
-                return [
-                    Kept(run_id=run.run_id, query=run.query, reason=error.message, failed=failed) for run in key.runs
-                ]
+        try:
+            return await _remove(store, key, pruning.before)
+        except FathomError as error:
+            failed = not isinstance(error, RunBusy)
+            return [Kept(run_id=run.run_id, query=run.query, reason=error.message, failed=failed) for run in key.runs]
 
-    done = await asyncio.gather(*map(removed, pruning.keys))
+    done = await side_by_side(pruning.keys, removed, _AT_ONCE)
     return Pruning(
         before=pruning.before,
         keys=[key for key in done if isinstance(key, OldKey) and key.runs],

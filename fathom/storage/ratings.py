@@ -5,15 +5,12 @@ They lie beside the runs, not in their folders: a run's evidence does not change
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
-from pydantic import ValidationError
-
-from fathom.errors import StoreError
 from fathom.models import Model, ReportRating
+from fathom.storage.atomic import side_by_side
 from fathom.storage.store import ArtifactStore, json_bytes
 
 FOLDER = ".ratings"
@@ -56,12 +53,8 @@ class Ratings:
             StoreError: one cannot be read.
         """
         paths = [f"{FOLDER}/{run_id}/{name}" for name in await self._store.list(f"{FOLDER}/{run_id}")]
-        texts = await asyncio.gather(*map(self._store.read, paths))
-        try:
-            return sorted(map(ReportRating.model_validate_json, texts), key=lambda rating: rating.at)
-        except ValidationError as error:
-            address = self._store.address(f"{FOLDER}/{run_id}")
-            raise StoreError(f"A file in {address} is no rating: {error}.", next_step="remove it") from None
+        found = await side_by_side(paths, lambda path: self._store.stored(ReportRating, path, "remove that file"))
+        return sorted((rating for rating in found if rating), key=lambda rating: rating.at)
 
     async def total(self, run_ids: Iterable[str]) -> Rated:
         """Return how readers rated some runs, each rating once.
@@ -70,6 +63,6 @@ class Ratings:
             StoreError: one cannot be read.
         """
         rated = set(await self._store.list(FOLDER)) & set(run_ids)
-        found = [rating for each in await asyncio.gather(*map(self.of, rated)) for rating in each]
+        found = [rating for each in await side_by_side(rated, self.of) for rating in each]
         up = sum(rating.good for rating in found)
         return Rated(up=up, down=len(found) - up)

@@ -1,15 +1,22 @@
-"""The runs of a store, read from their manifests."""
+"""The runs of a store, read from their manifests; and the stores that a user has used on this machine.
+
+These are listed in a file, so that a run is found from every folder.
+"""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
 from typing import Any
 
+from fathom.config.environment import Environment
+from fathom.config.secrets import Scrubber
 from fathom.errors import StoreError
 from fathom.models import RunResult
-from fathom.storage.atomic import READERS
+from fathom.storage.atomic import side_by_side
 from fathom.storage.lease import RESULTS, as_restored
 from fathom.storage.names import watch_name
 from fathom.storage.store import MANIFEST, PARTIAL, RUNS, ArtifactStore, RunFolder
@@ -119,13 +126,7 @@ async def read_manifest(store: ArtifactStore, folder: str) -> StoredRun | None:
 
 async def read_manifests(store: ArtifactStore, folders: Sequence[str]) -> list[StoredRun]:
     """Return the runs in folders, several read at once; other folders are skipped."""
-    limit = asyncio.Semaphore(READERS)
-
-    async def read(folder: str) -> StoredRun | None:
-        async with limit:
-            return await read_manifest(store, folder)
-
-    return [run for run in await asyncio.gather(*map(read, folders)) if run]
+    return [run for run in await side_by_side(folders, partial(read_manifest, store)) if run]
 
 
 async def runs(store: ArtifactStore, *, partial: bool = False) -> list[StoredRun]:
@@ -136,3 +137,41 @@ async def runs(store: ArtifactStore, *, partial: bool = False) -> list[StoredRun
 
 def _text(data: dict[str, Any], name: str) -> str:
     return str(data[name]) if data.get(name) else ""
+
+
+_USED = "stores"
+_FAR = "://"
+
+
+def remember(address: str, environment: Environment) -> None:
+    """Add the address of a store to the list, unless it has it; an address with a secret is left out.
+
+    A run needs no list: where it cannot be written, as in a container, its stores are not remembered.
+    """
+    if "\n" in address or Scrubber(environment.secrets).message(address) != address:
+        return
+    with suppress(OSError):
+        path = environment.state / _USED
+        if address not in _listed(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("a", encoding="utf-8", errors="surrogateescape") as file:
+                file.write(f"{address}\n")
+
+
+def used_stores(environment: Environment) -> list[str]:
+    """Return the addresses of the stores in the list: those on this machine that still exist, then the others.
+
+    The last one added comes first.
+    """
+    try:
+        addresses = _listed(environment.state / _USED)[::-1]
+    except OSError:  # such as a folder in its place
+        return []
+    here = [address for address in addresses if _FAR not in address and Path(address).is_dir()]
+    return [*here, *(address for address in addresses if _FAR in address)]
+
+
+def _listed(path: Path) -> list[str]:
+    if not path.exists():
+        return []
+    return list(dict.fromkeys(path.read_text(encoding="utf-8", errors="surrogateescape").splitlines()))

@@ -9,16 +9,13 @@ Runs may share a key, and with it the folder: an entry names its run.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from enum import StrEnum
 from uuid import uuid4
 
-from pydantic import ValidationError
-
-from fathom.errors import StoreError
 from fathom.models import Model, Remark
 from fathom.storage.lease import RESULTS
+from fathom.storage.names import numbers_in
 from fathom.storage.store import ArtifactStore
 
 
@@ -62,14 +59,10 @@ class Steering:
         Raises:
             StoreError: one cannot be read.
         """
-        for name in await self._store.list(self._folder):
-            if re.fullmatch(r"\d+\.json", name) and (number := int(name.removesuffix(".json"))) not in self._read:
-                try:
-                    self._read[number] = SteeringEntry.model_validate_json(await self._store.read(self._path(number)))
-                except ValidationError as error:
-                    address = self._store.address(self._path(number))
-                    why = error.errors()[0]["msg"]
-                    raise StoreError(f"{address} is damaged: {why}.", next_step="remove that file") from None
+        new = set(numbers_in(await self._store.list(self._folder))) - self._read.keys()
+        for number in sorted(new):
+            if entry := await self._store.stored(SteeringEntry, self._path(number), "remove that file"):
+                self._read[number] = entry
         return [entry for _, entry in sorted(self._read.items()) if entry.run_id == self._run_id]
 
     async def stopped(self) -> Remark | None:

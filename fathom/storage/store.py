@@ -168,6 +168,21 @@ class ArtifactStore:
         await self._seen(path)
         return await self._run("read", path, self._files.read)
 
+    async def stored(self, kind: type[T], path: str, how: str = "restore the file, or run again") -> T | None:
+        """Return the data of a JSON file; None if it does not exist.
+
+        Raises:
+            StoreError: it cannot be read, or is of another kind or version; `how` is the next step.
+        """
+        try:
+            read: T = _reader(kind).validate_json(await self.read(path))
+            return read
+        except FileNotFoundError:
+            return None
+        except ValidationError as error:
+            said = f"{self.address(path)} is damaged, or not of this version: {error.errors()[0]['msg']}."
+            raise StoreError(said, next_step=how) from error
+
     async def versions(self, paths: Sequence[str]) -> dict[str, tuple[int, ...]]:
         """Return for each file what differs once it was changed, empty if it is not there; {} from an object store."""
         if not self.local:
@@ -394,11 +409,7 @@ class RunFolder:
         return ToolOutput(results=results, structured=False)
 
     async def load(self, name: str) -> bytes:
-        """Return the bytes of a file.
-
-        Raises:
-            FileNotFoundError: there is no such file.
-        """
+        """Return the bytes of a file; raises as the store's `read` does."""
         return await self.store.read(self._path(name))
 
     async def manifest(self) -> RunManifest | None:
@@ -434,22 +445,8 @@ class RunFolder:
             raise self._damaged(REPORT_TEXT, error) from error
 
     async def stored(self, kind: type[T], name: str) -> T | None:
-        """Return the data of one of the run's JSON files; None if it does not exist.
-
-        Raises:
-            StoreError: it cannot be read, or is of another kind or version.
-        """
-        try:
-            read: T = _reader(kind).validate_json(await self.load(name))
-            return read
-        except FileNotFoundError:
-            return None
-        except ValidationError as error:
-            wrong = error.errors()[0]["msg"]
-            raise StoreError(
-                f"{self.path_of(name)} is damaged, or not of this version: {wrong}.",
-                next_step="restore the file, or run again",
-            ) from error
+        """Return the data of one of the run's JSON files, as the store's `stored` does."""
+        return await self.store.stored(kind, self._path(name))
 
     async def list(self) -> list[str]:
         """Return the sorted file names of the run's tool outputs, without the responses that these were read from."""

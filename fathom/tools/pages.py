@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -13,6 +12,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from fathom.errors import BudgetExceeded, FathomError, ToolError
 from fathom.models import Bibliographic, SourceText, ToolFailure, ToolOutput
+from fathom.storage.atomic import side_by_side
 from fathom.storage.cache import TimedCache
 from fathom.text.plain import clean_line, clean_text, clean_title
 from fathom.text.urls import canonical_url, source_ids
@@ -97,16 +97,14 @@ async def read_each(
     urls: Sequence[str], read: Callable[[str], Awaitable[WebPage]], at_once: int
 ) -> tuple[list[WebPage], Mapping[str, FathomError]]:
     """Read several pages, some of them at once; also return, by URL, why others cannot be read."""
-    places = asyncio.Semaphore(at_once)
 
     async def attempt(url: str) -> WebPage | FathomError:
-        async with places:
-            try:
-                return await read(url)
-            except (ToolError, BudgetExceeded) as error:
-                return type(error)(f"{url}: {error.message}", next_step=error.next_step)
+        try:
+            return await read(url)
+        except (ToolError, BudgetExceeded) as error:
+            return type(error)(f"{url}: {error.message}", next_step=error.next_step)
 
-    answers = dict(zip(urls, await asyncio.gather(*map(attempt, urls)), strict=True))
+    answers = dict(zip(urls, await side_by_side(urls, attempt, at_once), strict=True))
     failed = {url: answer for url, answer in answers.items() if isinstance(answer, FathomError)}
     return [answer for answer in answers.values() if isinstance(answer, WebPage)], failed
 

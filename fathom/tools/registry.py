@@ -31,11 +31,11 @@ from fathom.tools.search.choice import check_vendors, named
 # A new tool or vendor is one line here. Tools are offered and vendors are asked in this order.
 TOOLS = (
     "fathom.tools.earlier_run:EarlierRunTool",
-    "fathom.tools.documents.tool:DocumentsTool",
+    "fathom.tools.documents_tool:DocumentsTool",
     "fathom.tools.library:LibraryTool",
     "fathom.tools.search.web_search:WebSearchTool",
     "fathom.tools.search.web_extract:WebExtractTool",
-    "fathom.tools.fetch.tool:FetchTool",
+    "fathom.tools.fetch_tool:FetchTool",
     "fathom.tools.scholarly.arxiv:ArxivTool",
     "fathom.tools.scholarly.openalex:OpenAlexTool",
     "fathom.tools.scholarly.crossref:CrossrefTool",

@@ -26,7 +26,7 @@ from fathom.text.markers import as_words
 from fathom.text.plain import without_controls
 from fathom.text.terms import Language, language_of, terms
 from fathom.tools.base import RunContext, Tool, read_by_tools
-from fathom.tools.documents.tool import SHIPPED, DocumentsTool
+from fathom.tools.documents_tool import SHIPPED, DocumentsTool
 from fathom.tools.mcp.configuration import PREFIX
 from fathom.tools.mcp.offer import OfferedTools
 from fathom.tools.mcp.servers import McpServers

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import lru_cache
 from uuid import UUID
 
 from prefect.client.schemas.filters import (
@@ -51,13 +52,18 @@ class KnownRun:
     tags: tuple[str, ...] = ()
 
     @classmethod
+    def of_stored(cls, stored: StoredRun) -> KnownRun:
+        """Return a run from the store's record alone."""
+        return cls(stored, created=_started(stored.started))
+
+    @classmethod
     def of_flow_run(cls, store: ArtifactStore, flow_run: FlowRun) -> KnownRun:
         """Return a run from Prefect's record alone."""
         run_id, given = str(flow_run.id), flow_run.parameters
         return cls(
             StoredRun.of_parameters(store, run_id, result_key(run_id, given.get("run_key")), given),
             flow_run,
-            created=stamp(flow_run.created or datetime.now(UTC)),
+            created=_stamp(flow_run.created or datetime.now(UTC)),
             ended=flow_run.end_time.isoformat() if flow_run.end_time else None,
             tags=tuple(flow_run.tags),
         )
@@ -102,7 +108,7 @@ async def find_run(store: ArtifactStore, run_id: str) -> KnownRun:
             flow_run = await client.read_flow_run(known_as)
     if flow_run is None or "query" not in flow_run.parameters:
         if stored := await _with_id(store, run_id):
-            return KnownRun(stored)
+            return KnownRun.of_stored(stored)
         raise missing
     if place(run_id, flow_run.parameters)[0].address() != store.address():
         raise missing
@@ -191,7 +197,15 @@ class Finder:
         return await asyncio.shield(task)
 
 
-def stamp(time: datetime) -> str:
+@lru_cache(100_000)
+def _started(text: str) -> str:
+    try:
+        return _stamp(datetime.fromisoformat(text))
+    except ValueError:
+        return _stamp(datetime.fromtimestamp(0, UTC))
+
+
+def _stamp(time: datetime) -> str:
     """Return a time as text that can be ordered: in UTC, down to the microsecond."""
     utc = time.astimezone(UTC) if time.tzinfo else time.replace(tzinfo=UTC)
     return utc.isoformat(timespec="microseconds")

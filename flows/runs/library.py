@@ -21,7 +21,7 @@ from fathom.errors import RunNotFound, StoreError, ToolRejected
 from fathom.evidence.stored import StoredText
 from fathom.flows.runs.index import RunIndex
 from fathom.models import ReadBefore, Source
-from fathom.storage.atomic import READERS
+from fathom.storage.atomic import side_by_side
 from fathom.storage.library import Kind, LibraryIndex, LibraryMatch, LibraryText
 from fathom.storage.ownership import Owners, Ownership
 from fathom.storage.pruning import PRUNED
@@ -117,14 +117,8 @@ class Library:
 
     async def _found(self, query: str, may_read: MayRead) -> AsyncIterator[tuple[StoredRun, LibraryMatch]]:
         stored = await self._refresh()
-        asking = asyncio.Semaphore(READERS)
-
-        async def readable(folder: str) -> bool:
-            async with asking:
-                return await may_read(stored[folder].run_id)
-
         folders = [folder for folder in await asyncio.to_thread(self._index.with_words, query) if folder in stored]
-        may = await asyncio.gather(*map(readable, folders))
+        may = await side_by_side(folders, lambda folder: may_read(stored[folder].run_id))
         own = [folder for folder, allowed in zip(folders, may, strict=True) if allowed]
         pruned: dict[str, bool] = {}
         for one in await asyncio.to_thread(self._index.find, query, own, CANDIDATES):

@@ -12,7 +12,7 @@ from fathom.flows.runs.index import RunIndex
 from fathom.flows.runs.states import FlowRunRow, place, recent, state_of
 from fathom.flows.server import find_api
 from fathom.models import Answered, RunState
-from fathom.storage.atomic import READERS
+from fathom.storage.atomic import side_by_side
 from fathom.storage.lease import RESULTS, result_key
 from fathom.storage.runs import StoredRun
 from fathom.storage.store import ArtifactStore
@@ -104,11 +104,9 @@ async def _row(index: RunIndex, line: _Line) -> RunRow | None:
 async def with_sizes(store: ArtifactStore, rows: Sequence[RunRow]) -> list[RunRow]:
     """Return rows with their sizes. Runs that share a run key share stored results; the newest of them counts these."""
     keys = {run.run_id: run.run_key for run in await RunIndex(store).read()}
-    limit = asyncio.Semaphore(READERS)
 
-    async def size(folder: str) -> int:
-        async with limit:
-            return sum((await store.sizes(folder)).values())
+    async def size(places: Sequence[str]) -> int:
+        return sum([sum((await store.sizes(place)).values()) for place in places])
 
     counted: set[str] = set()
     folders: list[list[str]] = []
@@ -117,5 +115,5 @@ async def with_sizes(store: ArtifactStore, rows: Sequence[RunRow]) -> list[RunRo
         key = keys.get(row.run_id)
         folders.append([*own, f"{RESULTS}/{key}"] if key and key not in counted else own)
         counted.add(key or "")
-    sizes = await asyncio.gather(*(asyncio.gather(*map(size, of_row)) for of_row in folders))
-    return [replace(row, bytes=sum(of_row)) for row, of_row in zip(rows, sizes, strict=True)]
+    sizes = await side_by_side(folders, size)
+    return [replace(row, bytes=of_row) for row, of_row in zip(rows, sizes, strict=True)]

@@ -17,12 +17,11 @@ from fathom.flows.runs.index import RunIndex
 from fathom.flows.runs.states import place, recent
 from fathom.flows.server import find_api
 from fathom.models import AuditHead, Model, ParentRun, Plan, Report, ReportRating, RunResult
-from fathom.storage.atomic import READERS
+from fathom.storage.atomic import side_by_side
 from fathom.storage.pruning import PRUNED, PrunedEvidence
 from fathom.storage.ratings import Ratings
-from fathom.storage.runs import StoredRun
+from fathom.storage.runs import StoredRun, used_stores
 from fathom.storage.store import RUNS, ArtifactStore, RunFolder
-from fathom.storage.used import used_stores
 from fathom.telemetry.audit_events import Break, ChainedEvent, check, events_in
 from fathom.telemetry.audit_log import AUDIT_FILE
 
@@ -239,19 +238,17 @@ async def files_of(run: StoredRun) -> dict[str, bytes]:
     """
     folder = run.files
     await check_evidence(folder)
-    limit = asyncio.Semaphore(READERS)
     files: dict[str, bytes] = {}
 
     async def read_file(name: str) -> None:
-        async with limit:
-            with suppress(FileNotFoundError):  # verification reports it
-                files[name] = await folder.load(name)
+        with suppress(FileNotFoundError):  # verification reports it
+            files[name] = await folder.load(name)
 
     await read_file(PROVENANCE)
     if PROVENANCE not in files:
         raise await no_report(folder)
     names = {*await folder.list(), *recorded(files).files}
-    await asyncio.gather(*map(read_file, sorted(names)))
+    await side_by_side(sorted(names), read_file)
     return files
 
 

@@ -1,4 +1,4 @@
-"""Runs: started, listed, read, followed, answered, ended."""
+"""Runs: started, listed, read, followed, answered, ended; shared with others; and all earlier ones searched at once."""
 
 from __future__ import annotations
 
@@ -6,9 +6,22 @@ from http import HTTPStatus
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
-from fastapi.responses import StreamingResponse
+from fastapi.responses import RedirectResponse, StreamingResponse
+from pydantic import BaseModel
 
-from fathom.client.shapes import AnswerRequest, FollowUpRequest, RatingRequest, RemarkRequest, Run, RunList, RunRequest
+from fathom.client.shapes import (
+    ActivityEntry,
+    AnswerRequest,
+    FollowUpRequest,
+    LibraryHits,
+    RatingRequest,
+    RemarkRequest,
+    Run,
+    RunChange,
+    RunList,
+    RunRequest,
+    ShareLink,
+)
 from fathom.interfaces.api.common import (
     JSON_ONLY,
     PULSE_SECONDS,
@@ -23,10 +36,12 @@ from fathom.interfaces.api.common import (
 )
 from fathom.interfaces.dependencies import RunId, TheCaller, TheRun, TheService
 from fathom.models import ReportRating, RunState
+from fathom.service import reports
+from fathom.service.caller import Caller
 from fathom.service.run_list import RunFilter, time_of
 
 router = APIRouter(prefix="/api/v1/runs", tags=["runs"])
-Since = Annotated[
+_Since = Annotated[
     str,
     Query(
         min_length=1,
@@ -36,6 +51,36 @@ Since = Annotated[
         json_schema_extra={"format": "date-time"},
     ),
 ]
+_Words = Annotated[
+    str, Query(max_length=200, description="Only runs whose question has these words or words that begin with them.")
+]
+
+
+class RunQuery(BaseModel):
+    """Which runs are listed, and which page of them."""
+
+    state: Annotated[list[RunState], Query(description="Only runs in one of these states; repeatable.")] = []
+    q: _Words = ""
+    owner: Annotated[str | None, Query(max_length=200, description="Only runs of this user.")] = None
+    mine: Annotated[bool, Query(description="Only your own runs.")] = False
+    since: _Since = ""
+    until: _Since = ""
+    parent: Annotated[str, Query(max_length=60, description="Only runs that follow up on this run.")] = ""
+    watch: Annotated[str, Query(max_length=100, description="Only runs of this watch.")] = ""
+    limit: Limit = 50
+    cursor: Cursor = ""
+
+    def filter_for(self, caller: Caller) -> RunFilter:
+        """Return which runs the caller wants; raise an InvalidInput if a time is none."""
+        return RunFilter(
+            states=frozenset(self.state),
+            words=self.q,
+            owner=caller.name if self.mine else self.owner,
+            since=time_of(self.since),
+            until=time_of(self.until),
+            parent=self.parent,
+            watch=self.watch,
+        )
 
 
 @router.post("", status_code=HTTPStatus.ACCEPTED, summary="Start a run", dependencies=JSON_ONLY)
@@ -49,35 +94,9 @@ async def start_run(
 
 
 @router.get("", summary="List runs")
-async def list_runs(
-    service: TheService,
-    caller: TheCaller,
-    *,
-    state: Annotated[list[RunState], Query(description="Only runs in one of these states; repeatable.")] = [],  # noqa: B006 - FastAPI copies it
-    q: Annotated[
-        str,
-        Query(max_length=200, description="Only runs whose question has these words or words that begin with them."),
-    ] = "",
-    owner: Annotated[str | None, Query(max_length=200, description="Only runs of this user.")] = None,
-    mine: Annotated[bool, Query(description="Only your own runs.")] = False,
-    since: Since = "",
-    until: Since = "",
-    parent: Annotated[str, Query(max_length=60, description="Only runs that follow up on this run.")] = "",
-    watch: Annotated[str, Query(max_length=100, description="Only runs of this watch.")] = "",
-    limit: Limit = 50,
-    cursor: Cursor = "",
-) -> RunList:
+async def list_runs(service: TheService, caller: TheCaller, wanted: Annotated[RunQuery, Query()]) -> RunList:
     """List the runs that you may see, the newest first. New runs do not move the pages after a cursor."""
-    wanted = RunFilter(
-        states=frozenset(state),
-        words=q,
-        owner=caller.name if mine else owner,
-        since=time_of(since),
-        until=time_of(until),
-        parent=parent,
-        watch=watch,
-    )
-    return await service.latest(caller, wanted, limit=limit, cursor=cursor)
+    return await service.latest(caller, wanted.filter_for(caller), limit=wanted.limit, cursor=wanted.cursor)
 
 
 @router.get("/{run_id}", summary="Read a run")
@@ -172,3 +191,69 @@ async def follow_run(
     """
     run = await service.open(caller, run_id, to_follow=True)
     return EventStream(frames(run.events(int(last_event_id or after), PULSE_SECONDS)), headers=STREAM)
+
+
+sharing = APIRouter(tags=["sharing"])
+_RUN = "/api/v1/runs/{run_id}"
+
+
+@sharing.patch(_RUN)
+async def share_run(run: TheRun, request: RunChange, service: TheService, caller: TheCaller) -> Run:
+    """Share a run with everybody who is signed in, or end that; or give it a name."""
+    if request.shared is not None:
+        await run.share(shared=request.shared)
+    if request.title is not None:
+        run = await service.open(caller, run.run_id)
+        await run.rename(request.title)
+    return await service.read(caller, run.run_id)
+
+
+@sharing.post(f"{_RUN}/links", status_code=HTTPStatus.CREATED)
+async def link_run(
+    run: TheRun,
+    *,
+    public: Annotated[
+        bool, Query(description="Show the report, and nothing else, to anyone who has the link, without sign-in.")
+    ] = False,
+) -> ShareLink:
+    """Make a link that shares a run with whoever has it and is signed in, or its report with anyone."""
+    return await run.link(public=public)
+
+
+@sharing.get(f"{_RUN}/links")
+async def list_links(run: TheRun) -> list[ShareLink]:
+    """Return the links to a run, without their addresses."""
+    return await run.links()
+
+
+@sharing.delete(f"{_RUN}/links/{{link_id}}", status_code=HTTPStatus.NO_CONTENT)
+async def unlink_run(run: TheRun, link_id: str) -> None:
+    """Remove a link; whoever came by it may no longer read the run."""
+    await run.unlink(link_id)
+
+
+@sharing.get(f"{_RUN}/activity")
+async def read_activity(run: TheRun) -> list[ActivityEntry]:
+    """Return who did what with a run over a server: asked, answered, steered, cancelled, shared it."""
+    return await run.activity()
+
+
+@sharing.get("/runs/{run_id}/join/{secret}", include_in_schema=False)
+async def join_run(run_id: str, secret: str, service: TheService, caller: TheCaller) -> RedirectResponse:
+    """Let in who has a link, and show the run."""
+    await service.join(caller, run_id, secret)
+    return RedirectResponse(f"/runs/{run_id}", HTTPStatus.SEE_OTHER)
+
+
+searching = APIRouter(prefix="/api/v1/library", tags=["runs"])
+
+
+@searching.get("", summary="Search earlier runs")
+async def search_library(
+    service: TheService,
+    caller: TheCaller,
+    q: Annotated[str, Query(min_length=1, max_length=1_000, description="Words, or a question.")],
+    limit: Annotated[int, Query(ge=1, le=100, description="Maximum number of sentences.")] = 20,
+) -> LibraryHits:
+    """Search the questions, answers, notes and sources of the finished runs that you may read, the best first."""
+    return await reports.search_library(service, caller, q, limit)

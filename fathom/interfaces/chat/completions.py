@@ -1,9 +1,10 @@
-"""`/v1/chat/completions` and `/v1/models`, as OpenAI's API has them."""
+"""`/v1/chat/completions` and `/v1/models`, as OpenAI's API has them, and the state of a conversation beside them."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+import json
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from time import time
 from typing import Any
 from uuid import uuid4
@@ -16,8 +17,7 @@ from fathom.interfaces import problems
 from fathom.interfaces.chat import answers, conversations
 from fathom.interfaces.chat.answers import ChatAnswer, Reference
 from fathom.interfaces.chat.conversations import begin, collected, researched, said
-from fathom.interfaces.chat.shapes import MODELS, ChatRequest, settings_of
-from fathom.interfaces.chat.state import state_of
+from fathom.interfaces.chat.shapes import MODELS, ChatRequest, Message, settings_of
 from fathom.interfaces.chat.wire import (
     SILENCE,
     STREAM,
@@ -31,6 +31,10 @@ from fathom.interfaces.chat.wire import (
     server_of,
 )
 from fathom.interfaces.dependencies import TheCaller, TheService
+from fathom.models import Matter, Note, Plan
+from fathom.service import reports
+from fathom.service.runs import RunHandle
+from fathom.telemetry.audit_events import AuditType, ChainedEvent
 
 router = APIRouter(prefix="/v1", include_in_schema=False)  # OpenAI's document describes it
 _MADE = 1_764_000_000  # when the models came to be
@@ -134,3 +138,67 @@ def _usage(answer: ChatAnswer) -> dict[str, int]:
 
 def _model(name: str) -> dict[str, Any]:
     return {"id": name, "object": "model", "created": _MADE, "owned_by": "fathom"}
+
+
+async def state_of(run: RunHandle, said: Sequence[Message], answer: str) -> dict[str, Any]:
+    """Return the messages so far, the plan, each call with its findings and the answer; then the checklist.
+
+    A run that waits for a clarification has neither plan nor calls: its answer is what it asks.
+    """
+    read = await run.read()
+    folder = run.found.folder
+    events = (await reports.audit(run)).events if folder else []
+    notes = (await folder.notes() or []) if folder else []
+    sources = {str(one.details["source_id"]): one for one in events if one.type is AuditType.source_added}
+    asked = read.asked.questions if read.asked and read.asked.matter is Matter.question else []
+    messages = [message.model_dump(exclude={"type"}) for message in said]
+    if read.plan:
+        messages += [{"role": "assistant", "content": _told(read.plan)}, *_calls(events, notes, sources)]
+    return {
+        "messages": [*messages, {"role": "assistant", "content": answer}],
+        "needs_clarification": bool(asked),
+        "clarifying_questions": [question.question for question in asked],
+        "checklist": [
+            {
+                "id": str(step.step_id),
+                "question": step.title,
+                "resolved": step.status.value == "done",
+                "findings": _findings([note for note in notes if str(step.step_id) in note.steps], sources),
+            }
+            for step in (read.plan.steps if read.plan else [])
+        ],
+        "iteration_count": read.result.metrics.rounds if read.result else 0,
+    }
+
+
+def _told(plan: Plan) -> str:
+    return "\n".join([plan.plan_title, "", *(f"{step.step_id}. {step.title}" for step in plan.steps)])
+
+
+def _calls(
+    events: Sequence[ChainedEvent], notes: Sequence[Note], sources: Mapping[str, ChainedEvent]
+) -> Iterator[dict[str, str]]:
+    """Yield two messages for each call of a tool: what was asked of it, and what was found."""
+    for call in events:
+        if call.type is AuditType.tool_called:
+            made = [note for note in notes if note.artifact_file == call.details.get("artifact_file")]
+            found = _findings(made, sources) or {"failures": call.details.get("failures")}
+            read = {"read": [_named(one) for one in sources.values() if one.parent == call.id]}
+            yield {"role": "tool", "name": str(call.details["tool"]), "content": str(call.details["input"])}
+            yield {"role": "tool", "name": "search_results", "content": json.dumps({**found, **read})}
+
+
+def _findings(notes: Sequence[Note], sources: Mapping[str, ChainedEvent]) -> dict[str, Any] | None:
+    """Return what notes say and by which sources; None without any."""
+    if not notes:
+        return None
+    ids = dict.fromkeys(source_id for note in notes for source_id in note.source_ids if source_id in sources)
+    return {
+        "summary": " ".join(note.summary for note in notes),
+        "key_points": [point for note in notes for point in note.extraction],
+        "sources": [_named(sources[one]) for one in ids],
+    }
+
+
+def _named(source: ChainedEvent) -> dict[str, Any]:
+    return {"title": source.action, **source.details}

@@ -1,4 +1,4 @@
-"""`fathom answer`, `tell` and `stop`: answering and steering a run."""
+"""`fathom answer`, `tell`, `stop` and `rate`: what a person says to a run, and of its report."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -19,7 +19,11 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from fathom.flows.runs.steering import Steered
-    from fathom.models import Asked, Reply
+    from fathom.models import Asked, Reply, ReportRating
+    from fathom.storage.runs import StoredRun
+
+
+_MOST_BYTES = 2**20  # of an edited plan
 
 
 def answer(
@@ -97,6 +101,7 @@ def _reply(asked: Asked, *, stop: bool, change: str, answers: Sequence[str], fil
     Raises:
         InvalidInput: they do not answer what is asked.
     """
+    from fathom.config.inputs import read_text
     from fathom.interfaces.cli.dialogue import person
     from fathom.models import Matter, Reply
     from fathom.run.checklist import from_yaml
@@ -114,10 +119,7 @@ def _reply(asked: Asked, *, stop: bool, change: str, answers: Sequence[str], fil
         if not equals or not number.strip().isdecimal() or not 1 <= int(number) <= len(said) or not text.strip():
             raise InvalidInput(f"--answer {pair!r} is not N=TEXT with N from 1 to {len(said)}.")
         said[int(number) - 1] = text.strip()
-    try:
-        plan = from_yaml(file.read_text(encoding="utf-8"), asked.plan) if file and asked.plan else None
-    except (OSError, UnicodeError) as error:
-        raise InvalidInput(f"{file} cannot be read: {error}.") from None
+    plan = from_yaml(read_text(file, _MOST_BYTES), asked.plan) if file and asked.plan else None
     return Reply(answers=said, plan=plan, remark=change, stop=stop, by=person())
 
 
@@ -179,3 +181,37 @@ def _show(said: Steered, then: str) -> None:
             f"Stored as {one_line(said.author)}. No process works on the run {run} now; once one does, the run {then}."
         )
         line((f"If the run was interrupted: fathom resume {run}", "dim"))
+
+
+def rate(
+    run: Run,
+    thumb: Annotated[Literal["up", "down"], typer.Argument(help="Whether the report was of use.", show_default=False)],
+    *,
+    note: Annotated[str, typer.Option("--note", metavar="TEXT", help="Why, in quotes.")] = "",
+    name: As = None,
+    artifacts: Root = None,
+    as_json: Json = False,
+) -> None:
+    """Rate a report: up or down, with a note.
+
+    Your rating replaces your earlier one. `fathom show` prints the ratings of a run and `fathom costs` their totals;
+    the report and its evidence stay as they are.
+
+    Example: fathom rate 1a2b3c4d down --note "the 2025 figures are missing"
+    """
+    from fathom.flows.runs.steering import check_author, check_remark
+    from fathom.flows.runs.stored import no_report, read_run
+    from fathom.storage.ratings import Ratings
+
+    said, author = check_remark(note) if note else "", check_author(name)
+
+    async def give(stored: StoredRun) -> ReportRating:
+        if await stored.files.report_text() is None:
+            raise await no_report(stored.files)
+        return await Ratings(stored.store).give(stored.run_id, good=thumb == "up", note=said, by=author)
+
+    output(read_run(run, artifacts, give), _show_rating, as_json=as_json)
+
+
+def _show_rating(rating: ReportRating) -> None:
+    line(f"Rated {'up' if rating.good else 'down'} as {one_line(rating.by)}.")

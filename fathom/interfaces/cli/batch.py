@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from fathom.errors import InvalidInput
 from fathom.interfaces.cli.loading import loading
 from fathom.interfaces.cli.options import GivenOptions, Json, Mcp, Quiet
 from fathom.interfaces.cli.printing import only_searched, output
 
 if TYPE_CHECKING:
     from fathom.models.run import BatchQuestion, BatchResult
+
+_MOST_BYTES = 2**30  # of a file of questions
 
 
 def batch(
@@ -68,6 +69,7 @@ def batch(
     """
 
     from fathom.batch.questions import format_of, read_questions
+    from fathom.config.inputs import read_text
     from fathom.flows.preflight import batch_caps, check_batch, estimated_batch
     from fathom.interfaces.cli.progress import show_batch
     from fathom.interfaces.cli.research import named, show_estimate
@@ -78,7 +80,8 @@ def batch(
     written = format_of(f".{kind}" if kind else "" if file == "-" else file)
     budget = batch_caps({"max_usd": max_usd, "max_tokens": max_tokens, "max_calls": max_calls})
     settings = GivenOptions.of(context).over_defaults()
-    questions = read_questions(sys.stdin.read() if file == "-" else _read(Path(file)), written, settings)
+    text = sys.stdin.read() if file == "-" else read_text(Path(file), _MOST_BYTES, "give a file of questions")
+    questions = read_questions(text, written, settings)
     settings, questions, notices = check_batch(settings, questions)
     if estimate:
         phases = estimated_batch(questions, settings)
@@ -101,16 +104,6 @@ def batch(
     else:
         output(result, show_batch, as_json=as_json)
     raise typer.Exit(1 if result.failed else 0)
-
-
-def _read(path: Path) -> str:
-
-    try:
-        return path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise InvalidInput(f"{path} cannot be read: {error.strerror}.", next_step="give a file of questions") from None
-    except UnicodeError:
-        raise InvalidInput(f"{path} is not text in UTF-8.", next_step="save it as UTF-8") from None
 
 
 def research_batch(

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from fathom.config.environment import Environment
-from fathom.interfaces.cli.answer import answer, stop, tell
+from fathom.interfaces.cli.answer import answer, rate, stop, tell
 from fathom.interfaces.cli.batch import batch
 from fathom.interfaces.cli.corpora import corpora
 from fathom.interfaces.cli.costs import costs
@@ -22,8 +22,7 @@ from fathom.interfaces.cli.export import export, import_, prune
 from fathom.interfaces.cli.limits import limits
 from fathom.interfaces.cli.links import links
 from fathom.interfaces.cli.notify import notify
-from fathom.interfaces.cli.options import SettingsCommand
-from fathom.interfaces.cli.rate import rate
+from fathom.interfaces.cli.options import JudgeCommand, SettingsCommand
 from fathom.interfaces.cli.research import ask, research, resume
 from fathom.interfaces.cli.runs import audit, diff, library, replay, runs, show
 from fathom.interfaces.cli.serve import mcp, metrics, serve, worker
@@ -46,7 +45,8 @@ COMMANDS = (
 )
 WITH_SETTINGS = (research, ask, batch, doctor)
 for command in COMMANDS:
-    app.command(command.__name__.rstrip("_"), cls=SettingsCommand if command in WITH_SETTINGS else None)(command)
+    kind = SettingsCommand if command in WITH_SETTINGS else JudgeCommand if command is verify else None
+    app.command(command.__name__.rstrip("_"), cls=kind)(command)
 GROUPS = {"watch": watch, "corpora": corpora, "notify": notify, "limits": limits, "links": links, "tokens": tokens}
 for name, group in GROUPS.items():
     app.add_typer(group, name=name)

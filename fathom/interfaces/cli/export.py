@@ -165,7 +165,7 @@ def import_(
 
     from fathom.report.html import unsafe
     from fathom.storage.bundles import unpack
-    from fathom.storage.used import remember
+    from fathom.storage.runs import remember
 
     store = store_of(artifacts)
     run = asyncio.run(unpack(store, file, unsafe))

@@ -8,7 +8,7 @@ long as all of `fathom --help`.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -91,6 +91,9 @@ class SettingsCommand(TyperCommand):
     `GivenOptions.of` its context returns their values.
     """
 
+    paths: Collection[str] = ()
+    """The settings whose options it has, without `--set`; empty for all."""
+
     def get_params(self, ctx: Any) -> list[Any]:
         """Return all parameters."""
         return [*super().get_params(ctx), *(option.parameter for option in self._settings())]
@@ -98,7 +101,7 @@ class SettingsCommand(TyperCommand):
     def invoke(self, ctx: Any) -> Any:
         """Run the command."""
         typed = {option.path: ctx.params.pop(option.parameter.name) for option in self._settings()}
-        pairs = typed.pop("")
+        pairs = typed.pop("", None)
         ctx.obj = GivenOptions(
             {path: value for path, value in typed.items() if value not in (None, False, [], ())}, pairs or []
         )
@@ -118,7 +121,14 @@ class SettingsCommand(TyperCommand):
 
     def _settings(self) -> list[_Option]:
         own = {text for parameter in self.params for text in parameter.opts}
-        return [option for option in _setting_options() if own.isdisjoint(option.parameter.opts)]
+        found = [option for option in _setting_options() if not self.paths or option.path in self.paths]
+        return [option for option in found if own.isdisjoint(option.parameter.opts)]
+
+
+class JudgeCommand(SettingsCommand):
+    """A command that may ask a model: which, at what price, and for how much."""
+
+    paths = ("model", "budget.max_usd", "prices")
 
 
 @lru_cache(maxsize=1)
@@ -206,10 +216,10 @@ class GivenOptions:
         for values in (options, by_set):
             if isinstance(template := values.get("template"), str):
                 values["template"] = template_from(template)
-        by_option = [Layer(f"option {_flag(path)}", placed({path: value})) for path, value in options.items()]
+        by_option = [Layer(f"option {flag_of(path)}", placed({path: value})) for path, value in options.items()]
         for layer, own in zip(by_option, options, strict=True):
             if path := contradictory(layer.values, by_set):
-                both = f"{_flag(own)} and --set {quote(pair_for(path, self.pairs))}"
+                both = f"{flag_of(own)} and --set {quote(pair_for(path, self.pairs))}"
                 raise InvalidInput(f"{both} contradict each other.", next_step="give only one of them")
         return [*by_option, Layer("--set", by_set)]
 
@@ -275,10 +285,10 @@ def _told_of_option(one: WrongValue, setting: str) -> str:
     inner = one.path[len(setting) + 1 :]
     name = inner if inner and not inner.isdecimal() else ""
     value = "" if one.value is None else quote(f"{name}={one.value}" if name else f"{one.value}")
-    return one.told(f"{_flag(setting)} {value or name}".strip())
+    return one.told(f"{flag_of(setting)} {value or name}".strip())
 
 
-def _flag(path: str) -> str:
+def flag_of(path: str) -> str:
     """Return the option of a setting or of another parameter of a command."""
     from fathom.config.form import setting_of
     from fathom.config.settings import SETTINGS

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import redirect_stdout
 from pathlib import Path
 from textwrap import shorten
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fathom.errors import InvalidInput
-from fathom.interfaces.cli.options import Json, Root, Run, known_runs
+from fathom.interfaces.cli.options import GivenOptions, Json, Root, Run, flag_of, known_runs
 from fathom.interfaces.cli.printing import dollars, line, one_line, output, printable, row
 from fathom.text.plain import counted
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from fathom.models import Report
     from fathom.models.evidence import Claim
     from fathom.report.foreign.check import CheckedSource, ForeignCheck
+    from fathom.report.foreign.judging import Wish
 
 _STYLES = {
     "supported": "green",
@@ -39,14 +40,12 @@ _PARTS = {"cited": "quote", "corroborating": "also said by", "contradicting": "c
 
 
 def verify(
+    context: typer.Context,
     run: RunOrReport,
     artifacts: Root = None,
     *,
     sources: Sources = None,
     fetch: Fetch = False,
-    model: Model = None,
-    max_usd: MaxUsd = None,
-    price: Prices = None,
     page: Page = None,
     as_json: Json = False,
 ) -> None:
@@ -56,16 +55,23 @@ def verify(
     byte was changed or a check has a different result, and names the file and the claim.
 
     A report is a .md file that has links, footnotes or numbered references. Its claims are checked against the texts of
-    its sources (--sources, --fetch). Exits with 1 if the sources do not state a claim, or contradict it.
+    its sources (--sources, --fetch), and judged by a model if one is chosen; extractive compares words only. Exits with
+    1 if the sources do not state a claim, or contradict it.
 
     Example: fathom verify 1a2b3c4d
 
     Example: fathom verify report.md --fetch --model openai/gpt-5-mini --page check.html
     """
-    wish = VerifyOptions(sources, fetch, model, max_usd, price, page)
+    given = GivenOptions.of(context)
     if is_report(run):
-        verify_report(run, wish, as_json=as_json)
-    refuse(wish)
+        from fathom.report.foreign.judging import Wish
+
+        folder, settings = sources.expanduser() if sources else None, given.checked(given.chosen())
+        verify_report(Wish(Path(run).expanduser(), folder, fetch, settings), page, as_json=as_json)
+    own = {"--sources": sources, "--fetch": fetch, "--page": page}
+    for option in [*(name for name, value in own.items() if value), *map(flag_of, given.options)]:
+        said = f"{option} applies only to a report in a .md file."
+        raise InvalidInput(said, next_step=f"leave out {option}: a run has its own sources")
     from fathom.flows.runs.comparing import verified
     from fathom.flows.runs.stored import read_run
 
@@ -188,26 +194,6 @@ Sources = Annotated[
     ),
 ]
 Fetch = Annotated[bool, typer.Option("--fetch", help="For a report: read its sources from the web.")]
-Model = Annotated[
-    str | None,
-    typer.Option(
-        "--model",
-        metavar="MODEL",
-        help="For a report: model that judges its claims; extractive compares words only. [FATHOM_MODEL]",
-    ),
-]
-MaxUsd = Annotated[
-    float | None,
-    typer.Option(
-        "--max-usd", metavar="USD", help="For a report: maximum model cost (default: 5 if the price is known)."
-    ),
-]
-Prices = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--price", metavar="MODEL=IN,OUT[,CACHED]", help="Model price in dollars per million tokens; repeatable."
-    ),
-]
 Page = Annotated[
     Path | None, typer.Option("--page", metavar="FILE", help="For a report: write the evidence to this HTML page.")
 ]
@@ -227,44 +213,15 @@ def is_report(run: str) -> bool:
     return True
 
 
-class VerifyOptions(NamedTuple):
-    """The options of `fathom verify` that are for reports."""
-
-    sources: Path | None
-    fetch: bool
-    model: str | None
-    max_usd: float | None
-    price: list[str] | None
-    page: Path | None
-
-
-def refuse(options: VerifyOptions) -> None:
-    """Check that no option for reports is given with a run, which has its own sources.
-
-    Raises:
-        InvalidInput: one is given.
-    """
-
-    if wrong := [name for name, value in options._asdict().items() if value not in (None, False, [])]:
-        option = f"--{wrong[0].replace('_', '-')}"
-        said = f"{option} applies only to a report in a .md file."
-        raise InvalidInput(said, next_step=f"leave out {option}: a run has its own sources")
-
-
-def verify_report(file: str, options: VerifyOptions, *, as_json: bool) -> None:
+def verify_report(wish: Wish, page: Path | None, *, as_json: bool) -> None:
     """Check a report of another system, print what was found, and exit with 1 if a claim is objected to."""
-    from fathom.config.given import table_from
     from fathom.interfaces.cli.progress import RunWatcher
-    from fathom.report.foreign.judging import Wish, check_file
+    from fathom.report.foreign.judging import check_file
     from fathom.telemetry.progress import listen
 
-    path = Path(file).expanduser()
-    page = options.page.expanduser() if options.page else None
+    page = page.expanduser() if page else None
     if page:
         _check_page(page)
-    folder = options.sources.expanduser() if options.sources else None
-    prices = table_from("prices", options.price or [])
-    wish = Wish(path, folder, options.fetch, options.model, prices, options.max_usd)
     # Whatever a library prints must not get between the results on stdout.
     with RunWatcher(progress=not as_json) as watch, redirect_stdout(sys.stderr), listen(watch):
         found, report = check_file(wish)

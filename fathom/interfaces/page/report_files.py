@@ -1,13 +1,14 @@
-"""The report as a page, as files to take away, and the files that it leads to."""
+"""The report as a page, as files to take away, and the files that it leads to; and what a public link shows of them."""
 
 from __future__ import annotations
 
 import hashlib
 import mimetypes
+import re
 from http import HTTPStatus
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query, Request
+from fastapi import APIRouter, Depends, Path, Query, Request
 from starlette.responses import RedirectResponse, Response
 
 from fathom.changes.model import CHANGES_FILES
@@ -15,10 +16,11 @@ from fathom.client.shapes import MEDIA_TYPES, Form
 from fathom.errors import NotThere, RunNotFound
 from fathom.evidence.followed import alone
 from fathom.evidence.stored import StoredText, locate
-from fathom.interfaces.dependencies import TheCaller, TheRun, TheService
+from fathom.interfaces.dependencies import RunId, TheCaller, TheGate, TheRun, TheService
 from fathom.interfaces.page.rendering import page
 from fathom.report.html import render_html, unsafe
 from fathom.service import reports
+from fathom.service.links import PUBLIC
 from fathom.service.runs import RunHandle
 from fathom.storage.names import slug
 from fathom.storage.store import REPORT_PAGE
@@ -103,3 +105,39 @@ async def report_page(run: RunHandle, name: str, *, framed: bool = False, by_its
         "Referrer-Policy": "no-referrer",
     }
     return Response(data, media_type="text/html", headers=headers)
+
+
+PER_MINUTE = 120
+"""Requests from one address."""
+_LINKED = re.compile(rb'href="\./([^"/?]+)[?"]')
+_UNLISTED = {"X-Robots-Tag": "noindex, nofollow, noarchive", "Referrer-Policy": "no-referrer"}
+
+public = APIRouter(prefix=f"{PUBLIC}{{run_id}}/{{secret}}", include_in_schema=False)
+
+
+async def _open(run_id: RunId, secret: str, request: Request, gate: TheGate, service: TheService) -> RunHandle:
+    gate.rates.take(("public link", request.state.peer), PER_MINUTE)
+    return await service.open_public(run_id, secret)
+
+
+SharedRun = Annotated[RunHandle, Depends(_open)]
+
+
+@public.get("/")
+async def shared_report(run: SharedRun) -> Response:
+    """Return the report."""
+    return _unlisted(await report_page(run, REPORT_PAGE, by_itself=True))
+
+
+@public.get("/{name}")
+async def shared_file(run: SharedRun, request: Request, name: FileName, place: Place = "") -> Response:
+    """Return a file that the report leads to."""
+    page = await report_page(run, REPORT_PAGE, by_itself=True)
+    if name.encode() not in _LINKED.findall(bytes(page.body)):
+        raise NotThere("The report leads to no such file.")
+    return _unlisted(await stored_file(run, name, request, place))
+
+
+def _unlisted(answer: Response) -> Response:
+    answer.headers.update(_UNLISTED)
+    return answer

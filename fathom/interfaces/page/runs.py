@@ -33,7 +33,7 @@ from fathom.models import Draft, Plan, Report, RunState, Source
 from fathom.models.plan import StepStatus
 from fathom.report.chapters import cited_sources, title_of
 from fathom.run.checklist import MOST_STEPS
-from fathom.service import watches
+from fathom.service import reports, watches
 from fathom.service.caller import Caller
 from fathom.service.reports import answers
 from fathom.service.reports import check as check_report
@@ -376,3 +376,15 @@ def timeline_of(events: Sequence[RunEvent]) -> Timeline:
 
 def _plain(text: str) -> str:
     return without_citations(text).replace(" .", ".").replace("*", "")
+
+
+searching = APIRouter(prefix="/library", include_in_schema=False)
+_HITS = 30
+
+
+@searching.get("")
+async def search(request: Request, service: TheService, caller: TheCaller, q: str = "") -> Response:
+    """Search the runs that the caller may read."""
+    query = q.strip()[:1_000]
+    found = (await reports.search_library(service, caller, query, _HITS)).hits if query else []
+    return page(request, "library", query=query, hits=found, may_ask=caller.may_ask)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -13,9 +13,9 @@ from uuid import uuid4
 from fathom.budget.caps import store_budget_of
 from fathom.budget.ledger import Ledger
 from fathom.config.environment import Environment, artifact_root
-from fathom.config.given import settings_from
 from fathom.config.groups import EXTRACTIVE, Role
-from fathom.config.settings import ResolvedSettings, resolve
+from fathom.config.inputs import read_text
+from fathom.config.settings import ResearchSettings, ResolvedSettings, resolve
 from fathom.errors import InvalidInput, ModelError, ModelUnreachable
 from fathom.evidence.bearing import Bearing
 from fathom.evidence.claims import claims_of
@@ -35,20 +35,18 @@ from fathom.telemetry.progress import phase
 from fathom.text.plain import counted
 from fathom.tools.base import RunContext
 
-MOST_BYTES = 10_000_000
+MOST_BYTES = 10 * 2**20
 ANSWER_TOKENS = 8_192  # tokens of the judge's answer for `AT_ONCE` claims
 
 
 @dataclass(frozen=True)
 class Wish:
-    """How to check a report. `model`: the judge's model; empty: the environment's."""
+    """How to check a report."""
 
     file: Path
-    sources: Path | None = None  # a folder
-    fetch: bool = False
-    model: str | None = None
-    prices: Mapping[str, object] | None = None  # in the form of `ResearchSettings`
-    max_usd: float | None = None
+    sources: Path | None  # a folder
+    fetch: bool
+    settings: ResearchSettings  # of them the model, its price and the cap count
 
 
 def check_file(wish: Wish) -> tuple[ForeignCheck, Report]:
@@ -58,7 +56,7 @@ def check_file(wish: Wish) -> tuple[ForeignCheck, Report]:
         UserError: the file is not a report, there are no sources to check it against, or the model cannot be asked.
         ModelError: the model answered nothing.
     """
-    judging = _Judging(_settings(wish), Environment.read())
+    judging = _Judging(_resolved(wish.settings), Environment.read())
     if not wish.sources and not wish.fetch:
         raise InvalidInput(
             f"No sources were given to check {wish.file} against.",
@@ -75,9 +73,7 @@ def check_file(wish: Wish) -> tuple[ForeignCheck, Report]:
     return found.model_copy(update={"warnings": [*found.warnings, *judging.warnings], "usage": judging.usage}), report
 
 
-def _settings(wish: Wish) -> ResolvedSettings:
-    budget = {"max_usd": wish.max_usd} if wish.max_usd is not None else None
-    settings = settings_from({"model": wish.model, "budget": budget, "prices": wish.prices})
+def _resolved(settings: ResearchSettings) -> ResolvedSettings:
     resolved = resolve(settings, Environment.read(), ["fetch"])
     check_models(resolved, Environment.read())
     return resolved
@@ -89,16 +85,7 @@ def _read(file: Path) -> Foreign:
     Raises:
         InvalidInput: it cannot be read, claims nothing, or names no source.
     """
-    try:
-        data = file.read_bytes()
-        if len(data) > MOST_BYTES:
-            raise InvalidInput(f"{file} is larger than {MOST_BYTES // 1_000_000} MB.", next_step="give one report")
-        text = data.decode("utf-8-sig")
-    except OSError as error:
-        raise InvalidInput(f"{file} cannot be read: {error.strerror}.", next_step="check the path") from error
-    except UnicodeDecodeError as error:
-        raise InvalidInput(f"{file} is not text in UTF-8.", next_step="save it as UTF-8") from error
-    foreign = report_of(text, file.stem)
+    foreign = report_of(read_text(file, MOST_BYTES), file.stem)
     if not claims_of(foreign.report.sections):
         raise InvalidInput(f"{file} has no sentence that makes a claim.", next_step="check the file")
     if not foreign.report.sources:

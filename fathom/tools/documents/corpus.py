@@ -29,7 +29,7 @@ from pydantic import JsonValue
 
 from fathom.errors import InvalidInput, StoreError
 from fathom.models import Model, UnreadFile
-from fathom.storage.atomic import AtomicFiles
+from fathom.storage.atomic import AtomicFiles, side_by_side
 from fathom.storage.corpora import CorpusStore
 from fathom.storage.editions import CorpusFile, UsedCorpus
 from fathom.telemetry.progress import Event, publish
@@ -245,14 +245,8 @@ class UploadedCorpora:
 
     async def _copy(self, used: UsedCorpus, folder: Path) -> list[File]:
         edition = await self._corpora.edition(used)
-        limit = asyncio.Semaphore(_AT_ONCE)
-
-        async def copied(file: CorpusFile, url: str) -> File:
-            async with limit:
-                return await self._copied(used.name, file, url, folder)
-
-        urls = urls_of(used.name, [file.name for file in edition.files])
-        return list(await asyncio.gather(*map(copied, edition.files, urls)))
+        named = zip(edition.files, urls_of(used.name, [file.name for file in edition.files]), strict=True)
+        return await side_by_side(named, lambda one: self._copied(used.name, *one, folder), _AT_ONCE)
 
     async def _copied(self, name: str, file: CorpusFile, url: str, folder: Path) -> File:
         title = file.name.replace("\\", "/").rstrip("/").rpartition("/")[2]

@@ -11,7 +11,7 @@ import re
 import struct
 import zipfile
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path, PurePath
 
@@ -29,7 +29,6 @@ from fathom.tools.documents.header import (
     written,
 )
 from fathom.tools.documents.html import read_page
-from fathom.tools.documents.log import is_log, read_log
 from fathom.tools.documents.mail import ReadText, read_mail, read_mailbox
 from fathom.tools.documents.markdown import is_markdown, read_markdown
 from fathom.tools.documents.normal import DocumentSection, ReadDocument, underlined_sections
@@ -296,3 +295,27 @@ def _read_zipped(kind: str, data: bytes) -> tuple[ReadDocument, str]:
             raise MemoryError from error
         raise UnreadableFile(f"it is a damaged {kind}, or no {kind} file ({type(error).__name__})") from error
     return replace(read, date=""), read.date
+
+
+SAMPLE_CHARS = 20_000  # at the start of a text, which show whether it is a log
+_ENTRY = re.compile(
+    r"[\[(<]?(?:\d{4}[-/.]\d\d[-/.]\d\d[T ]?|\d\d[-/.]\d\d[-/.]\d{2,4} |\d\d:\d\d:\d\d|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d"
+    r"|\d{1,3}(?:\.\d{1,3}){3} \S+ \S+ \[)"
+)
+
+
+def is_log(text: str) -> bool:
+    """Return whether most lines of a text, and at least three, begin with a time or as a web server's log does."""
+    lines = [line for line in text[:SAMPLE_CHARS].split("\n") if line.strip() and not line[0].isspace()]
+    entries = sum(bool(_ENTRY.match(line)) for line in lines)
+    return entries > 2 and 2 * entries > len(lines)
+
+
+def read_log(text: str) -> list[DocumentSection]:
+    """Return the entries of a log."""
+    return [DocumentSection("\n".join(_items(text)))]
+
+
+def _items(text: str) -> Iterator[str]:
+    for line in filter(str.strip, text.split("\n")):
+        yield f"- {line}" if _ENTRY.match(line) else f"  {line}"

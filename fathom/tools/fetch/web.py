@@ -35,11 +35,12 @@ from fathom.tools.fetch.client import (
     Client,
     FetchedAnswer,
     GuardedBackend,
+    Robots,
     TimeAllowance,
+    Turns,
     UnknownHost,
     follow,
 )
-from fathom.tools.fetch.politeness import Robots, Turns
 from fathom.tools.fetch.render import Renderer
 from fathom.tools.http import raise_status, retrying
 from fathom.tools.pages import WebPage, read_each

@@ -9,7 +9,7 @@ from fathom.config.groups import AccessScope
 from fathom.models import ToolCall, ToolFailure, ToolOutput, ToolResult
 from fathom.sources.domains import reading_bonus
 from fathom.tools.base import RunContext
-from fathom.tools.fetch.tool import FetchTool, address_of, as_found, meant
+from fathom.tools.fetch_tool import FetchTool, address_of, as_found, meant
 from fathom.tools.pages import output
 
 
