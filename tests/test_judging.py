@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.world.web import all_pages
-from fathom.config.groups import Judging, ReportSettings
+from fathom.config.groups import Judging, ReportSettings, RoleModel
 from fathom.errors import InvalidInput
 from fathom.evidence.bearing import Bearing, place_of
 from fathom.evidence.claims import MARKS, ClaimSentence, claims_of, marked, with_replacements
@@ -36,8 +36,12 @@ from fathom.evidence.words import check
 from fathom.flows.replay import replay
 from fathom.flows.runs.comparing import verified
 from fathom.flows.runs.stored import find
+from fathom.llm.base import ModelCall
+from fathom.llm.dialects import Dialect
+from fathom.llm.prompts import messages
 from fathom.models import Corroboration, Ending, Report, ReportSection, RunResult, Source, Verdict
 from fathom.report.document import Table, blocks_of
+from fathom.roles import JUDGE
 from fathom.roles.judge import JudgeAnswer, JudgeRequest, Opinion
 from fathom.storage.runs import runs
 from fathom.storage.store import ArtifactStore
@@ -134,6 +138,14 @@ def statements(markdown: str) -> list[ClaimSentence]:
 
 def shown(requests: Sequence[JudgeRequest]) -> str:
     return "\n".join(passage.text for request in requests for _, passage in request.passages.values())
+
+
+def test_headings_are_said_once_for_the_passages_below_them_and_a_title_not_again() -> None:
+    requests = requests_for(statements(TRUE), Bearing(TEXTS))
+    prompt = messages(ModelCall(JUDGE, requests[0], RoleModel(model="openai/stub")), Dialect())[1]["content"]
+    below = [passage.headings for _, passage in requests[0].passages.values() if passage.headings]
+    assert below.count("Maintenance") > 1
+    assert re.findall(r"^\((.*)\)$", prompt, re.MULTILINE) == ["Maintenance"], "without the title above it"
 
 
 def answering(decide: Callable[[str, JudgeRequest], Opinion | None]) -> tuple[Any, list[JudgeRequest]]:
