@@ -143,8 +143,8 @@ class _StepResearch:
             brief = decided.brief or brief
             if not decided.calls:
                 break
-            alone = bool(turn) or self._reads_for_nothing
-            await self._call(decided.calls, Reading([step]) if alone else reading, down=down, narrow=checked.narrow)
+            shared = self._alone(reading) if turn or self._reads_for_nothing else reading
+            await self._call(decided.calls, shared, down=down, narrow=checked.narrow)
         return StepOutcome(
             step_id=step.step_id,
             notes=self._notes,
@@ -185,7 +185,7 @@ class _StepResearch:
             results.extend(made)
             unread.extend(made)
             if apart:
-                await self._read(made, Reading([self._step]), narrow=narrow)
+                await self._read(made, self._alone(reading), narrow=narrow)
                 unread.clear()
 
         for calls in [[call] for call in chosen] if apart else [chosen]:
@@ -193,6 +193,10 @@ class _StepResearch:
         await make(engine.tools.follow_ups(results))
         if unread:
             await self._read(unread, reading, narrow=narrow)
+
+    def _alone(self, reading: Reading) -> Reading:
+        """Return the reading of this step by itself. Where reading costs nothing, later steps read for themselves."""
+        return Reading([self._step], () if self._reads_for_nothing else reading.later)
 
     async def _read(self, results: Sequence[ToolResult], reading: Reading, *, narrow: bool) -> None:
         """Compress results, except texts that were read before or that another step reads; take over their notes."""
@@ -208,7 +212,7 @@ class _StepResearch:
                     step,
                     result,
                     keys,
-                    also=reading.others(step, keys),
+                    others=reading.others(step, keys),
                     before=before,
                     narrow=narrow,
                     _engine=self._engine,
@@ -237,6 +241,7 @@ class _StepResearch:
                     useful=bool(each.note or reused),
                     narrowed_tokens=each.narrowed_tokens,
                     useless=[source.key for source in result.sources if source.key in useless],
+                    read_for=each.read_for,
                 )
             )
         self._notes += [each.note for each in compressed if each.note]
