@@ -21,6 +21,7 @@ from fathom.evidence.claims import MARKS, ClaimSentence, claims_of, marked, with
 from fathom.evidence.judging import (
     JUDGEMENTS,
     Exchange,
+    Known,
     bearing_on,
     judge,
     key_of,
@@ -138,6 +139,26 @@ def statements(markdown: str) -> list[ClaimSentence]:
 
 def shown(requests: Sequence[JudgeRequest]) -> str:
     return "\n".join(passage.text for request in requests for _, passage in request.passages.values())
+
+
+def test_passages_that_have_next_to_nothing_of_a_claim_are_not_shown_although_there_is_room() -> None:
+    """A name that a whole page is about says nothing of its sentences; a second look is given what is left."""
+    idle = [
+        f"Vasse keeps depot {n}, where painters of Vasse store {n} brooms and sing old songs at noon."
+        for n in range(60)
+    ]
+    page = "\n\n".join(
+        [*idle[:30], "The bridge of Vasse was closed on 4 May 1996, after an anchor cable had frayed.", *idle[30:]]
+    )
+    text = StoredText(Source(source_id="S00000c", url="https://v.example", title="Vasse", kind="web"), page, "c.txt")
+    claim = statements("The bridge of Vasse was closed on 4 May 1996 since a cable had frayed [S00000c].")
+    (first,), (again,) = (
+        requests_for(claim, Bearing([text]), {key_of(claim[0]): Known(look_for, [])}, again=bool(look_for))
+        for look_for in ("", "songs of the painters")
+    )
+    assert "4 May 1996" in shown([first])
+    assert shown([first]).count("brooms") <= 5, "beside the beginning, and the paragraph itself"
+    assert shown([again]).count("brooms") > 5
 
 
 def test_headings_are_said_once_for_the_passages_below_them_and_a_title_not_again() -> None:
