@@ -161,12 +161,14 @@ def test_passages_that_have_next_to_nothing_of_a_claim_are_not_shown_although_th
     assert shown([again]).count("brooms") > 5
 
 
-def test_headings_are_said_once_for_the_passages_below_them_and_a_title_not_again() -> None:
+def test_headings_and_contexts_are_said_once_for_what_they_are_about_and_a_title_not_again() -> None:
     requests = requests_for(statements(TRUE), Bearing(TEXTS))
     prompt = messages(ModelCall(JUDGE, requests[0], RoleModel(model="openai/stub")), Dialect())[1]["content"]
     below = [passage.headings for _, passage in requests[0].passages.values() if passage.headings]
     assert below.count("Maintenance") > 1
     assert re.findall(r"^\((.*)\)$", prompt, re.MULTILINE) == ["Maintenance"], "without the title above it"
+    assert prompt.count("Crossing | Length | Year") == 1
+    assert prompt.count("context: the same") == 2, "the other two rows"
 
 
 def answering(decide: Callable[[str, JudgeRequest], Opinion | None]) -> tuple[Any, list[JudgeRequest]]:
