@@ -239,7 +239,7 @@ class NotedBefore(Model):
         """Whether a note says what a text has for a step.
 
         A later step asks for something else about the same thing, so the words that are new in it count by themselves.
-        If the note was made for it too, any of them will do, unless the text has none of them.
+        If the note was made for it too, one line that has something for it will do.
         """
         own = ground(about(note, [text.source_id]), [text]).note
         before = [other for other in self.steps if str(other.step_id) in note.steps]
