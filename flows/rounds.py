@@ -7,6 +7,7 @@ is heard.
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import Collection, Sequence
 
 from fathom.config.groups import Execution
@@ -117,12 +118,14 @@ async def _reflect(
 
 async def _round(engine: Engine, display: Display, run: ResearchState, steps: Sequence[PlanStep]) -> None:
     """Research the steps of a round, one at a time or, in parallel execution, in waves of independent steps."""
-    for wave in waves(steps, engine.settings.execution, engine.settings.concurrency):
+    groups = waves(steps, engine.settings.execution, engine.settings.concurrency)
+    for number, wave in enumerate(groups, 1):
         if run.stopped:
             break
         now = {str(step.step_id) for step in wave}
         _show_plan(display, run, now)
-        known, made, noted, reading = run.memory, run.all_calls, run.noted, Reading(wave)
+        known, made, noted = run.memory, run.all_calls, run.noted
+        reading = Reading(wave, list(itertools.chain.from_iterable(groups[number:])))
 
         async def research(
             step: PlanStep,

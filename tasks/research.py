@@ -143,8 +143,8 @@ class _StepResearch:
             brief = decided.brief or brief
             if not decided.calls:
                 break
-            alone = bool(turn) or self._reads_for_nothing
-            await self._call(decided.calls, Reading([step]) if alone else reading, down=down, narrow=checked.narrow)
+            shared = self._alone(reading) if turn or self._reads_for_nothing else reading
+            await self._call(decided.calls, shared, down=down, narrow=checked.narrow)
         return StepOutcome(
             step_id=step.step_id,
             notes=self._notes,
@@ -160,16 +160,13 @@ class _StepResearch:
     async def _may_compute(self) -> bool:
         """Whether one more decision is due, about a query of tables.
 
-        It is if the last call was such a query and failed, or if the question asks for what can be computed from the
-        tables that were read and no query was made.
+        It is if the last call was such a query and failed, or if no query was made and one may have the answer.
         """
         last = self._calls[-1].result if self._calls else None
-        queries = _queries(self._calls)
-        asked = not queries and asks_to_compute(self._engine.start.question)
-        if not (asked or (last in queries and last.failed)):
-            return False
+        if queries := _queries(self._calls):
+            return last in queries and last.failed
         notes = [*self._memory.notes, *self._shared.values(), *self._notes]
-        return bool(await _over_tables(notes, self._engine))
+        return await _may_be_computed(self._step, notes, self._engine)
 
     async def _call(self, chosen: Sequence[ToolCall], reading: Reading, *, down: set[str], narrow: bool) -> None:
         """Make the calls of one decision, then the calls that their results require, and compress what they return.
@@ -185,7 +182,7 @@ class _StepResearch:
             results.extend(made)
             unread.extend(made)
             if apart:
-                await self._read(made, Reading([self._step]), narrow=narrow)
+                await self._read(made, self._alone(reading), narrow=narrow)
                 unread.clear()
 
         for calls in [[call] for call in chosen] if apart else [chosen]:
@@ -193,6 +190,10 @@ class _StepResearch:
         await make(engine.tools.follow_ups(results))
         if unread:
             await self._read(unread, reading, narrow=narrow)
+
+    def _alone(self, reading: Reading) -> Reading:
+        """Return the reading of this step by itself. Where reading costs nothing, later steps read for themselves."""
+        return Reading([self._step], () if self._reads_for_nothing else reading.later)
 
     async def _read(self, results: Sequence[ToolResult], reading: Reading, *, narrow: bool) -> None:
         """Compress results, except texts that were read before or that another step reads; take over their notes."""
@@ -208,7 +209,7 @@ class _StepResearch:
                     step,
                     result,
                     keys,
-                    also=reading.others(step, keys),
+                    others=reading.others(step, keys),
                     before=before,
                     narrow=narrow,
                     _engine=self._engine,
@@ -237,6 +238,7 @@ class _StepResearch:
                     useful=bool(each.note or reused),
                     narrowed_tokens=each.narrowed_tokens,
                     useless=[source.key for source in result.sources if source.key in useless],
+                    read_for=each.read_for,
                 )
             )
         self._notes += [each.note for each in compressed if each.note]
@@ -393,7 +395,7 @@ async def decide_calls(
         brief_tokens=BRIEF_TOKENS if sum(note.tokens for note in own) > BRIEF_FROM and not beyond else 0,
         wanted=_engine.start.wanted,
     )
-    if _is_answered(request, _engine):
+    if _is_answered(request, _engine) and (_queries(calls) or not await _may_be_computed(step, memory.notes, _engine)):
         return Decided(calls=[], usage=Usage())
     if _is_planned(request):
         answer, usage = RESEARCHER.normalize(request, decide(request)), Usage()
@@ -408,6 +410,20 @@ async def _over_tables(notes: Sequence[Note], engine: Engine) -> dict[str, str]:
     if engine.model_for(RESEARCHER).model == EXTRACTIVE:
         return {}
     return await engine.tools.over_tables(list(dict.fromkeys(note.artifact_file for note in notes)))
+
+
+async def _may_be_computed(step: PlanStep, notes: Sequence[Note], engine: Engine) -> bool:
+    """Whether the question asks for what may be computed from tables that the researcher has not yet seen together.
+
+    It was asked about the tables of the steps before, but steps that ran together did not see each other's.
+    """
+    if not asks_to_compute(engine.start.question):
+        return False
+    others = [note for note in notes if str(note.step_id) != str(step.step_id)]
+    if await _over_tables(notes, engine) != await _over_tables(others, engine):
+        return True
+    bringing = {str(note.step_id) for note in others if await _over_tables([note], engine)}
+    return engine.settings.execution is Execution.parallel and len(bringing) > 1
 
 
 def _queries(calls: Sequence[Call]) -> list[ToolResult]:
@@ -428,13 +444,9 @@ def _mended(calls: Sequence[Call]) -> list[Call]:
 def _is_answered(request: ResearchRequest, engine: Engine) -> bool:
     """Whether no model need be asked: each query of the planner brought a useful note, and no brief is due.
 
-    The critic still sees the gaps of the step. In a follow-up, the search of the earlier run's texts came first. A
-    question that can be computed from tables is asked about once more.
+    The critic still sees the gaps of the step. In a follow-up, the search of the earlier run's texts came first.
     """
     if engine.earlier or engine.model_for(RESEARCHER).model == EXTRACTIVE:
-        return False
-    computed = any(call.tool in request.computing for call in request.tried)
-    if request.computing and not computed and asks_to_compute(engine.start.question):
         return False
     return bool(request.tried) and not request.found_nothing and not request.brief_tokens
 

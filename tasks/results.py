@@ -59,7 +59,8 @@ class Compressed(Model):
     """A note, or none if the output was not useful, or if everything in it was noted before.
 
     `narrowed_tokens`: raw tokens that the compressor was not shown; `reused`: files of earlier notes that serve the
-    step; `useless`: keys of the texts that were read whole and had nothing.
+    step; `useless`: keys of the texts that were read whole and had nothing; `read_for`: ids of the steps that had not
+    begun, for which the texts were read too.
     """
 
     note: Note | None
@@ -67,6 +68,7 @@ class Compressed(Model):
     narrowed_tokens: int = 0
     reused: list[str] = []
     useless: list[str] = []
+    read_for: list[str] = []
 
 
 class Reflected(Model):

@@ -22,7 +22,7 @@ from fathom.retrieval.ranking import titled
 from fathom.roles import COMPRESSOR, CompressAnswer, CompressRequest
 from fathom.roles.compressor import merged
 from fathom.run.engine import Engine
-from fathom.run.reading import EarlierReading, NotedBefore, about
+from fathom.run.reading import EarlierReading, NotedBefore, OtherSteps, about
 from fathom.storage.names import RESPONSES, artifact_name
 from fathom.tasks.durable import computed_task, recorded_task, run_logger
 from fathom.tasks.model_calls import answer_without_model, ask, find_window
@@ -132,7 +132,7 @@ async def compress(
     result: ToolResult,
     fresh: list[str],
     *,
-    also: list[PlanStep],
+    others: OtherSteps,
     before: EarlierReading,
     narrow: bool,
     _engine: Engine,
@@ -144,7 +144,7 @@ async def compress(
         step: the step for which it was called.
         result: what the call returned.
         fresh: the keys of its texts that are to be read.
-        also: steps for which the same texts were found, and which do not read them themselves.
+        others: the steps for which they are read too.
         before: what was read before. Notes of earlier steps that cover a text are reused; relevant parts of the earlier
             run's are taken over; texts that surely have nothing for this step are not read.
         narrow: the cheaper model reads the best passages of a long output in one request, because little of the
@@ -154,19 +154,20 @@ async def compress(
         return Compressed(note=None, usage=Usage())
     stored = await _engine.run_folder.read(result.artifact_file, result.sources)
     by_key = {key: text for text in stored.results if (key := text.source().key) in fresh}
-    bears = await asyncio.to_thread(before.noted.covering, by_key, [step, *also])
+    steps = [step, *others.found]
+    bears = await asyncio.to_thread(before.noted.covering, by_key, steps)
     reused = [note.artifact_file for note in bears.values()]
     new = {key: text for key, text in by_key.items() if key not in bears}
-    taken = await asyncio.to_thread(before.earlier_run.covering, new, [step, *also])
+    taken = await asyncio.to_thread(before.earlier_run.covering, new, steps)
     unread = [text for key, text in new.items() if key not in taken]
-    texts = await asyncio.to_thread(before.worth_reading, unread, [step, *also])
+    texts = await asyncio.to_thread(before.worth_reading, unread, steps)
     if not texts and not taken:
         return Compressed(note=None, usage=Usage(), reused=reused)
     request = CompressRequest(
         plan_title=plan_title,
         step_title=step.title,
         step_description=step.description,
-        also=[f"{other.title}: {other.description}" for other in also],
+        also=[f"{other.title}: {other.description}" for other in (*others.found, *others.later)],
         tool_name=result.call.tool,
         texts=texts,
         page_tokens=_page_tokens(texts, _engine),
@@ -190,6 +191,7 @@ async def compress(
         narrowed_tokens=spread.left_out_tokens,
         reused=reused,
         useless=[] if spread.left_out_tokens or usage.fallbacks or not said_now else _unquoted(texts, merged(said_now)),
+        read_for=[] if taken or usage.fallbacks else [str(other.step_id) for other in others.later],
     )
     return compressed.model_copy(update={"note": await _told(grounded, _engine)}) if answer.is_useful else compressed
 

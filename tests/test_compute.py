@@ -16,7 +16,7 @@ from fathom.storage.runs import runs
 from fathom.storage.store import ArtifactStore
 from fathom.tools.compute import ComputeTool, tables_in
 from tests.conftest import FathomCLI
-from tests.inprocess import research
+from tests.inprocess import investigated, research
 from tests.stubs import Stubs
 from tests.test_artifact_tools import Run, source
 
@@ -252,6 +252,19 @@ async def test_a_table_read_in_parts_is_one_and_says_that_rows_may_lack() -> Non
     result = await computed("SELECT count(*), count(price) FROM plans_*", *read)
     assert rows(result.text) == [["4", "3"]]
     assert "Only an excerpt of the source was read: the table may have more rows." in result.text
+
+
+@pytest.mark.usefixtures("home")
+@pytest.mark.parametrize("forms", [False, True], ids=["the same table", "tables of its own"])
+async def test_the_researcher_is_asked_for_a_query_again_only_when_there_are_more_tables(
+    forms: bool, providers: Stubs, tmp_path: Path
+) -> None:
+    """Every step finds the plans first; the model makes no query."""
+    providers.settings.planted = {"https://plans.example/all": f"Causes and effects of plans.\n\n{PLANS}"}
+    providers.settings.forms, providers.settings.results = forms, 8
+    await investigated(tmp_path, query=QUESTION, profile="quick", tools=["web_search", "compute"])
+    steps = [re.findall(r"Your step: (\w+)", str(record.body)) for record in providers.calls("researcher")]
+    assert steps == [["Causes"], ["Effects"]][: 1 + forms]
 
 
 @pytest.mark.usefixtures("home", "prefect_server")

@@ -14,13 +14,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.world.web import all_pages
-from fathom.config.groups import Judging, ReportSettings
+from fathom.config.groups import Judging, ReportSettings, RoleModel
 from fathom.errors import InvalidInput
 from fathom.evidence.bearing import Bearing, place_of
 from fathom.evidence.claims import MARKS, ClaimSentence, claims_of, marked, with_replacements
 from fathom.evidence.judging import (
     JUDGEMENTS,
     Exchange,
+    Known,
     bearing_on,
     judge,
     key_of,
@@ -36,8 +37,12 @@ from fathom.evidence.words import check
 from fathom.flows.replay import replay
 from fathom.flows.runs.comparing import verified
 from fathom.flows.runs.stored import find
+from fathom.llm.base import ModelCall
+from fathom.llm.dialects import Dialect
+from fathom.llm.prompts import messages
 from fathom.models import Corroboration, Ending, Report, ReportSection, RunResult, Source, Verdict
 from fathom.report.document import Table, blocks_of
+from fathom.roles import JUDGE
 from fathom.roles.judge import JudgeAnswer, JudgeRequest, Opinion
 from fathom.storage.runs import runs
 from fathom.storage.store import ArtifactStore
@@ -134,6 +139,36 @@ def statements(markdown: str) -> list[ClaimSentence]:
 
 def shown(requests: Sequence[JudgeRequest]) -> str:
     return "\n".join(passage.text for request in requests for _, passage in request.passages.values())
+
+
+def test_passages_that_have_next_to_nothing_of_a_claim_are_not_shown_although_there_is_room() -> None:
+    """A name that a whole page is about says nothing of its sentences; a second look is given what is left."""
+    idle = [
+        f"Vasse keeps depot {n}, where painters of Vasse store {n} brooms and sing old songs at noon."
+        for n in range(60)
+    ]
+    page = "\n\n".join(
+        [*idle[:30], "The bridge of Vasse was closed on 4 May 1996, after an anchor cable had frayed.", *idle[30:]]
+    )
+    text = StoredText(Source(source_id="S00000c", url="https://v.example", title="Vasse", kind="web"), page, "c.txt")
+    claim = statements("The bridge of Vasse was closed on 4 May 1996 since a cable had frayed [S00000c].")
+    (first,), (again,) = (
+        requests_for(claim, Bearing([text]), {key_of(claim[0]): Known(look_for, [])}, again=bool(look_for))
+        for look_for in ("", "songs of the painters")
+    )
+    assert "4 May 1996" in shown([first])
+    assert shown([first]).count("brooms") <= 5, "beside the beginning, and the paragraph itself"
+    assert shown([again]).count("brooms") > 5
+
+
+def test_headings_and_contexts_are_said_once_for_what_they_are_about_and_a_title_not_again() -> None:
+    requests = requests_for(statements(TRUE), Bearing(TEXTS))
+    prompt = messages(ModelCall(JUDGE, requests[0], RoleModel(model="openai/stub")), Dialect())[1]["content"]
+    below = [passage.headings for _, passage in requests[0].passages.values() if passage.headings]
+    assert below.count("Maintenance") > 1
+    assert re.findall(r"^\((.*)\)$", prompt, re.MULTILINE) == ["Maintenance"], "without the title above it"
+    assert prompt.count("Crossing | Length | Year") == 1
+    assert prompt.count("context: the same") == 2, "the other two rows"
 
 
 def answering(decide: Callable[[str, JudgeRequest], Opinion | None]) -> tuple[Any, list[JudgeRequest]]:

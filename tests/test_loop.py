@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from fathom.models import Brief, Call, Note, PlanStep, RunResult, SourceText, ToolCall, ToolResult
 from fathom.retrieval.narrowing import Memory
-from fathom.run.reading import NotedBefore, Reading, bears_on, worth_reading
+from fathom.run.reading import EarlierReading, NotedBefore, Reading, bears_on, worth_reading
 from tests.inprocess import investigated
 from tests.stubs import FACT, Record, Stubs
 
@@ -114,9 +114,8 @@ async def test_a_page_that_two_steps_find_is_read_once(providers: Stubs, tmp_pat
     providers.settings.results = 1
     result = await investigated(tmp_path, execution=execution)
     (read,) = [record for record in providers.calls("compressor") if "shared.example" in said(record)]
-    if execution == "parallel":
-        assert "found for these steps too" in said(read, "user")
-        assert "Effects of" in said(read, "user")
+    assert "read once, for these steps too" in said(read, "user")
+    assert "Effects of" in said(read, "user")
     notes = [Note.model_validate(one) for one in json.loads(Path(result.artifacts, "notes.json").read_text())]
     assert [note.steps for note in notes] == [{"1", "2"}], "the note serves both"
     plan = json.loads(Path(result.artifacts, "plan.json").read_text())
@@ -155,8 +154,7 @@ async def test_a_useless_page_is_read_again_only_for_what_no_step_asked_of_it(
     result = await investigated(tmp_path, execution=execution, depth=2)
     plan = json.loads(Path(result.artifacts, "plan.json").read_text())
     assert {str(step["retries"]) for step in plan["steps"][2:] if "retries" in step} == {"1", "2"}
-    first = 1 if execution == "parallel" else 2  # the second step asks for effects, which the page has
-    assert len(providers.calls("compressor")) == first + more
+    assert len(providers.calls("compressor")) == 1 + more
 
 
 async def test_a_step_that_tries_again_reads_only_what_is_new(providers: Stubs, tmp_path: Path) -> None:
@@ -308,6 +306,35 @@ def test_a_note_serves_a_later_step_only_with_what_that_step_alone_asks_for() ->
     before = NotedBefore(notes={page.source().key: [note(1, "a", said)]}, steps=[first])
     assert before.bearing(page, [later]) is None
     assert before.bearing(page, [step(2, "A saved exception is re-raised after the finally clause returns")])
+
+
+HEIGHTS, PRICES = "The tides of Titan reach nine metres.", "A buoy costs 4,100 euros. Its anchor is sold apart."
+
+
+@pytest.mark.parametrize(
+    ("text", "bullets", "read_for", "serves", "again"),
+    [
+        (f"{HEIGHTS}\n\n{PRICES}", [HEIGHTS, "A buoy costs 4,100 euros."], ["2"], True, None),
+        (f"{HEIGHTS}\n\n{PRICES}", [HEIGHTS, "A buoy costs 4,100 euros."], [], False, True),
+        (f"{HEIGHTS}\n\n{PRICES}", [HEIGHTS], ["2"], False, True),
+        (HEIGHTS, [HEIGHTS], ["2"], False, False),
+    ],
+    ids=["two words in a line", "made for the first step alone", "left out", "the page has nothing for it"],
+)
+def test_a_note_that_was_made_for_a_later_step_too_serves_it_with_one_line(
+    text: str, bullets: list[str], read_for: list[str], serves: bool, again: bool | None
+) -> None:
+    """And the page is read again for that step only if it has something for it that the note has not."""
+    page = SourceText(source_id=source("a"), url="https://a.example", title="Titan", kind="web", full=True, text=text)
+    first, later = step(1, "Height of the tides"), step(2, "Costs of a buoy, its anchor, radio, and freight to Titan")
+    noted = note(1, "a").model_copy(update={"extraction": [f"{bullet} [{source('a')}]" for bullet in bullets]})
+    result = ToolResult(
+        call=ToolCall(tool="web_search", input="tides"), artifact_file=noted.artifact_file, sources=[page.source()]
+    )
+    made = Call(result=result, useful=True, read_for=read_for)
+    before = NotedBefore.of([first, later], {"1": [made]}, [noted])
+    assert bool(before.bearing(page, [later])) is serves
+    assert again is None or bool(EarlierReading(before, NotedBefore()).worth_reading([page], [later])) is again
 
 
 def test_what_had_nothing_in_an_earlier_run_is_read_for_a_follow_up_only_if_it_has_more_for_it() -> None:

@@ -3,7 +3,8 @@
 A judge is right where it is shown all sentences that decide, and near chance where one is missing; which of them comes
 first hardly matters. So the passages are chosen to have, together, as much as possible of what the claim says: a word,
 number or name that a chosen passage has counts less for the next. Several claims add their passages in turn, until the
-shared room is used; the passages of one claim are visible to the others.
+shared room is used, or the next one would have little of the claim beside its best one; the passages of one claim are
+visible to the others.
 
 A claim with more facts gets more passages, and more room. A sentence is shown with its neighbours in the paragraph, an
 item with the line that introduces its list, and a short list whole: "- `:=`" has no word by which it could be found.
@@ -40,6 +41,7 @@ LIST_ITEMS, LIST_CHARS = 12, 1_500  # of a list that is shown whole, at most
 USUAL_TERMS = 8  # of a claim; one with more, as it has more facts, gets as many more passages
 CODE_LINES = 5  # in one passage
 MOST = 12  # passages of one claim
+LEAST_WORTH = 0.1  # of a passage, as a share of the worth of the claim's best one; not at a second look
 LEAD, HEADING, NEIGHBOUR = 0.6, 0.5, 0.4  # of a word in what introduces a passage, above it and beside it
 CONTEXT = 0.1  # weight of a word that only the claim's context has
 SOUGHT, FOUND_BEFORE = 1.5, 0.3  # of a word that the judge looks for, and of the claim's others then, as a share
@@ -188,9 +190,14 @@ class Bearing:
         for found in rated:
             first.setdefault((found.read.text.source.source_id, found.read.says(found.unit)), found)
         left, covered, used = list(first.values())[:CANDIDATES], dict[str, float](), set[int]()
+        least = 0.0
         for _ in range(min(round(MOST * share_of(wanted.sentence)), len(left))):
-            best = max(left, key=lambda found: _worth(found, weights, covered, total, used))
-            left.remove(best)
+            worths = [_worth(found, weights, covered, total, used) for found in left]
+            worth = max(worths)
+            if worth < least:
+                return
+            least = least or (0.0 if wanted.look_for else LEAST_WORTH * worth)
+            best = left.pop(worths.index(worth))
             used.add(id(best.read))
             for key, share in best.held.items():
                 covered[key] = max(covered.get(key, 0.0), share)

@@ -258,7 +258,9 @@ def _shown(span: BearingSpan, number: int, bearing: Bearing) -> ShownPassage:
     return ShownPassage(
         number=number,
         headings=" › ".join(
-            shorten(one, HEADING_CHARS, placeholder=" …") for one in bearing.headings(span)[-HEADINGS:]
+            shorten(one, HEADING_CHARS, placeholder=" …")
+            for one in bearing.headings(span)[-HEADINGS:]
+            if one != span.text.source.title
         ),
         **quote.model_dump(include={"text", "artifact_file", "start", "end", "sha256"}),
     )

@@ -321,6 +321,7 @@ class Call(Model):
     useful: bool
     narrowed_tokens: int = 0  # raw tokens that the compressor was not shown
     useless: list[str] = Field([], exclude_if=not_)  # keys of texts that were read whole and had nothing for the step
+    read_for: list[str] = Field([], exclude_if=not_)  # ids of steps that had not begun, for which it was read too
 
 
 class StepOutcome(Model):

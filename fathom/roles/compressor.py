@@ -25,7 +25,7 @@ class CompressRequest(Request):
     plan_title: str
     step_title: str
     step_description: str
-    also: list[str] = Field([], exclude_if=not_)  # titles and descriptions of other steps that the output serves
+    also: list[str] = Field([], exclude_if=not_)  # titles and descriptions of other steps that it is read for
     tool_name: str
     texts: list[SourceText]  # whole or in parts, in reading order
     page_tokens: int  # tokens that the note may take for each source

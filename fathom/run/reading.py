@@ -8,7 +8,10 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from operator import not_
 from typing import NamedTuple
+
+from pydantic import Field
 
 from fathom.evidence.grounding import ground
 from fathom.models import Call, Model, Note, PlanStep, Source, SourceText
@@ -22,13 +25,25 @@ BEARS = 0.6  # share of the step's words on a page that a note of the page must 
 BEARS_NEW = 0.8  # of those that only this step asks for: they tell its matter from the matter of the note
 
 
+class OtherSteps(NamedTuple):
+    """The steps that texts are read for, beside the step that reads them.
+
+    `found` have found them too, and do not read them; `later` have not begun, and may find them.
+    """
+
+    found: Sequence[PlanStep] = ()
+    later: Sequence[PlanStep] = ()
+
+
 class Reading:
     """The first findings of steps that run together: the first of the steps that find a page reads it for the others.
 
-    The order of the steps decides which one is first, not their speed: a replay does the same.
+    The order of the steps decides which one is first, not their speed: a replay does the same. `later` are the steps
+    that run after these.
     """
 
-    def __init__(self, steps: Sequence[PlanStep]) -> None:
+    def __init__(self, steps: Sequence[PlanStep], later: Sequence[PlanStep] = ()) -> None:
+        self.later = later
         self._steps = {str(step.step_id): step for step in steps}
         self._found: dict[str, frozenset[str]] = {}
         self._all_found = asyncio.Event()
@@ -45,14 +60,15 @@ class Reading:
         before = self._before(step)
         return [key for key in keys if not any(key in self._found[other] for other in before)]
 
-    def others(self, step: PlanStep, keys: Collection[str]) -> list[PlanStep]:
-        """Return the later steps for which a step reads some texts too."""
+    def others(self, step: PlanStep, keys: Collection[str]) -> OtherSteps:
+        """Return the steps for which a step reads some texts too."""
         own = [*self._before(step), str(step.step_id)]
-        return [
+        found = [
             other
             for step_id, other in self._steps.items()
             if step_id not in own and not self._found[step_id].isdisjoint(keys)
         ]
+        return OtherSteps(found, self.later)
 
     def noted(self, step: PlanStep, notes: Mapping[str, Note | None]) -> None:
         """Record the notes of a step on its first findings, by the keys of the texts; None: the text had nothing."""
@@ -95,12 +111,15 @@ class Useless(NamedTuple):
 
 def useless_of(steps: Iterable[PlanStep], calls: Mapping[str, Iterable[Call]]) -> list[Useless]:
     """Return the texts that had nothing for the steps for which they were read; `calls` are by step id."""
+    known = {str(step.step_id): step for step in steps}
     return [
-        Useless(source, step)
-        for step in steps
-        for call in calls.get(str(step.step_id), ())
+        Useless(source, known[step_id])
+        for own in known
+        for call in calls.get(own, ())
         for source in call.result.sources
         if source.key in call.useless
+        for step_id in (own, *call.read_for)
+        if step_id in known
     ]
 
 
@@ -115,6 +134,11 @@ def worth_reading(source: Source, text: str, step: PlanStep, useless: Iterable[U
     same = {str(step.step_id), str(step.retries)} - {""}
     if not before or any(str(other.step_id) in same for other in before):
         return not before
+    return _has_more(text, step, before)
+
+
+def _has_more(text: str, step: PlanStep, before: Iterable[PlanStep]) -> bool:
+    """Whether a text has a word that a step asks for and no step before did, close to another word that it asks for."""
     asked, read = _asked(step), parse(text)
     together = min(len(asked), TOGETHER)
     new = asked.difference(*map(_asked, before))
@@ -176,24 +200,31 @@ class NotedBefore(Model):
     """The notes that steps before have made, by the keys of the texts that they read whole, and these steps.
 
     `useless` are texts that had nothing for some of the steps. Of an earlier run, these have no id there: it could be
-    the id of a step of the later run.
+    the id of a step of the later run. `read_for` has the ids of the later steps for which a note was made too, by its
+    file.
     """
 
     notes: dict[str, list[Note]] = {}
     steps: list[PlanStep] = []
     useless: list[Useless] = []
+    read_for: dict[str, list[str]] = Field({}, exclude_if=not_)
 
     @classmethod
     def of(cls, steps: Iterable[PlanStep], calls: Mapping[str, Sequence[Call]], notes: Iterable[Note]) -> NotedBefore:
         """Return what has been noted, given the steps, their calls by step id, and the notes."""
         asked = [step for step in steps if str(step.step_id) in calls]
-        made = itertools.chain.from_iterable(calls.values())
-        return cls(notes=noted_whole(made, notes), steps=asked, useless=useless_of(asked, calls))
+        made = list(itertools.chain.from_iterable(calls.values()))
+        return cls(
+            notes=noted_whole(made, notes),
+            steps=asked,
+            useless=useless_of(steps, calls),
+            read_for={call.result.artifact_file: call.read_for for call in made if call.read_for},
+        )
 
     def by_another_run(self) -> NotedBefore:
         """Return it for the steps of a later run."""
         useless = [Useless(source, step.model_copy(update={"step_id": ""})) for source, step in self.useless]
-        return self.model_copy(update={"useless": useless})
+        return self.model_copy(update={"useless": useless, "read_for": {}})
 
     def covering(self, texts: Mapping[str, SourceText], steps: Sequence[PlanStep]) -> dict[str, Note]:
         """Return for each text, by its key, the first note that says what the text has for some steps."""
@@ -208,11 +239,27 @@ class NotedBefore(Model):
         """Whether a note says what a text has for a step.
 
         A later step asks for something else about the same thing, so the words that are new in it count by themselves.
+        If the note was made for it too, one line that has something for it will do.
         """
         own = ground(about(note, [text.source_id]), [text]).note
-        before = set[str]().union(*(_asked(other) for other in self.steps if str(other.step_id) in note.steps))
-        new = (_asked(step) - before) & set(terms(text.text))
+        before = [other for other in self.steps if str(other.step_id) in note.steps]
+        if str(step.step_id) in self.read_for.get(note.artifact_file, ()):
+            return text.source_id in own.cited and _has_more("\n\n".join([own.summary, *own.extraction]), step, before)
+        new = _asked(step).difference(*map(_asked, before)) & set(terms(text.text))
         return bears_on(own, text.source_id, text.text, step) and _has(own, BEARS_NEW, new)
+
+    def left_out(self, text: SourceText, step: PlanStep) -> list[Useless]:
+        """Return a text as one that had nothing for earlier steps, if a note on it was made for this step too.
+
+        It is read again if it has more for this step than for those.
+        """
+        made_for = {
+            note_step
+            for note in self.notes.get(text.source().key, ())
+            if str(step.step_id) in self.read_for.get(note.artifact_file, ())
+            for note_step in note.steps
+        }
+        return [Useless(text.source(), other) for other in self.steps if str(other.step_id) in made_for]
 
 
 class EarlierReading(NamedTuple):
@@ -224,4 +271,11 @@ class EarlierReading(NamedTuple):
     def worth_reading(self, texts: Iterable[SourceText], steps: Sequence[PlanStep]) -> list[SourceText]:
         """Return the texts that may have something for one of some steps."""
         useless = [*self.noted.useless, *self.earlier_run.useless]
-        return [t for t in texts if any(worth_reading(t.source(), t.text, step, useless) for step in steps)]
+        return [
+            text
+            for text in texts
+            if any(
+                worth_reading(text.source(), text.text, step, [*useless, *self.noted.left_out(text, step)])
+                for step in steps
+            )
+        ]
