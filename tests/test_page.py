@@ -128,6 +128,8 @@ def ask(page: Page) -> None:
     page.get_by_label("Quick").check()
     page.get_by_text("More settings").click()
     page.get_by_label("Show me the plan first").check()
+    page.evaluate("scrollTo(0, 0)")
+    expect(page.get_by_role("button", name="Ask", exact=True)).to_be_in_viewport(ratio=1)
     page.get_by_role("textbox", name="Question").press("Control+Enter")
 
 
