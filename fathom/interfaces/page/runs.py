@@ -244,6 +244,7 @@ async def _show(
         every=EVERY,
         may_answer=caller.may_ask,
         own=own,
+        by_worker=handle.found.by_worker,
         link=link,
         links=await handle.links() if own else [],
         public_links=service.options.public_links,
