@@ -32,7 +32,7 @@ from fathom.config.secrets import Scrubber, guard_logs
 from fathom.config.settings import ResearchSettings
 from fathom.errors import BudgetExceeded, FathomError, InvalidInput, RunCancelled
 from fathom.flows.deep_research import RunKey, deep_research
-from fathom.flows.execution.deploying import ON_DEMAND, POOL, deploy, ensure_pool, living, pool_of, unattended
+from fathom.flows.execution.deploying import ON_DEMAND, POOL, deploy, ensure_pool, pool_of, unattended
 from fathom.flows.execution.local import address, new_run, result_of, run_here
 from fathom.flows.execution.resuming import MOST_DEATHS, recover_runs
 from fathom.flows.execution.worker import Worker, serving
@@ -46,7 +46,7 @@ from fathom.tasks.clients import prefect_client
 from fathom.tasks.durable import current_run_id, current_run_key, run_logger, run_store
 from fathom.tasks.supervision import Supervision
 from fathom.tasks.ui import Display
-from fathom.telemetry.logs import Warnings, start_logs
+from fathom.telemetry.logs import start_logs
 from fathom.telemetry.progress import Event, phase, publish
 from fathom.text.plain import counted
 
@@ -188,9 +188,9 @@ async def _staffed(pool: str, limit: int, say: Callable[[str], object]) -> Async
     with ExitStack() as own:
 
         async def watch() -> None:
-            while await _has_workers(pool):  # noqa: ASYNC110 - the server sends no notice
+            while not (missing := await _missing(pool)):  # noqa: ASYNC110 - the server sends no notice
                 await asyncio.sleep(ASK_SECONDS)
-            say(f"No worker serves the pool {pool!r}: the questions are researched in this process.")
+            say(f"{missing[:1].upper()}{missing[1:]}. Meanwhile, this process researches the questions.")
             own.enter_context(serving(Worker(pool, limit)))
 
         watching = asyncio.create_task(watch())
@@ -201,12 +201,12 @@ async def _staffed(pool: str, limit: int, say: Callable[[str], object]) -> Async
             await asyncio.wait([watching])
 
 
-async def _has_workers(pool: str) -> bool:
+async def _missing(pool: str) -> str:
     try:
         async with prefect_client() as client:
-            return bool(await living(client, pool))
+            return await unattended(client, pool)
     except (httpx.HTTPError, PrefectHTTPStatusError):  # asked again
-        return True
+        return ""
 
 
 class BatchRunner:
@@ -234,7 +234,6 @@ class BatchRunner:
         self._budget = SharedBudget(caps(budget.max_usd, budget.max_tokens, budget.max_calls), at_once)
         self._at_once = at_once
         self._deployment = deployment
-        self._warnings = Warnings()
         self._display = display
         own_tags = runtime.flow_run.tags  # such as the owner's
         self._tags = [*dict.fromkeys(["fathom", f"batch:{folder.key}", *own_tags])]
@@ -244,7 +243,7 @@ class BatchRunner:
         self._kept = 0.0  # when, as the next
         self._looked = monotonic()
         self._changed = False
-        self._waiting = ""  # what was last said of questions that no worker has begun
+        self._told = 0, 0, False  # the questions that wait, those that start, and whether a worker is missing
 
     @property
     def rows(self) -> list[BatchRow]:
@@ -371,23 +370,30 @@ class BatchRunner:
         found = {flow_run.id: flow_run for flow_run in await self._read()}
         queued = [flow_run for flow_run in found.values() if flow_run.state_type is StateType.SCHEDULED]
         starting = sum(flow_run.state_type is StateType.PENDING for flow_run in found.values())
-        self._tell_waiting(len(queued), starting, queued[0].work_pool_name if queued else None)
-        if pool := next((flow_run.work_pool_name for flow_run in queued), None):
-            async with prefect_client() as client:
-                if said := await unattended(client, pool):
-                    self._warnings.warn(run_logger(), said, pool)
+        await self._tell_waiting(len(queued), starting, queued[0].work_pool_name if queued else None)
         await recover_runs(list(found.values()))
         for run_id in self._open.keys() - found.keys():
             row_id = self._open.pop(run_id)
             await self._settle(row_id, failed(self._records[row_id].row, "its flow run was deleted"))
 
-    def _tell_waiting(self, queued: int, starting: int, pool: str | None) -> None:
-        """Say how many questions no worker has begun yet, when that changes."""
-        parts = [f"{counted(queued, 'question')} waiting for a worker of the pool {pool}"] if queued else []
+    async def _tell_waiting(self, queued: int, starting: int, pool: str | None) -> None:
+        """Say how many questions no worker has begun yet, when that changes, and whether a worker is missing."""
+        missing = ""
+        if pool:
+            async with prefect_client() as client:
+                missing = await unattended(client, pool)
+        before, self._told = self._told, (queued, starting, bool(missing))
+        if before == self._told:
+            return
+        parts = [f"{counted(queued, 'question')} waiting"] if queued else []
         parts += [f"{counted(starting, 'question')} starting"] if starting else []
-        if (said := ", ".join(parts)) != self._waiting:
-            self._waiting = said
-            phase(said or "every question that was submitted is being researched")
+        said = ", ".join(parts) or "every question that was submitted is being researched"
+        if missing and not before[-1]:
+            said = f"{said}: {missing}"
+            run_logger().warning("%s", said)
+            publish(Event("warning", said))
+        else:
+            phase(said)
 
     async def _read(self, state: FlowRunFilterState | None = None) -> list[FlowRun]:
         """Return the runs in progress from the server, all or only in some states."""

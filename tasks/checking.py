@@ -47,7 +47,6 @@ from fathom.models import (
     noted,
 )
 from fathom.models.run import LinkCount
-from fathom.report.chapters import cited_sources
 from fathom.roles import CORRECTION, JUDGE, CorrectionRequest
 from fathom.roles.correction import Objection
 from fathom.roles.judge import JudgeAnswer, JudgeRequest, ShownPassage, ShownSource
@@ -316,16 +315,16 @@ async def check_links(urls: list[str], _engine: Engine) -> dict[str, CheckedLink
 
 async def with_links(report: Report, engine: Engine) -> Report:
     """Return a report that says which of the web pages that it cites are gone, with their archived copies."""
-    cited = cited_sources(report)
-    urls = [s.url for s in cited if s.kind == "web" and not (s.reference and s.reference.archived)]
+    pages = [source for source in report.sources if source.kind == "web"]
+    urls = [page.url for page in pages if not (page.reference and page.reference.archived)]
     checks = engine.settings.report.check_links and "tools" not in engine.start.kept_in
-    if not checks or not any(source.kind == "web" for source in cited):
+    if not (checks and pages):
         return report
     links = await check_links(urls, _engine=engine)
     if urls and not links:  # in the replay of a run of a version that did not check them
         return report
     states = Counter(links[url].state for url in urls if url in links)
-    archived = sum(source.kind == "web" for source in cited) - len(urls)
+    archived = len(pages) - len(urls)
     found = LinkCount(working=states["works"], gone=states["gone"] + archived, unknown=states["unknown"])
     sources = [
         _after(source, links[source.url], engine) if source.url in links else source for source in report.sources

@@ -28,7 +28,6 @@ from fathom.errors import InvalidInput, NoReport
 from fathom.interfaces.cli.commands import app
 from fathom.models import Bibliographic, Report, ReportSection, Source
 from fathom.models.evidence import Claim, SourceQuality, Verdict
-from fathom.report.chapters import cited_sources
 from fathom.report.docx import render_docx
 from fathom.report.exporting import FORMATS, bibtex, check_formats, references, render_pdf, ris
 from fathom.report.html import render_html
@@ -87,7 +86,7 @@ def test_a_word_document_has_the_report_s_structure() -> None:
     assert [len(table.columns) for table in document.tables] == [3, 4, 7, 4]  # sides, years, steps, evidence
     assert [len(table.rows) - 1 for table in document.tables[2:]] == [len(report.coverage), len(report.claims)]
 
-    sources = cited_sources(report)
+    sources = report.sources
     inner, outer = links(document)
     marks = [mark.get(qn("w:name")) for mark in document.element.body.iter(qn("w:bookmarkStart"))]
     assert [mark for mark in marks if mark.startswith("source")] == [f"source_{n}" for n in range(1, len(sources) + 1)]

@@ -499,7 +499,8 @@ def bad(name: str, **options: Any) -> Any:
         bad("no folder", args=["report.md", "--sources", "nowhere"], says="The folder 'nowhere' does not exist"),
         bad("an empty folder", args=["report.md", "--sources", "empty"], says="contains no readable file"),
         bad("no claims", args=["blank.md", "--fetch"], says="no sentence that makes a claim"),
-        bad("no sources", args=["bare.md", "--fetch"], says="names no source"),
+        bad("no sources", args=["bare.md", "--fetch"], says="names no source. (cite with"),
+        bad("no list", args=["marked.md", "--fetch"], says="cites [1], but has no list of sources. (cite with"),
         bad("no text", args=["bytes.md", "--fetch"], says="not text in UTF-8"),
         bad("its own page", args=["report.md", "--fetch", "--page", "report.md"], says="is not an HTML file name"),
         bad("a model without a key", args=["report.md", "--fetch", "--model", "openai/x"], says="OPENAI_API_KEY"),
@@ -514,6 +515,7 @@ def test_bad_input_ends_with_2_and_says_what_to_do(case: dict[str, Any], fathom_
     (tmp_path / "report.md").write_text(GPT_RESEARCHER, encoding="utf-8")
     (tmp_path / "blank.md").write_text("# Title\n", encoding="utf-8")
     (tmp_path / "bare.md").write_text("The sound is 310 metres deep.\n", encoding="utf-8")
+    (tmp_path / "marked.md").write_text("The sound is 310 metres deep [1].\n\n1. Chart, chart.pdf\n", encoding="utf-8")
     (tmp_path / "bytes.md").write_bytes(b"\xff\xfe\x00 \x80")
     done = fathom_cli(["verify", *case["args"]])
     assert (done.returncode, done.stdout) == (2, ""), done.stderr

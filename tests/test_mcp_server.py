@@ -62,7 +62,9 @@ async def test_a_question_is_researched_read_checked_and_found_over_http(served:
         assert "[1]" in answer["markdown"] and answer["sources"][0]["number"] == 1 and answer["claims"]["supported"]
 
         found = await call(client, "search_runs", query="iterator PYTHON", limit=5)
-        assert run_id in [run["run_id"] for run in found["runs"]]
+        listed = next(run for run in found["runs"] if run["run_id"] == run_id)
+        async with httpx.AsyncClient(base_url=served.url) as api:
+            assert listed["answered"] == (await api.get(f"/api/v1/runs/{run_id}")).json()["answered"] is not None
         assert (await call(client, "search_runs", query="zebra crossings"))["runs"] == []
 
         section = await call(client, "read_report", run_id=run_id, section=2)

@@ -20,7 +20,9 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, ConsoleMessage, Dialog, Page, Route, expect, sync_playwright
 
+from fathom.config.settings import ResearchSettings
 from fathom.errors import NotAllowed
+from fathom.flows.execution import local
 from fathom.interfaces.page.rendering import templates
 from fathom.service.caller import AccessRole, Caller, TokenLimits
 from fathom.service.options import Options
@@ -128,6 +130,8 @@ def ask(page: Page) -> None:
     page.get_by_label("Quick").check()
     page.get_by_text("More settings").click()
     page.get_by_label("Show me the plan first").check()
+    page.evaluate("scrollTo(0, 0)")
+    expect(page.get_by_role("button", name="Ask", exact=True)).to_be_in_viewport(ratio=1)
     page.get_by_role("textbox", name="Question").press("Control+Enter")
 
 
@@ -310,6 +314,18 @@ def test_questions_search_the_documents_of_the_server_unless_they_name_others(se
     assert service.settings_for(asker, {}, follow_up=True).docs == []
     with pytest.raises(NotAllowed):
         service.settings_for(asker, {"docs": ["/etc"]})
+
+
+def test_a_run_of_a_terminal_is_not_said_to_wait_for_a_worker(client: httpx.Client, served: Served) -> None:
+    settings = ResearchSettings(profile="quick", artifacts=str(served.root))
+    flow_run = asyncio.run(local.create(QUESTION, settings))  # its process ends before it begins
+    path, how = f"/runs/{flow_run.id}", f"<code>fathom resume {str(flow_run.id)[:8]}</code> goes on where it stopped"
+    interrupted = client.get(path).text
+    assert how in interrupted and f"{path}/resume" not in interrupted
+    assert client.get(f"/api/v1{path}").json()["state"] == "interrupted"
+    client.post(f"{path}/cancel")
+    cancelled = client.get(path).text
+    assert how in cancelled and f"{path}/resume" not in cancelled
 
 
 def test_a_question_without_an_answer_is_asked_in_other_words_on_its_page(client: httpx.Client) -> None:

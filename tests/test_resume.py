@@ -29,6 +29,8 @@ from fathom.config.secrets import Scrubber
 from fathom.config.settings import ResearchSettings
 from fathom.errors import FathomError, RunBusy, RunCancelled
 from fathom.flows.deep_research import deep_research
+from fathom.flows.execution import local
+from fathom.flows.execution.resuming import reschedule
 from fathom.llm import prompts
 from fathom.storage.lease import LEASE_SECONDS, LeaseFile, LeaseKeeper, died, note_progress, read_lease, result_key
 from fathom.storage.store import ArtifactStore
@@ -311,6 +313,21 @@ def test_cancelling_stops_the_spending_and_keeps_what_there_is(
     assert (result["run_id"], result["status"]) == (run_id, "complete")
     assert kills.repeated() == []
     assert left_behind(result) == undisturbed
+
+
+async def test_a_run_whose_process_ended_before_it_began_is_interrupted(
+    env: dict[str, str], prefect_server: PrefectServer, fathom_cli: FathomCLI, tmp_path: Path
+) -> None:
+    flow_run = await local.create(QUERY, ResearchSettings(profile="quick", artifacts=str(tmp_path)))
+    run_id = str(flow_run.id)
+    assert listed(fathom_cli, env, tmp_path)[run_id] == "interrupted"
+    shown = fathom_cli(["show", run_id[:8], "--artifacts", str(tmp_path)], env)
+    assert f"no files of the run {run_id[:8]}, which is interrupted. (fathom resume {run_id[:8]} " in shown.stderr
+    await reschedule(flow_run)  # a resuming process gets no further than this
+    assert listed(fathom_cli, env, tmp_path)[run_id] == "interrupted"
+    resumed = fathom_cli(["resume", run_id[:8], "--artifacts", str(tmp_path)], env)
+    assert f"Question: {QUERY}" in resumed.stderr
+    assert listed(fathom_cli, env, tmp_path)[run_id] in {"complete", "insufficient_evidence"}
 
 
 def test_a_process_that_is_told_to_end_leaves_a_run_to_resume(

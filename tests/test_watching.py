@@ -161,6 +161,13 @@ async def test_a_change_is_told_once_and_no_change_is_not(
     assert runs == sorted(runs, key=lambda one: one.run.started, reverse=True)  # to the second: two may be equal
     assert {one.result.changes for one in runs if one.result} == {fourth.changes, third.changes, second.changes, ""}
     assert verify_run(await files_of(runs[1].run)).ok
+    history = ["watch", "history", "norden", "--artifacts", str(root)]
+    listed = fathom_cli(history, env=prefect_server.env).stdout
+    assert "Changed  412 MW → 430\n" in listed
+    of_json = json.loads(fathom_cli([*history, "--json"], env=prefect_server.env).stdout)
+    by_run = {one["run_id"]: one["comparison"] for one in of_json}
+    assert by_run[third.run_id] == json.loads((folder / "changes.json").read_bytes())
+    assert by_run[first.run_id] is None
     of_watch = told(prefect_server, "norden")
     names = [event["event"] for event in of_watch]
     assert (names.count("fathom.run.started"), names.count("fathom.answer.changed")) == (5, 2)
@@ -179,6 +186,11 @@ async def test_a_change_is_told_once_and_no_change_is_not(
     own = {"profile": "quick", "docs": [str(docs)], "artifacts": str(root)}
     await watches.add("norden", QUERY, ResearchSettings.model_validate(own), watches.schedule_of("1d", None, "UTC"))
     assert ((again := await run()).status, again.changes) == (Ending.complete, "")
+    page.write_text(PAGE.replace("412 MW", "430 MW"), encoding="utf-8")
+    shown = fathom_cli(["watch", "run", "norden", "--quiet"], env=prefect_server.env).stdout
+    assert "\nSince the run before: 1 changed, 2 unchanged.\nChanged  412 MW → 430 MW\n" in shown
+    again_json = fathom_cli(["watch", "run", "norden", "--json", "--quiet"], env=prefect_server.env).stdout
+    assert json.loads(again_json)["comparison"]["unchanged"] == 3
     await watches.remove(await watches.find("norden"))
 
 

@@ -19,10 +19,10 @@ from fathom.models import (
     StepStatus,
     Verdict,
 )
-from fathom.report.chapters import cited_sources
+from fathom.report.chapters import chapters
 from fathom.run.state import ResearchState
 from fathom.sources.scoring import confidence
-from fathom.text.citations import cited_ids
+from fathom.text.citations import cited_ids, number_citations
 from fathom.text.plain import clean_line
 from fathom.text.terms import query_terms
 from fathom.text.wording import Wording
@@ -71,7 +71,9 @@ def with_cited(report: Report) -> Report:
     sources = [source for source in report.sources if source.source_id in cited]
     qualities = [quality for quality in report.qualities if quality.source_id in cited]
     report = report.model_copy(update={"sources": sources, "qualities": qualities})
-    return report.model_copy(update={"sources": cited_sources(report)})
+    by_id = {source.source_id: source for source in sources}
+    _, order = number_citations(chapter.markdown for chapter in chapters(report))
+    return report.model_copy(update={"sources": [by_id[source_id] for source_id in order if source_id in by_id]})
 
 
 MOST_PLACES = 3  # of a source that its entry names

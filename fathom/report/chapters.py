@@ -25,7 +25,7 @@ from fathom.report.figures import ClaimCell, ClaimTable, figures_of
 from fathom.report.own_words import BETWEEN, CLOSEST, COMPUTED_NOTICE, EXTRACTIVE_NOTICE, HOW_SURE, POSSIBLE, Added
 from fathom.report.quotations import escaped, quoted_markdown, with_names
 from fathom.sources.corroboration import site
-from fathom.text.citations import number_citations, without_citations
+from fathom.text.citations import without_citations
 from fathom.text.languages import language_tag
 from fathom.text.plain import clean_line
 from fathom.text.wording import ENGLISH, Wording, wording
@@ -80,13 +80,6 @@ def chapters(report: Report, *, making: bool = True, appendix: bool = True) -> l
     if not appendix:
         return [*(part for part in _present(added_first) if found and part.heading == found.heading), *written]
     return [*_present(added_first), *written, *_present(added_last)]
-
-
-def cited_sources(report: Report) -> list[Source]:
-    """Return the sources that a report cites, in the order of their numbers, from 1."""
-    by_id = {source.source_id: source for source in report.sources}
-    _, order = number_citations(chapter.markdown for chapter in chapters(report))
-    return [by_id[source_id] for source_id in order if source_id in by_id]
 
 
 def title_of(source: Source) -> str:

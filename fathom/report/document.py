@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from fathom.models import Claim, Quote, Report, Source, Verdict
 from fathom.report.answer import making_parts
-from fathom.report.chapters import chapters, cited_sources, language_of, place_in, question_of, title_of
+from fathom.report.chapters import chapters, language_of, place_in, question_of, title_of
 from fathom.report.prose import new_parser
 from fathom.sources.corroboration import origin_of
 from fathom.text.citations import cited_ids
@@ -76,7 +76,7 @@ class Layout:
 
 def document_of(report: Report) -> Layout:
     """Return the document of a report."""
-    sources = cited_sources(report)
+    sources = report.sources
     numbers = {source.source_id: number for number, source in enumerate(sources, 1)}
     words = wording(report.language)
     counts = [

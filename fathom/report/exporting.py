@@ -25,7 +25,6 @@ from fathom.errors import InvalidInput, NotThere, StoreError, UserError
 from fathom.evidence.provenance import PROVENANCE, read
 from fathom.models import Bibliographic, Report
 from fathom.models.evidence import SourceType
-from fathom.report.chapters import cited_sources
 from fathom.report.document import document_of
 from fathom.report.docx import render_docx
 from fathom.report.tables import render_csv, render_xlsx
@@ -173,7 +172,7 @@ def references(report: Report, retrieved: Mapping[str, str]) -> list[Bibliograph
     """
     qualities = {quality.source_id: quality for quality in report.qualities}
     found = []
-    for source in cited_sources(report):
+    for source in report.sources:
         address, quality = web_address(source.url), qualities.get(source.source_id)
         found.append(
             BibliographyEntry(

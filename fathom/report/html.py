@@ -26,7 +26,6 @@ from fathom.models import Claim, Phase, Report
 from fathom.report.answer import AnswerBox, answer_of, making_parts
 from fathom.report.chapters import (
     better_side,
-    cited_sources,
     credit_of,
     in_short,
     language_of,
@@ -56,8 +55,8 @@ _WRAP = re.compile(r"(?<!\n)[ \t]*\n(?![\n|*#>+-]|[ \t]|\d{1,3}[.)]|```)")
 def render_html(report: Report, phases: Sequence[Phase] = ()) -> str:
     """Render a report as a page, with charts of each phase's usage; the same arguments give the same bytes."""
     report = Report.model_validate(cleaned(report.model_dump(mode="json")))
-    cited, answer = cited_sources(report), answer_of(report)
-    numbers = {source.source_id: number for number, source in enumerate(cited, 1)}
+    answer = answer_of(report)
+    numbers = {source.source_id: number for number, source in enumerate(report.sources, 1)}
     sources = {source.source_id: source for source in report.sources}
     qualities = {quality.source_id: quality for quality in report.qualities}
     language, words = language_of(report), wording(report.language)
@@ -88,7 +87,6 @@ def render_html(report: Report, phases: Sequence[Phase] = ()) -> str:
         contents=_contents(
             report, answer=answer, sections=sections, figures=figures, series=bool(series), phases=bool(phases)
         ),
-        cited=cited,
         sources=sources,
         numbers=numbers,
         code={claim.sentence for claim in claims_of(report.sections) if claim.kind == "code"},
@@ -99,7 +97,7 @@ def render_html(report: Report, phases: Sequence[Phase] = ()) -> str:
         doubts=Counter(filter(None, map(doubt, report.claims))),
         evidence=evidence_of(report, numbers),
         computed=_computed(report),
-        facts=list(_facts(report, len(cited), words)),
+        facts=list(_facts(report, words)),
         method=list(_method(report, phases, words)),
         method_lines=method_lines(report),
         phases=phases,
@@ -206,10 +204,10 @@ def _contents(
     return written + [(name, words(heading)) for name, heading, present in parts if present]
 
 
-def _facts(report: Report, cited: int, words: Wording) -> Iterator[str]:
+def _facts(report: Report, words: Wording) -> Iterator[str]:
     yield from making_parts(report.made, words, timed=True)
-    if cited:
-        yield words("{sources} cited", sources=words.counted(cited, "source"))
+    if report.sources:
+        yield words("{sources} cited", sources=words.counted(len(report.sources), "source"))
     if report.claims:
         yield words("{claims} checked", claims=words.counted(len(report.claims), "claim"))
 

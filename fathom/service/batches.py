@@ -248,18 +248,17 @@ async def _flow_run(run_id: str) -> FlowRun | None:
 async def _state(flow_run: FlowRun | None) -> State:
     if flow_run is None or flow_run.state_type is None:
         return "ended"
+    if await state_of(row_of(flow_run)) is RunState.interrupted:
+        return "interrupted"
     kinds: dict[StateType, State] = {
         StateType.SCHEDULED: "queued",
         StateType.PENDING: "queued",
         StateType.CANCELLED: "cancelled",
         StateType.CANCELLING: "cancelled",
         StateType.COMPLETED: "ended",
-        StateType.CRASHED: "interrupted",
         StateType.FAILED: "failed",
     }
-    if kind := kinds.get(flow_run.state_type):
-        # A batch in which a question failed is a failed flow run too; it has ended all the same.
-        ended = kind == "failed" and ". Results: " in ((flow_run.state and flow_run.state.message) or "")
-        return "ended" if ended else kind
-    gone = await state_of(row_of(flow_run)) is RunState.interrupted
-    return "interrupted" if gone else "running"
+    kind = kinds.get(flow_run.state_type, "running")
+    # A batch in which a question failed is a failed flow run too; it has ended all the same.
+    ended = kind == "failed" and ". Results: " in ((flow_run.state and flow_run.state.message) or "")
+    return "ended" if ended else kind

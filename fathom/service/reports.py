@@ -38,7 +38,6 @@ from fathom.flows.runs.finding import KnownRun
 from fathom.flows.runs.library import MOST_HITS
 from fathom.flows.runs.stored import no_report, read_audit
 from fathom.models import CitedAnswer, Claim, Plan, Verdict
-from fathom.report.chapters import cited_sources
 from fathom.report.exporting import export, files_for
 from fathom.report.markdown import cited_answer
 from fathom.service.caller import Caller
@@ -103,7 +102,7 @@ async def sources(run: RunHandle) -> SourceList:
     """
     report = await run.report_data()
     record, _ = read((await run.files([PROVENANCE]))[PROVENANCE])
-    numbers = {source.source_id: number for number, source in enumerate(cited_sources(report), 1)}
+    numbers = {source.source_id: number for number, source in enumerate(report.sources, 1)}
     calls = Counter(source_id for call in record.calls for source_id in call.source_ids)
     found = [
         SourceUse(

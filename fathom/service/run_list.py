@@ -375,7 +375,7 @@ def time_of(text: str) -> datetime | None:
         raise InvalidInput(f"{text!r} is not a time.", next_step="such as 2026-11-01T06:00:00Z or 2026-11-01") from None
 
 
-_NEWEST = 50  # asked for when nearly all are known
+_NEWEST = 10  # asked for when nearly all are known
 _FORGET_SECONDS = 600.0  # then all is asked for again: flow runs may have been deleted
 _CLOCKS = timedelta(minutes=1)  # by which the clocks of two machines may differ
 _OPEN = [state for state in StateType if state not in TERMINAL_STATES]

@@ -308,7 +308,7 @@ class RunHandle:
         if state not in (RunState.interrupted, RunState.failed, RunState.cancelled):
             how = "read its result" if state.ended else "wait for it"
             raise InvalidState(f"The run is {state.value}: there is nothing to resume.", next_step=how)
-        if flow_run is None or flow_run.deployment_id is None:
+        if flow_run is None or not self.found.by_worker:
             how = f"fathom resume {self.run_id[:8]}, on the machine of the server"
             raise Conflict("No worker can take this run: the server did not start it.", next_step=how)
         # What it had not spent may have been given back when it stopped.

@@ -74,6 +74,11 @@ class KnownRun:
         return self.stored.run_id
 
     @property
+    def by_worker(self) -> bool:
+        """Whether it was started for a work pool, so that a worker can take it up again."""
+        return bool(self.flow_run and self.flow_run.deployment_id)
+
+    @property
     def folder(self) -> RunFolder | None:
         """Its files; None before it has any."""
         return self.stored.files if self.stored.folder else None

@@ -54,7 +54,10 @@ async def state_of(
         if ending is None and result and state is RunState.complete:
             ending = result.status
         return RunState(ending.value) if ending else state
-    taken = flow_run.state_type in ("RUNNING", "PENDING", "PAUSED") and flow_run.state_name != "Suspended"
+    taken = flow_run.state_type in ("RUNNING", "PENDING", "PAUSED") or (
+        flow_run.state_type == "SCHEDULED" and flow_run.deployment_id is None  # no worker takes it
+    )
+    taken = taken and flow_run.state_name != "Suspended"
     return RunState.interrupted if taken and await _is_gone(flow_run) else state
 
 
@@ -74,6 +77,9 @@ async def _is_gone(flow_run: FlowRunRow) -> bool:
             # Between giving it up and the final state, the process still has to tell Prefect how it ended.
             ends_now = lease.released and lease.age < ENDING_SECONDS and not is_gone(lease.host, lease.pid)
             return not (lease.alive or ends_now)
+    if flow_run.infrastructure_pid is None and flow_run.deployment_id is None:
+        # A process records itself as soon as it has created a run.
+        return flow_run.state_type in ("PENDING", "SCHEDULED")
     host, _, pid = (flow_run.infrastructure_pid or "").rpartition(":")
     return pid.isdecimal() and is_gone(host, int(pid))
 
@@ -111,6 +117,7 @@ class FlowRunRow(BaseModel):
     state_name: str | None = None
     state: PrefectState | None = None
     infrastructure_pid: str | None = None
+    deployment_id: str | None = None
     auto_scheduled: bool = False
     created: datetime | None = None
     expected_start_time: datetime | None = None

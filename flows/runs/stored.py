@@ -10,13 +10,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
+from fathom.changes.model import CHANGES, Changes
 from fathom.config.environment import Environment, artifact_root
 from fathom.errors import FathomError, InvalidInput, NoReport, RunNotFound, StoreError
 from fathom.evidence.provenance import PROVENANCE, Provenance, read
 from fathom.flows.runs.index import RunIndex
-from fathom.flows.runs.states import place, recent
+from fathom.flows.runs.states import place, recent, state_of
 from fathom.flows.server import find_api
-from fathom.models import AuditHead, Model, ParentRun, Plan, Report, ReportRating, RunResult
+from fathom.models import AuditHead, Model, ParentRun, Plan, Report, ReportRating, RunResult, RunState
 from fathom.storage.atomic import side_by_side
 from fathom.storage.pruning import PRUNED, PrunedEvidence
 from fathom.storage.ratings import Ratings
@@ -69,9 +70,7 @@ def read_run(name: str, artifacts: str | None, reader: Callable[[StoredRun], Awa
         try:
             run = await find_here(name, artifacts, on_stderr)
         except RunNotFound as error:
-            root, folder = locate(name, artifact_root(artifacts))
-            if elsewhere := await _elsewhere(folder, root):
-                error.next_step = f"the Prefect server knows it; its files are there: --artifacts {elsewhere}"
+            await _explain(error, *locate(name, artifact_root(artifacts)))
             raise
         return await reader(run)
 
@@ -83,16 +82,21 @@ def on_stderr(line: str) -> None:
     print(f"fathom: {line}", file=sys.stderr)  # noqa: T201 - a command waits meanwhile
 
 
-async def _elsewhere(name: str, root: str) -> str:
-    """Return the root of another store that has a run according to the Prefect server; nothing if it knows none."""
+async def _explain(missing: RunNotFound, root: str, name: str) -> None:
+    """Say in the error for a run that the store lacks what the Prefect server knows of it, if it knows anything."""
     try:
-        if not find_api():
-            return ""
-        latest = await recent()
-        roots = [place(run.id, run.parameters)[0].address() for run in latest if is_prefix(name, run.id)]
+        known = [run for run in await recent() if is_prefix(name, run.id)] if find_api() else []
     except FathomError:  # it is only a hint: stored runs are read without the server
-        return ""
-    return next((found for found in roots if found != root), "")
+        return
+    for run in known:
+        if (other := place(run.id, run.parameters)[0].address()) != root:
+            missing.next_step = f"the Prefect server knows it; its files are there: --artifacts {other}"
+            return
+    if known:
+        state, short = await state_of(known[0]), known[0].id[:8]
+        missing.message = f"{root} has no files of the run {short}, which is {state.value.replace('_', ' ')}."
+        if state is RunState.interrupted:
+            missing.next_step = f"fathom resume {short} starts it again"
 
 
 def matching(name: str, found: Iterable[StoredRun]) -> list[StoredRun]:
@@ -207,10 +211,21 @@ async def find_all(
 
 async def report_of(result: RunResult) -> Report | None:
     """Return the report of a run that has ended, as data; None if it has none."""
-    if not result.report:
-        return None
+    return await _folder(result).report() if result.report else None
+
+
+async def changes_of(result: RunResult) -> Changes | None:
+    """Return what changed since the run before, of a watch's run that has ended; None if it was not compared.
+
+    Raises:
+        StoreError: the file is damaged.
+    """
+    return await _folder(result).stored(Changes, CHANGES) if result.changes else None
+
+
+def _folder(result: RunResult) -> RunFolder:
     root, folder = locate(result.artifacts, "")
-    return await RunFolder(ArtifactStore(root), f"{RUNS}/{folder}").report()
+    return RunFolder(ArtifactStore(root), f"{RUNS}/{folder}")
 
 
 async def load(run: StoredRun) -> RunDetails:

@@ -18,11 +18,13 @@ from fathom.errors import InvalidInput, UserError
 from fathom.interfaces.cli.loading import loading
 from fathom.interfaces.cli.options import GivenOptions, Json, Mcp, Open, Quiet, Root, Run
 from fathom.interfaces.cli.printing import line, one_line, only_searched, open_page, output, show_answer, show_summary
+from fathom.interfaces.cli.runs import show_changed
 from fathom.interfaces.cli.warm import leave_behind
 
 if TYPE_CHECKING:
     from prefect.client.schemas.objects import FlowRun
 
+    from fathom.changes.model import Changes
     from fathom.interfaces.cli.progress import RunWatcher
     from fathom.models import Report, RunResult
     from fathom.run.engine import Parent
@@ -113,16 +115,14 @@ def follow(
     as_json: bool,
 ) -> None:
     """Show a run's progress until `finish`, by default this process, has ended it; print its result, and exit."""
-    from fathom.flows.runs.stored import report_of
     from fathom.flows.server import ensure_api
     from fathom.interfaces.cli.progress import RunWatcher
     from fathom.telemetry.progress import listen
 
     run_id = address = ""
-    report: Report | None = None
 
     async def work(watch: RunWatcher) -> RunResult | None:
-        nonlocal run_id, address, report
+        nonlocal run_id, address
         from fathom.flows.runs.asking import in_terminal
         from fathom.interfaces.cli.dialogue import Dialogue
 
@@ -130,11 +130,11 @@ def follow(
             flow_run = await start()
             run_id, address = str(flow_run.id), local.address(flow_run)
             watch.say(f"Run {run_id[:8]}  {address}")
+            if finish:
+                watch.say(f"Question: {one_line(flow_run.parameters['query'])}")
             terminal = Dialogue(watch.aside) if is_terminal(quiet=quiet, as_json=as_json) else None
             with listen(watch), in_terminal(terminal):
-                result = await (finish(flow_run, watch) if finish else local.execute(flow_run))
-            report = await report_of(result) if result and not as_json else None
-            return result
+                return await (finish(flow_run, watch) if finish else local.execute(flow_run))
 
     logging.raiseExceptions = False  # the user need not know of a log line that cannot be sent
     try:
@@ -157,26 +157,36 @@ def follow(
         queued = json.dumps({"run_id": run_id, "status": "queued"})
         typer.echo(queued if as_json else f"Queued for a worker: {address}")
         return
-    _show_result(result, report, address, open_it=open_it, quiet=quiet, as_json=as_json)
+    _show_result(result, address, open_it=open_it, quiet=quiet, as_json=as_json)
     leave_behind()
     raise typer.Exit(result.status.exit_code)
 
 
-def _show_result(
-    result: RunResult, report: Report | None, address: str, *, open_it: bool, quiet: bool, as_json: bool
-) -> None:
-    """Print the answer of a run that has ended, and how it ended; with `open_it`, open its report."""
-    from fathom.flows.runs.stored import reference
+def _show_result(result: RunResult, address: str, *, open_it: bool, quiet: bool, as_json: bool) -> None:
+    """Print the answer of a run that has ended, for a watch what changed, and how it ended; perhaps open its report."""
+    from fathom.flows.runs.stored import changes_of, reference, report_of
+
+    async def read() -> tuple[Report | None, Changes | None]:
+        return None if as_json else await report_of(result), await changes_of(result)
 
     shown = reference(result, artifact_root())
-    if report:
-        show_answer(report)
-        if not quiet:
+    report, changes = asyncio.run(read())
+
+    def show(_: object) -> None:
+        if report:
+            show_answer(report)
+        if changes:
+            line(("\nSince the run before: ", "bold"), f"{result.changes}.")
+            show_changed(changes)
+        if quiet:
+            _warn(result, "" if report else shown)
+            return
+        if report or changes:
             line("")
-    if quiet and not as_json:
-        _warn(result, "" if report else shown)
-    else:
-        output(result, lambda result: show_summary(result, address, shown), as_json=as_json)
+        show_summary(result, address, shown)
+
+    compared = {"comparison": changes} if changes else {}
+    output({**result.model_dump(mode="json"), **compared}, show, as_json=as_json)
     sys.stdout.flush()
     if open_it:
         open_page(result)

@@ -231,6 +231,7 @@ def _show_audit(found: Audit) -> None:
 
 
 _RUN = "id or its first digits (at least 4), folder, or plan title."
+_FEW = 5  # changes that are shown beside something else
 _STYLES = {"changed": "yellow", "disputed": "red", "settled": "green", "new": "green", "gone": "red"}
 
 
@@ -263,23 +264,9 @@ def diff(
 
 def show_changes(changes: Changes) -> None:
     """Print the changes, the most important first, and the counts last."""
-    from fathom.report.changes import HEADINGS, answered_line, summary_of
+    from fathom.report.changes import answered_line, summary_of
 
-    for change in changes.changes:
-        values = "; ".join(f"{one_line(d.before) or '–'} → {one_line(d.after) or '–'}" for d in change.differences)
-        sides = list(_sides(change))
-        head = (HEADINGS[change.kind], _STYLES[change.kind])
-        if len(sides) > 1:
-            line(head, "  ", (values, "bold"))
-        for label, said in sides:
-            places = ", ".join(one_line(place.title or place.url) for place in said.sources)
-            row(
-                (f"  {label:<7}", "dim") if label else Text.assemble(head, "  "),
-                one_line(said.sentence),
-                (f" ({places})", "dim"),
-            )
-        if change.note:
-            row(" " * 9, (one_line(change.note), "yellow"))
+    show_changed(changes, len(changes.changes))
     if changes.unread:
         line(("Unknown, because the later run did not read the sources:", "dim"))
         for said in changes.unread:
@@ -288,6 +275,34 @@ def show_changes(changes: Changes) -> None:
         line(answered)
     summary = summary_of(changes)
     line(f"{summary[:1].upper()}{summary[1:]}.")
+
+
+def show_changed(changes: Changes, most: int = _FEW, indent: str = "") -> None:
+    """Print the first changes, each below its kind, and how many there are beyond them."""
+    for change in changes.changes[:most]:
+        _show_change(change, indent)
+    if more := len(changes.changes[most:]):
+        which = f"fathom diff {changes.before.run_id[:8]} {changes.after.run_id[:8]}"
+        row(indent, (f"and {counted(more, 'more change')}: {which}", "dim"))
+
+
+def _show_change(change: Change, indent: str) -> None:
+    from fathom.report.changes import HEADINGS
+
+    values = "; ".join(f"{one_line(d.before) or '–'} → {one_line(d.after) or '–'}" for d in change.differences)
+    sides = list(_sides(change))
+    head = (HEADINGS[change.kind], _STYLES[change.kind])
+    if len(sides) > 1:
+        row(indent, head, "  ", (values, "bold"))
+    for label, said in sides:
+        places = ", ".join(one_line(place.title or place.url) for place in said.sources)
+        row(
+            Text.assemble(indent, (f"  {label:<7}", "dim") if label else Text.assemble(head, "  ")),
+            one_line(said.sentence),
+            (f" ({places})", "dim"),
+        )
+    if change.note:
+        row(f"{indent}{' ' * 9}", (one_line(change.note), "yellow"))
 
 
 def _sides(change: Change) -> Iterator[tuple[str, Statement]]:

@@ -11,12 +11,15 @@ import typer
 from fathom.errors import InvalidInput
 from fathom.interfaces.cli.options import GivenOptions, Json, Quiet, Root, SettingsCommand, store_of
 from fathom.interfaces.cli.printing import line, one_line, only_searched, output, row
+from fathom.interfaces.cli.runs import show_changed
 
 if TYPE_CHECKING:
     from prefect.client.schemas.objects import FlowRun
 
-    from fathom.flows.runs.comparing import Ended
+    from fathom.changes.model import Changes
     from fathom.flows.watches import WatchedQuestion
+    from fathom.models import RunResult
+    from fathom.storage.runs import StoredRun
 
 watch = typer.Typer(
     help="Ask a question regularly and show what changed.\n\n"
@@ -203,24 +206,30 @@ def history(name: Name, artifacts: Root = None, as_json: Json = False) -> None:
     """
 
     from fathom.flows.runs.comparing import runs_of
+    from fathom.flows.runs.stored import changes_of
 
     store = store_of(artifacts)
-    found = asyncio.run(runs_of(store, lambda run: run.watch_name == name))
+
+    async def entries() -> list[dict[str, Any]]:
+        found = await runs_of(store, lambda run: run.watch_name == name)
+        return [_entry(run, result, await changes_of(result) if result else None) for run, result in found]
+
+    found = asyncio.run(entries())
     if not found:
         how = "fathom watch list shows the watches; --artifacts says where their runs are"
         raise InvalidInput(f"No finished run of a watch {name!r} in {store.address()}.", next_step=how)
-    output([_entry(one) for one in found], _show_history, as_json=as_json)
+    output(found, _show_history, as_json=as_json)
 
 
-def _entry(one: Ended) -> dict[str, Any]:
+def _entry(run: StoredRun, result: RunResult | None, comparison: Changes | None) -> dict[str, Any]:
     from fathom.models import RunState
 
-    run, result = one
     return {
         "run_id": run.run_id,
         "started": run.started,
         "ending": (result.status if result else RunState.unreadable).value,
         "changes": result.changes if result else "",
+        "comparison": comparison,
         "folder": run.folder,
     }
 
@@ -231,3 +240,5 @@ def _show_history(entries: Sequence[dict[str, Any]]) -> None:
             f"{entry['run_id'][:8]}  {entry['started'][:16].replace('T', ' ')}  {entry['ending'].replace('_', ' ')}  "
         )
         row((head, "dim"), entry["changes"] or "not compared")
+        if entry["comparison"]:
+            show_changed(entry["comparison"], indent="  ")

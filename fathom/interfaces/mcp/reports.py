@@ -8,8 +8,8 @@ from pydantic import Field
 
 from fathom.client.shapes import Run
 from fathom.errors import InvalidInput, NoReport
-from fathom.models import CitedAnswer, CitedSource, Model, Report, RunState, Verdict
-from fathom.report.chapters import chapters, cited_sources
+from fathom.models import Answered, CitedAnswer, CitedSource, Model, Report, RunState, Verdict
+from fathom.report.chapters import chapters
 from fathom.report.markdown import cited_answer, numbered
 from fathom.report.unanswered import render_unanswered
 from fathom.service.reports import check_sentence
@@ -115,7 +115,7 @@ def _parts(text: str) -> list[str]:
 
 def _sources_of(report: Report, text: str) -> list[CitedSource]:
     cited = set(map(int, _NUMBER.findall(text)))
-    return [numbered(number, source) for number, source in enumerate(cited_sources(report), 1) if number in cited]
+    return [numbered(number, source) for number, source in enumerate(report.sources, 1) if number in cited]
 
 
 class Started(Model):
@@ -158,6 +158,9 @@ class FoundRun(Model):
     run_id: str
     question: str
     state: RunState
+    answered: Answered | None = Field(
+        None, description="Whether the sources answer the question; null without a report."
+    )
     created: str = Field(description="ISO 8601, UTC.")
 
 

@@ -261,9 +261,8 @@ class _Tools:
     ) -> FoundRuns:
         """List earlier runs, the newest first: what was researched before need not be researched again."""
         found = await self._service.latest(self._caller_of(ctx), RunFilter(words=query), limit=limit)
-        return FoundRuns(
-            runs=[FoundRun(run_id=r.id, question=r.question, state=r.state, created=r.created) for r in found.runs]
-        )
+        shown = {*FoundRun.model_fields}
+        return FoundRuns(runs=[FoundRun(run_id=run.id, **run.model_dump(include=shown)) for run in found.runs])
 
     @_said
     async def verify_claim(

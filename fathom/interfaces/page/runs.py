@@ -31,7 +31,7 @@ from fathom.interfaces.page.forms import PREFERENCES, FormValues, Wrong, answer_
 from fathom.interfaces.page.rendering import page
 from fathom.models import Draft, Plan, Report, RunState, Source
 from fathom.models.plan import StepStatus
-from fathom.report.chapters import cited_sources, title_of
+from fathom.report.chapters import title_of
 from fathom.run.checklist import MOST_STEPS
 from fathom.service import reports, watches
 from fathom.service.caller import Caller
@@ -244,6 +244,7 @@ async def _show(
         every=EVERY,
         may_answer=caller.may_ask,
         own=own,
+        by_worker=handle.found.by_worker,
         link=link,
         links=await handle.links() if own else [],
         public_links=service.options.public_links,
@@ -261,7 +262,7 @@ async def _report(handle: RunHandle, run: Run) -> Report | None:
 def _cited(report: Report) -> list[tuple[str, Source, int]]:
     """Return each source that a report cites, in the order of their numbers: its title, and how many claims cite it."""
     uses = Counter(source_id for claim in report.claims for source_id in claim.source_ids)
-    return [(title_of(source), source, uses[source.source_id]) for source in cited_sources(report)]
+    return [(title_of(source), source, uses[source.source_id]) for source in report.sources]
 
 
 async def _around(service: RunService, run: Run, caller: Caller) -> dict[str, Any]:

@@ -32,7 +32,7 @@ from fathom.roles import JUDGE
 from fathom.roles.judge import JudgeAnswer, JudgeRequest
 from fathom.storage.store import ArtifactStore
 from fathom.telemetry.progress import phase
-from fathom.text.plain import counted
+from fathom.text.plain import clean_line, counted
 from fathom.tools.base import RunContext
 
 MOST_BYTES = 10 * 2**20
@@ -47,6 +47,13 @@ class Wish:
     sources: Path | None  # a folder
     fetch: bool
     settings: ResearchSettings  # of them the model, its price and the cap count
+
+
+_HOW = (
+    "cite with links or footnotes, or with [1], [2] and a list at the end: a heading `## Sources`, then a line for "
+    "each, such as `1. Minutes, minutes.txt` or `2. https://example.org/a`"
+)
+"""How a report must name its sources."""
 
 
 def check_file(wish: Wish) -> tuple[ForeignCheck, Report]:
@@ -89,10 +96,9 @@ def _read(file: Path) -> Foreign:
     if not claims_of(foreign.report.sections):
         raise InvalidInput(f"{file} has no sentence that makes a claim.", next_step="check the file")
     if not foreign.report.sources:
-        raise InvalidInput(
-            f"{file} names no source.",
-            next_step="give a report with links, footnotes, or numbers and a list of sources",
-        )
+        marks = foreign.cited.dangling
+        lacks = f"cites [{clean_line(marks[0])}], but has no list of sources" if marks else "names no source"
+        raise InvalidInput(f"{file} {lacks}.", next_step=_HOW)
     return foreign
 
 
