@@ -10,6 +10,8 @@ from fathom.text.plain import without_controls
 
 MAX_QUERY_CHARS = 10_000
 _WORDS = re.compile(r"\b(\d{2,3}(?:,?\d{3})?)[ -](?:words?|Wörtern?|mots|palabras|parole)\b", re.IGNORECASE)
+_ROWS = ("qwertyuiop", "qwertzuiop", "azertyuiop", "asdfghjkl", "qsdfghjklm", "zxcvbnm", "yxcvbnm")  # of keyboards
+_STRUCK = 4  # keys of a row from its first on, struck one after the other, are no word
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
@@ -17,17 +19,25 @@ def check_query(query: str) -> str:
     """Return the query without control characters and surrounding space.
 
     Raises:
-        InvalidInput: it is empty or longer than 10,000 characters.
+        InvalidInput: it is empty, longer than 10,000 characters, or has no word: signs only ("???"), or nothing but
+            the first keys of a row ("asdf").
     """
     query = without_controls(query).strip()
+    how = 'ask a question: fathom research "How does ...?"'
     if not query:
-        raise InvalidInput("The query is empty.", next_step='ask a question: fathom research "How does ...?"')
+        raise InvalidInput("The query is empty.", next_step=how)
+    if all(map(_is_struck, re.findall(r"[^\W_]+", query))):
+        raise InvalidInput("The question has no word.", next_step=how)
     if len(query) > MAX_QUERY_CHARS:
         raise InvalidInput(
             f"The query has {len(query):,} characters; the limit is {MAX_QUERY_CHARS:,}.",
             next_step="shorten it, and pass long material with --docs",
         )
     return query
+
+
+def _is_struck(word: str) -> bool:
+    return len(word) >= _STRUCK and any(row.startswith(word.lower()) for row in _ROWS)
 
 
 def words_asked(query: str) -> int | None:
