@@ -155,7 +155,8 @@ def _next_steps(
     *,
     cut: bool,
 ) -> Iterator[str]:
-    wider = list(_wider(settings, words))
+    owned = bool(settings.docs or settings.corpora)
+    wider = [] if owned else list(_wider(settings, words))  # whoever has files of their own may want them searched only
     if searched_by_default(settings, settings.tools):
         yield from wider
         wider = []
@@ -181,19 +182,20 @@ def _next_steps(
         yield words("Check the spelling: {meant}?", meant=meant)
     if written_in:
         yield words("Ask in {language}, the language of the sources.", language=words(LANGUAGES[written_in]))
+    if owned or not settings.extractive:
+        yield words("Ask with other words, or for a part of it.")
+    if owned:
+        yield words("Name the document in which the answer should stand, or add it: `--docs FILE`.")
     yield from wider
     if settings.extractive:
         yield words(
             "Use a language model, which also finds what is said in other words: add {option}.",
             option="`--model openai/gpt-5-mini`",
         )
-    else:
-        yield words("Ask with other words, or for a part of it.")
 
 
 def _wider(settings: ResolvedSettings, words: Wording) -> Iterator[str]:
-    if not (settings.docs or settings.corpora):
-        yield words("Search your own files: add `--docs FOLDER`.")
+    yield words("Search your own files: add `--docs FOLDER`.")
     web = [tool for tool in REGISTRY.tools.values() if tool.searches and tool.by_vendors]
     if not any(tool.name in settings.tools for tool in web):
         ways = [way for tool in web for way in REGISTRY.configured_by(tool)]
