@@ -40,7 +40,7 @@ _OLD = re.compile(
     r"|\bfrom\s+(?P<once>[^,;()]{1,40}?)\s+to\b",
     re.IGNORECASE,
 )
-# "Postponed to", "agreed to move the open day to"; in German the verb stands behind the date: "auf den 12. Mai verlegt".
+# "Postponed to", "agreed to move the fair to"; in German the verb stands behind the date: "auf den 12. Mai verlegt".
 _MOVED = re.compile(
     r"\b(?:(?:postpone|reschedule|move)[ds]?|(?:delay|shift)(?:s|ed)?|(?:bring|brought) forward|push(?:es|ed)? back)"
     r"(?: [^,;.?!]{3,60}?)? to (?:the )?\Z",

@@ -248,6 +248,7 @@ _NUMBER = (
 )
 _PLACE = rf"\b(?:in|at|from|near|to|on|of|outside|around|across) (?:the )?(?:\w+ern )?{_NAMED}"
 _CONDITION = r"(?i)\b(?:when|whenever|if|before|after|until|once|while|unless|as soon as)\b"
+_TIME = rf"{_DATE}|(?i:{_CONDITION.removeprefix('(?i)')})"  # "When does it open?": on a day, or as soon as something is
 _REASON = (
     r"(?i)\b(?:because|since|due to|owing to|so that|in order to|as a result|therefore|reason|caused?|leads? to|led to|"
     r"results? (?:in|from)|to (?:avoid|prevent|allow|make|keep|reduce|ensure))\b"
@@ -271,7 +272,7 @@ class AnswerKind(NamedTuple):
     @property
     def is_thing(self) -> bool:
         """Whether it is told in one way: reasons, conditions and what happens are told in many."""
-        return self.pattern.pattern not in (_REASON, _CONDITION, _MECHANISM)
+        return self.pattern.pattern not in (_REASON, _MECHANISM)
 
     @property
     def is_number(self) -> bool:
@@ -306,7 +307,7 @@ _KINDS = [
             True,
         ),
         (r"\bfor when\b|\bwhen (?:is|are)\b.*\b(?:planned|scheduled|due|held|start|end|take place)", _DATE, False),
-        (r"\bwhen (?:is|are|do|does|should|can|may|must|will it)\b", _CONDITION, False),
+        (r"\bwhen (?:is|are|do|does|should|can|may|must|will it)\b", _TIME, False),
         (r"\bwhen\b|\b(?:what|which) (?:\w+ )?(?:year|date|day|month|century|decade|period|time)\b", _DATE, True),
         (
             r"\bwhere\b|\b(?:what|which) (?:\w+ )?(?:city|country|place|state|town|county|region|continent|island)\b",
