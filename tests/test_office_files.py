@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from fathom.retrieval.translation import translations_of
 from tests.inprocess import investigated
 
 FILES = {
@@ -78,3 +79,27 @@ async def test_what_a_later_mail_moves_stands_before_what_the_minutes_say(office
     )
     assert "12 May" in holds
     assert "on 5 May 2026" in superseded
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("Wie hoch ist die Kaution?", "£10,350"),
+        ("Wann endet der Mietvertrag?", "28 February 2029"),
+        ("Was kostet das Logo?", "€650"),
+        ("Welcher Drucker wurde bestellt?", "Lumo 7200"),
+    ],
+)
+async def test_a_german_question_is_answered_by_english_files(
+    office: Path, tmp_path: Path, question: str, answer: str
+) -> None:
+    first = await quoted(office, tmp_path, question)
+    assert answer in first
+    assert not first.startswith(("Not answered", "Nicht beantwortet"))
+
+
+def test_words_are_looked_for_in_the_other_language() -> None:
+    said = translations_of("Wie lange läuft der Mietvertrag über das Projekt, und wurde er gekündigt?")
+    assert {"leas", "project", "cancel"} <= {other for others in said.values() for other in others}
+    assert "kaution" in translations_of("What is the deposit for the flat?")["deposit"]
+    assert not translations_of("Quel est le prix du projet ?")
