@@ -30,6 +30,7 @@ from fathom.report.chapters import unread_lines
 from fathom.report.own_words import QUESTION
 from fathom.report.quotations import escaped, escaped_quotation
 from fathom.retrieval.expansion import meant_by
+from fathom.retrieval.translation import translations_of
 from fathom.text.languages import LANGUAGES, language_of_question, language_tag
 from fathom.text.plain import clean_line, clean_title
 from fathom.text.terms import terms
@@ -110,8 +111,10 @@ def _absent(question: str, texts: Sequence[SourceText], holdings: Sequence[Holdi
     if not texts and not lacking:
         return []  # nothing was read
     found: list[AbsentWord] = []
+    translated = translations_of(question)
     for word in naming_words(question):
-        if read.isdisjoint(terms(word)) and all(word in absent for absent in lacking):
+        said = {other for term in terms(word) for other in (term, *translated.get(term, ()))}
+        if read.isdisjoint(said) and all(word in absent for absent in lacking):
             nearby = [near for absent in lacking for near in absent[word].nearby] or meant_by(word, _words(texts))
             found.append(AbsentWord(word=word, nearby=list(dict.fromkeys(nearby))))
     return found
