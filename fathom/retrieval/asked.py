@@ -281,6 +281,11 @@ class AnswerKind(NamedTuple):
         return self.pattern.pattern not in (_REASON, _MECHANISM)
 
     @property
+    def is_name(self) -> bool:
+        """Whether it is a name, which any row of a table may begin with."""
+        return self.pattern.pattern == _NAMED
+
+    @property
     def is_number(self) -> bool:
         """Whether it is a number or a quantity."""
         return self.pattern.pattern == _NUMBER

@@ -164,7 +164,7 @@ class RankedExcerpts:
                 score *= EXPLAINED if explains(asked.kind, read.says(excerpt)) else OF_KIND
             if read.is_named(excerpt, wording):
                 score *= NAMED
-            if read.is_bare(excerpt, sought):
+            if not (asked.kind and asked.kind.is_name) and read.is_bare(excerpt, sought):
                 score *= BARE
             if read.is_announced(excerpt, wording):
                 score *= ANNOUNCED

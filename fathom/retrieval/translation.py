@@ -30,46 +30,50 @@ ausweis: card; auto: car; bahn: train; bank: bank; bauen: build; beantragen: req
 beenden: end terminate; befristet: limited; beginn: start begins; beginnen: begin start; behalten: keep; beitrag: fee
 premium contribution; benachrichtigen: notify; benutzer: user; beschluss: decision; beschwerde: complaint; bestellen:
 order; bestellung: order; besuch: visit; besucher: visitor; betrag: amount; betrieb: operation company; bewerber:
-applicant; bezahlen: pay; bild: picture image; bis: until; brief: letter; buchen: book; buch: book; büro: office;
-chef: head manager; datei: file; daten: data; datenschutz: data protection privacy; dauer: duration period term;
-dauern: last take; dienst: service; drucker: printer; dürfen: may allowed; eigentümer: owner; einkommen: income;
-einladung: invitation; einspruch: objection; eltern: parents; empfang: receipt; ende: end; enden: end; entscheiden:
-decide; entscheidung: decision; erhalten: receive get; erhöhen: raise increase; erhöhung: increase; erlauben: allow;
-erlaubnis: permission; ersetzen: replace; erstatten: reimburse; erstattung: reimbursement refund; fahren: drive;
-fahrt: trip; fällig: due; fehler: error mistake; feiertag: holiday; fenster: window; ferien: holidays; fest: party;
-firma: company; flug: flight; frage: question; frist: deadline period notice; gast: guest; gäste: guests; gebäude:
-building; gebühr: fee charge; gehalt: salary; geld: money; genehmigung: approval permission; gerät: device; geschäft:
-business; geschäftsführer: managing director; gesetz: law; gewicht: weight; gewinn: profit; grenze: limit; größe:
-size; grund: reason; gültig: valid; haften: liable; haftung: liability; halten: keep; handbuch: manual handbook; haus:
-house; heizung: heating; herstellen: manufacture; hersteller: manufacturer; hoch: high amount; höhe: height amount;
-hund: dog; hunde: dogs; jahr: year; jährlich: yearly annual; kaufen: buy; kaution: deposit; keller: basement; kind:
-child; kinder: children; konto: account; kosten: cost price charge fee; kostet: cost price charge fee; krank: ill
-sick; krankheit: illness; kunde: client customer; kündigen: terminate cancel notice; kündigung: notice termination;
-kündigungsfrist: notice period; lager: warehouse; lampe: lamp; lang: long; länge: length; laufzeit: term duration;
-leiten: lead; leiter: head lead; lieferant: supplier; liefern: deliver; lieferung: delivery; lohn: wage pay; löschen:
-delete; mahnung: reminder; mehrwertsteuer: vat; melden: report; menge: quantity; miete: rent; mieter: tenant;
-mietvertrag: lease tenancy; mindestens: least minimum; mitarbeiter: employee staff; mitglied: member; mitnehmen:
-bring; monat: month; monatlich: monthly; nachricht: message; name: name; neu: new; notfall: emergency; nutzen: use;
-nutzung: use; öffnen: open; öffnungszeit: opening hours; passwort: password; pause: break; person: person people;
-pflicht: duty; platz: seat place; preis: price cost; produkt: product; protokoll: minutes; prüfung: examination check;
-rabatt: discount; raum: room; rechnung: invoice bill; rechte: rights; regel: rule; reise: trip travel; reparatur:
-repair; reparieren: repair; rückerstattung: refund; sagen: say; schaden: damage; schicken: send; schlüssel: key;
-schreiben: write; schule: school; schützen: protect; selbstbeteiligung: deductible excess; senden: send; sicherheit:
-security safety; sicherung: backup; speichern: store save; sperren: lock block; sprache: language; stadt: city town;
-start: start; stelle: job position; steuer: tax; strafe: penalty fine; straße: street; strom: electricity power;
-stück: piece; stunde: hour; suchen: search; tag: day; täglich: daily; teil: part; teilnehmen: attend; teilnehmer:
-participant; telefon: telephone phone; termin: date appointment; tier: animal; tisch: table; treffen: meeting; tür:
-door; überstunde: overtime; umsatz: turnover sales; umzug: move; unfall: accident; unterlage: document; unternehmen:
-company business; unterschreiben: sign; unterschrift: signature; untervermieten: sublet; unterstützen: support;
-urlaub: leave holiday vacation; verantwortlich: responsible; verboten: forbidden; verfügbar: available; verfügbarkeit:
-availability; vergütung: pay fee; verkaufen: sell; verlängern: extend renew; verlängerung: extension renewal;
-verlieren: lose lost; vermieter: landlord; verschieben: move postpone; versicherung: insurance; versicherungssumme:
-sum insured; verspätung: delay; vertrag: contract agreement; verwalten: manage; verzug: delay default; voraussetzung:
-requirement; vorname: name; vorschlag: proposal; wagen: car; warnung: warning; wartung: maintenance; wasser: water;
-wechseln: change; werkzeug: tool; wert: value; wichtig: important; widerruf: withdrawal revocation; woche: week;
-wöchentlich: weekly; wohnen: live; wohnung: flat apartment; zahl: number; zahlen: pay; zahlung: payment;
-zahlungsfrist: payment days due; zeit: time; zeugnis: certificate; ziel: goal target; zimmer: room; zins: interest;
-zinsen: interest; zugang: access; zulässig: allowed permitted; zuständig: responsible; zustimmung: consent
+applicant; bezahlen: pay; bild: picture image; bis: until; boot: boat; breite: width; brief: letter; buch: book;
+buchen: book; büro: office; chef: head manager; datei: file; daten: data; datenschutz: data protection privacy; dauer:
+duration period term; dauern: last take; dienst: service; drucker: printer; dürfen: may allowed; eigentümer: owner;
+einkommen: income; einladung: invitation; einspruch: objection; eintritt: admission entry; eltern: parents; empfang:
+receipt; ende: end; enden: end; entscheiden: decide; entscheidung: decision; erhalten: receive get; erhöhen: raise
+increase; erhöhung: increase; erlauben: allow; erlaubnis: permission; ersetzen: replace; erstatten: reimburse;
+erstattung: reimbursement refund; fahren: drive; fahrrad: bicycle bike; fahrt: trip; farbe: colour; fehler: error
+mistake; feiertag: holiday; fenster: window; ferien: holidays; fest: party; firma: company; flug: flight; frage:
+question; frist: deadline period notice; fähre: ferry boat; fällig: due; führerschein: licence; gast: guest; gebäude:
+building; gebühr: fee charge; gehalt: salary; geld: money; genehmigung: approval permission; gepäck: luggage; gerät:
+device; geschwindigkeit: speed; geschäft: business; geschäftsführer: managing director; gesetz: law; gewicht: weight;
+gewinn: profit; grenze: limit; grund: reason; größe: size; gäste: guests; gültig: valid; hafen: harbour port; haften:
+liable; haftung: liability; halten: keep; handbuch: manual handbook; haus: house; haustier: pet; heizung: heating;
+herstellen: manufacture; hersteller: manufacturer; hoch: high amount; hund: dog; hunde: dogs; höhe: height amount;
+jahr: year; jährlich: yearly annual; kapitän: captain; kaufen: buy; kaution: deposit; keller: basement; kind: child;
+kinder: children; konto: account; kosten: cost price charge fee; kostenlos: free; kostet: cost price charge fee;
+krank: ill sick; krankheit: illness; kunde: client customer; kündigen: terminate cancel notice; kündigung: notice
+termination; kündigungsfrist: notice period; lager: warehouse; lampe: lamp; lang: long; laufzeit: term duration;
+leise: quiet; leistung: power performance; leiten: lead; leiter: head lead; lieferant: supplier; liefern: deliver;
+lieferung: delivery; lohn: wage pay; länge: length; lärm: noise; löschen: delete; mahnung: reminder; mehrwertsteuer:
+vat; melden: report; menge: quantity; miete: rent; mieter: tenant; mietvertrag: lease tenancy; mindestens: least
+minimum; mitarbeiter: employee staff; mitglied: member; mitnehmen: bring; monat: month; monatlich: monthly; motor:
+engine motor; nachricht: message; name: name; neu: new; notfall: emergency; nutzen: use; nutzung: use; parkplatz:
+parking; passwort: password; pause: break; person: person people; pflicht: duty; platz: seat place; preis: price cost;
+produkt: product; protokoll: minutes; prüfung: examination check; rabatt: discount; raum: room; rechnung: invoice
+bill; rechte: rights; regel: rule; reise: trip travel; reparatur: repair; reparieren: repair; rückerstattung: refund;
+sagen: say; schaden: damage; schicken: send; schiff: ship; schlüssel: key; schreiben: write; schule: school; schwer:
+heavy; schützen: protect; selbstbeteiligung: deductible excess; senden: send; sicherheit: security safety; sicherung:
+backup; spannung: voltage; speichern: store save; sperren: lock block; sprache: language; stadt: city town; start:
+start; stelle: job position; steuer: tax; strafe: penalty fine; straße: street; strom: electricity power; stunde:
+hour; stück: piece; suchen: search; tag: day; teil: part; teilnehmen: attend; teilnehmer: participant; telefon:
+telephone phone; termin: date appointment; tiefe: depth; tier: animal; tisch: table; treffen: meeting; täglich: daily;
+tür: door; umsatz: turnover sales; umzug: move; unfall: accident; unterlage: document; unternehmen: company business;
+unterschreiben: sign; unterschrift: signature; unterstützen: support; untervermieten: sublet; urlaub: leave holiday
+vacation; verantwortlich: responsible; verboten: forbidden; verbrauch: consumption; verfügbar: available;
+verfügbarkeit: availability; vergütung: pay fee; verkaufen: sell; verlieren: lose lost; verlängern: extend renew;
+verlängerung: extension renewal; vermieter: landlord; verschieben: move postpone; versicherung: insurance;
+versicherungssumme: sum insured; verspätung: delay; vertrag: contract agreement; verwalten: manage; verzug: delay
+default; voraussetzung: requirement; vorname: name; vorschlag: proposal; wagen: car; warnung: warning; wartung:
+maintenance; wasser: water; wechseln: change; werkzeug: tool; wert: value; wichtig: important; widerruf: withdrawal
+revocation; woche: week; wohnen: live; wohnung: flat apartment; wöchentlich: weekly; zahl: number; zahlen: pay;
+zahlung: payment; zahlungsfrist: payment days due; zeit: time; zeugnis: certificate; ziel: goal target; zimmer: room;
+zins: interest; zinsen: interest; zug: train; zugang: access; zulässig: allowed permitted; zustimmung: consent;
+zuständig: responsible; öffnen: open; öffnungszeit: opening hours; überstunde: overtime
 """
 _ENDINGS = ("ern", "est", "en", "em", "er", "es", "et", "st", "te", "e", "n", "s", "t", "")
 _LINKS = ("es", "en", "s", "n", "")  # between the parts of a compound
