@@ -62,6 +62,7 @@ async def quoted(office: Path, artifacts: Path, question: str) -> str:
         ("What does an hour of work beyond the contract cost?", "€115", ["€4,900", "€85"]),
         ("What do the photos of one day cost?", "€1,250", ["€4,900", "€85"]),
         ("How much deposit did we pay?", "£10,350", ["- 3"]),
+        ("How soon is the rent payable?", "payable in advance", []),
     ],
 )
 async def test_what_frames_a_letter_or_is_another_price_is_not_quoted(
@@ -88,6 +89,7 @@ async def test_what_a_later_mail_moves_stands_before_what_the_minutes_say(office
         ("Wann endet der Mietvertrag?", "28 February 2029"),
         ("Was kostet das Logo?", "€650"),
         ("Welcher Drucker wurde bestellt?", "Lumo 7200"),
+        ("Ab wann braucht man die Kaution?", "£10,350"),
     ],
 )
 async def test_a_german_question_is_answered_by_english_files(

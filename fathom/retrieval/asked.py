@@ -27,8 +27,10 @@ _UNSET = re.compile(
 _PRONOUNS = "anybody anyone anything everybody everyone everything nobody nothing somebody someone something"
 _INDEFINITE = frozenset(terms(_PRONOUNS))
 _ASKING = re.compile(
-    r"\b(?:how (?:often|long|many|much|far|old|large|big|tall|fast|deep|wide|high|heavy)|"
-    r"wie (?:oft|lange|viele?|weit|alt|groß|hoch|schnell|tief|breit|schwer)(?: dauert?n?\b)?)\b",
+    r"\b(?:how (?:often|long|many|much|far|old|large|big|tall|fast|quickly|soon|early|late|deep|wide|high|heavy|"
+    r"expensive)|"
+    r"wie (?:oft|lange|viele?|weit|alt|groß|hoch|schnell|früh|spät|tief|breit|schwer|teuer)(?: dauert?n?\b)?|"
+    r"(?:take|takes|took) place)\b",
     re.IGNORECASE,
 )
 _ASKS_ELSE = re.compile(r"(?:why|when|where|how|who|which)\b", re.IGNORECASE)
