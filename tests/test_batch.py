@@ -78,6 +78,7 @@ def test_a_row_has_settings_of_its_own() -> None:
         ("jsonl", '{"question": "Why?", "max_usd": NaN}\n', "Line 1 is not JSON"),
         ("jsonl", '{"question": "Why?", "max_usd": 1e999}\n', "Line 1: .*max_usd.*must be a finite number"),
         ("csv", 'question,sources\nWhy?,"{""min_quality"": -1e999}"\n', "Line 2: .*must be a finite number"),
+        ("csv", "question\nWhy?\n??\n", "Line 3: The question has no word"),
         ("txt", "x" * 10_001, "Line 1: The query has 10,001 characters"),
     ],
 )

@@ -197,6 +197,7 @@ def test_make_calls_a_question_without_an_answer_no_error(tmp_path: Path, code: 
     ("arguments", "said"),
     [
         (["research", "  "], "E4001 The query is empty"),
+        (["research", "???"], "E4001 The question has no word. (ask a question: "),
         (["research", "x" * 10_001], "E4001 The query has 10,001 characters"),
         (["research", "q", "--profile", "fast"], "'quick', 'standard' or 'deep'"),
         (

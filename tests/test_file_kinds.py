@@ -264,10 +264,7 @@ def test_a_mail_is_its_fields_its_text_and_the_attachments_that_are_text() -> No
     assert read.fields["From"] == "Anna Berg"
     assert read.unread == "attachments were not read: Angebot.pdf; save them beside it"
     text = text_of(read)
-    assert (
-        "- **Subject**: Angebot Hygro Pro – für März\n\nDer Preis ist 129 €.\n\nAttachments: preise.csv, Angebot"
-        in text
-    )
+    assert "+0100\n\n# Angebot Hygro Pro – für März\n\nDer Preis ist 129 €.\n\nAttachments: preise.csv, Angebot" in text
     assert text.endswith("### preise.csv\n\n| model | price |\n|---|---|\n| Pro | 129 |")
     page = message("x", "", at="Thu, 05 Mar 2026 10:00:00 +0100", html="<p>Der <b>Preis</b> steht fest.</p>")
     assert "Der Preis steht fest." in text_of(read_document("a.eml", page.as_bytes()))

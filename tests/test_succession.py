@@ -190,6 +190,10 @@ async def test_sources_are_listed_with_the_dates_that_they_state(folder: Path, t
         ("Fridays are free of meetings.", "Fridays are no longer free of meetings.", True),
         ("The retention of logs is 30 days.", "Retention of logs was raised from 30 to 90 days.", True),
         ("The launch is planned for 3 May 2024.", "The launch is postponed to 17 May 2024.", True),
+        ("The fair takes place on 5 May.", "Ines and I agreed yesterday to move the fair to 12 May.", True),
+        ("Die Messe findet am 5. Mai 2024 statt.", "Die Messe wurde auf den 12. Mai 2024 verlegt.", True),
+        ("The fair takes place on 5 May.", "Can we move the fair to 12 May?", False),
+        ("The fair takes place on 5 May.", "We agreed to move the printer to the hall on 12 May.", False),
         (TABLE + "| Free | $0 | 2 GB |", TABLE + "| Team | $10 | 50 GB |", False),
         (
             "We decided that the basic plan costs 49 euros a month from April.",

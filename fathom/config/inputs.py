@@ -18,11 +18,14 @@ def check_query(query: str) -> str:
     """Return the query without control characters and surrounding space.
 
     Raises:
-        InvalidInput: it is empty or longer than 10,000 characters.
+        InvalidInput: it is empty, longer than 10,000 characters, or has neither a letter nor a digit ("???").
     """
     query = without_controls(query).strip()
+    how = 'ask a question: fathom research "How does ...?"'
     if not query:
-        raise InvalidInput("The query is empty.", next_step='ask a question: fathom research "How does ...?"')
+        raise InvalidInput("The query is empty.", next_step=how)
+    if not re.search(r"[^\W_]", query):
+        raise InvalidInput("The question has no word.", next_step=how)
     if len(query) > MAX_QUERY_CHARS:
         raise InvalidInput(
             f"The query has {len(query):,} characters; the limit is {MAX_QUERY_CHARS:,}.",

@@ -40,11 +40,14 @@ _OLD = re.compile(
     r"|\bfrom\s+(?P<once>[^,;()]{1,40}?)\s+to\b",
     re.IGNORECASE,
 )
+# "Postponed to", "agreed to move the fair to"; in German the verb stands behind the date: "auf den 12. Mai verlegt".
 _MOVED = re.compile(
-    r"\b(?:postponed|delayed|rescheduled|brought forward|pushed back|moved|moves|shifted)"
-    r"(?: from [^,;.]{3,40}?)? to (?:the )?\Z",
+    r"\b(?:(?:postpone|reschedule|move)[ds]?|(?:delay|shift)(?:s|ed)?|(?:bring|brought) forward|push(?:es|ed)? back)"
+    r"(?: [^,;.?!]{3,60}?)? to (?:the )?\Z",
     re.IGNORECASE,
 )
+_TO_GERMAN = re.compile(r"\bauf (?:den )?\Z")
+_MOVED_GERMAN = re.compile(r"(?: \w+){0,3} (?:verschoben|verlegt|vertagt|vorgezogen)\b")
 _SINCE = re.compile(
     r",?\s*\b(?:as of|from|since|starting|effective(?: from)?|with effect from)\s+(?:the )?\Z", re.IGNORECASE
 )
@@ -86,7 +89,7 @@ now currently new longer instead rather place replace supersede take over hand m
 increase decrease rise drop cut go reverse revoke overturn effect effective own owner lead leader led responsible charge
 maintain maintainer manage manager decision decide agree resolve approve consensus use choose adopt pick meet hold will
 is are be become set stay item today per month year seat previous current start plan schedule postpone delay push due
-expect
+expect shift reschedule findet finden statt verschoben verlegt vertagt
     """)
 )
 _PRICES = frozenset(terms("price cost costs fee fees priced charge"))
@@ -177,6 +180,7 @@ def _reading(text: str, key: frozenset[str], title: frozenset[str]) -> ReadState
     plain = re.sub(r"\d+", " ", blanked(facts.undated, ((f.start, f.end) for f in figures)))
     days = frozenset(terms(" ".join(word for word in re.findall(r"\w+", plain) if _is_weekday(word))))
     decided = bool(_DECISION.search(text))
+    moved_to = next((d.date for d in facts.dates if _is_moved(facts.text, d.start, d.end)), None)
     old = frozenset(term for match in _OLD.finditer(text) for term in content_terms(match["old"] or match["once"]))
     return ReadStatement(
         text=text,
@@ -190,9 +194,9 @@ def _reading(text: str, key: frozenset[str], title: frozenset[str]) -> ReadState
         owned=bool(_ROLE.search(text)),
         decided=decided,
         chosen=decided and bool(_CHOICE.search(text)),
-        changes=bool(_CHANGE.search(text)),
+        changes=bool(moved_to or _CHANGE.search(text)),
         old=old,
-        moved_to=next((d.date for d in facts.dates if _MOVED.search(facts.text[: d.start])), None),
+        moved_to=moved_to,
         assertion=None if key else assertion_of(_undated(facts), (), " ".join(sorted(title))),
         open=bool(_OPEN.search(text)),
         minutes=not title.isdisjoint(_MEETINGS),
@@ -209,6 +213,13 @@ def _revoked_date(text: str) -> Date | None:
     months = (MONTHS[word] for word in re.findall(r"[^\W\d_]+", when.lower()) if word in MONTHS)
     dates = [each.date for each in find_dates(when)] or [Date(0, month) for month in months]
     return dates[0] if dates else None
+
+
+def _is_moved(text: str, start: int, end: int) -> bool:
+    """Whether a text says that something is moved to the date at a place in it."""
+    if _MOVED.search(text[:start]):
+        return True
+    return bool(_TO_GERMAN.search(text[:start]) and _MOVED_GERMAN.match(text[end:]))
 
 
 def _is_weekday(word: str) -> bool:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from fathom.retrieval.asked import read_asked
 from fathom.retrieval.expansion import FAMILY_LETTERS, is_family, related_terms
+from fathom.retrieval.translation import translations_of
 from fathom.text.languages import words_of_asking
 from fathom.text.sentences import split_sentences
 from fathom.text.terms import STOP_WORDS, language_of, query_terms, terms
@@ -293,8 +294,13 @@ def verbs_of(question: str) -> list[str]:
 
 
 def missing_words(question: str, said: Collection[str]) -> list[str]:
-    """Return the words that name something in a question and of which no form is among some terms."""
-    return [word for word in naming_words(question) if not any(_is_said(term, said) for term in terms(word))]
+    """Return the words that name something in a question and of which no form is among some terms, in any language."""
+    translated = translations_of(question)
+    return [
+        word
+        for word in naming_words(question)
+        if not any(_is_said(term, said) or any(t in said for t in translated.get(term, ())) for term in terms(word))
+    ]
 
 
 def _is_said(term: str, said: Collection[str]) -> bool:

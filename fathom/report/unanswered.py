@@ -30,6 +30,7 @@ from fathom.report.chapters import unread_lines
 from fathom.report.own_words import QUESTION
 from fathom.report.quotations import escaped, escaped_quotation
 from fathom.retrieval.expansion import meant_by
+from fathom.retrieval.translation import translations_of
 from fathom.text.languages import LANGUAGES, language_of_question, language_tag
 from fathom.text.plain import clean_line, clean_title
 from fathom.text.terms import terms
@@ -110,8 +111,10 @@ def _absent(question: str, texts: Sequence[SourceText], holdings: Sequence[Holdi
     if not texts and not lacking:
         return []  # nothing was read
     found: list[AbsentWord] = []
+    translated = translations_of(question)
     for word in naming_words(question):
-        if read.isdisjoint(terms(word)) and all(word in absent for absent in lacking):
+        said = {other for term in terms(word) for other in (term, *translated.get(term, ()))}
+        if read.isdisjoint(said) and all(word in absent for absent in lacking):
             nearby = [near for absent in lacking for near in absent[word].nearby] or meant_by(word, _words(texts))
             found.append(AbsentWord(word=word, nearby=list(dict.fromkeys(nearby))))
     return found
@@ -155,7 +158,8 @@ def _next_steps(
     *,
     cut: bool,
 ) -> Iterator[str]:
-    wider = list(_wider(settings, words))
+    owned = bool(settings.docs or settings.corpora)
+    wider = [] if owned else list(_wider(settings, words))  # whoever has files of their own may want them searched only
     if searched_by_default(settings, settings.tools):
         yield from wider
         wider = []
@@ -181,19 +185,20 @@ def _next_steps(
         yield words("Check the spelling: {meant}?", meant=meant)
     if written_in:
         yield words("Ask in {language}, the language of the sources.", language=words(LANGUAGES[written_in]))
+    if owned or not settings.extractive:
+        yield words("Ask with other words, or for a part of it.")
+    if owned:
+        yield words("Name the document in which the answer should stand, or add it: `--docs FILE`.")
     yield from wider
     if settings.extractive:
         yield words(
             "Use a language model, which also finds what is said in other words: add {option}.",
             option="`--model openai/gpt-5-mini`",
         )
-    else:
-        yield words("Ask with other words, or for a part of it.")
 
 
 def _wider(settings: ResolvedSettings, words: Wording) -> Iterator[str]:
-    if not (settings.docs or settings.corpora):
-        yield words("Search your own files: add `--docs FOLDER`.")
+    yield words("Search your own files: add `--docs FOLDER`.")
     web = [tool for tool in REGISTRY.tools.values() if tool.searches and tool.by_vendors]
     if not any(tool.name in settings.tools for tool in web):
         ways = [way for tool in web for way in REGISTRY.configured_by(tool)]

@@ -27,8 +27,10 @@ _UNSET = re.compile(
 _PRONOUNS = "anybody anyone anything everybody everyone everything nobody nothing somebody someone something"
 _INDEFINITE = frozenset(terms(_PRONOUNS))
 _ASKING = re.compile(
-    r"\b(?:how (?:often|long|many|much|far|old|large|big|tall|fast|deep|wide|high|heavy)|"
-    r"wie (?:oft|lange|viele?|weit|alt|groß|hoch|schnell|tief|breit|schwer)(?: dauert?n?\b)?)\b",
+    r"\b(?:how (?:often|long|many|much|far|old|large|big|tall|fast|quickly|soon|early|late|deep|wide|high|heavy|"
+    r"expensive)|"
+    r"wie (?:oft|lange|viele?|weit|alt|groß|hoch|schnell|früh|spät|tief|breit|schwer|teuer)(?: dauert?n?\b)?|"
+    r"(?:take|takes|took) place)\b",
     re.IGNORECASE,
 )
 _ASKS_ELSE = re.compile(r"(?:why|when|where|how|who|which)\b", re.IGNORECASE)
@@ -241,13 +243,20 @@ _ROLE = re.compile(
     r"(?P<behind>(?:\W+\w+){0,6})"
 )
 _WHO = re.compile(r"\bwho (.+)", re.IGNORECASE)
-_DATE = rf"\b(?:1[0-9]|20)\d\ds?\b|\b{MONTH}\b|\b\d+(?:st|nd|rd|th) century\b|\b\d{{1,2}}:\d\d\b|\b[A-Z][a-z]+day\b"
+_MONTHS = rf"(?:{MONTH[3:-1]}|Januar|Februar|März|Mai|Juni|Juli|Oktober|Dezember)"
+_DATE = rf"\b(?:1[0-9]|20)\d\ds?\b|\b{_MONTHS}\b|\b\d+(?:st|nd|rd|th) century\b|\b\d{{1,2}}:\d\d\b|\b[A-Z][a-z]+day\b"
 _NUMBER = (
     r"(?i)\d|\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fifteen|twenty|thirty|forty|fifty|"
-    r"sixty|seventy|eighty|ninety|hundred|thousand|million|billion|half|once|twice|daily|weekly|monthly|annually)\b"
+    r"sixty|seventy|eighty|ninety|hundred|thousand|million|billion|half|once|twice|daily|weekly|monthly|annually|"
+    r"zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|elf|zwölf|zwanzig|dreißig|hundert|tausend|halbe[nrs]?|einmal|"
+    r"zweimal|jede[mnrs]?|täglich|wöchentlich|monatlich|jährlich)\b"
 )
 _PLACE = rf"\b(?:in|at|from|near|to|on|of|outside|around|across) (?:the )?(?:\w+ern )?{_NAMED}"
-_CONDITION = r"(?i)\b(?:when|whenever|if|before|after|until|once|while|unless|as soon as)\b"
+_CONDITION = (
+    r"(?i)\b(?:when|whenever|if|before|after|until|once|while|unless|as soon as|"
+    r"sobald|wenn|bevor|nachdem|spätestens|innerhalb|binnen)\b"
+)
+_TIME = rf"{_DATE}|(?i:{_CONDITION.removeprefix('(?i)')})"  # "When does it open?": on a day, or as soon as something is
 _REASON = (
     r"(?i)\b(?:because|since|due to|owing to|so that|in order to|as a result|therefore|reason|caused?|leads? to|led to|"
     r"results? (?:in|from)|to (?:avoid|prevent|allow|make|keep|reduce|ensure))\b"
@@ -271,7 +280,12 @@ class AnswerKind(NamedTuple):
     @property
     def is_thing(self) -> bool:
         """Whether it is told in one way: reasons, conditions and what happens are told in many."""
-        return self.pattern.pattern not in (_REASON, _CONDITION, _MECHANISM)
+        return self.pattern.pattern not in (_REASON, _MECHANISM)
+
+    @property
+    def is_name(self) -> bool:
+        """Whether it is a name, which any row of a table may begin with."""
+        return self.pattern.pattern == _NAMED
 
     @property
     def is_number(self) -> bool:
@@ -301,12 +315,14 @@ _KINDS = [
         ),
         (
             r"\bhow (?:many|much|long|old|far|large|big|tall|high|deep|wide|fast|heavy|often)\b|\b(?:what|which) "
-            r"(?:\w+ )?(?:number|percentage|percent|share|amount|rate|price|cost|size|age|population|speed)\b",
+            r"(?:\w+ )?(?:number|percentage|percent|share|amount|rate|price|cost|size|age|population|speed)\b"
+            r"|\bwie (?:viele?n?|hoch|lange|oft|alt|groß|weit|schwer|tief|breit|schnell|teuer)\b|\bwas kosten?t?\b"
+            r"|\bcombien\b|\bcuánt[oa]s?\b",
             _NUMBER,
             True,
         ),
         (r"\bfor when\b|\bwhen (?:is|are)\b.*\b(?:planned|scheduled|due|held|start|end|take place)", _DATE, False),
-        (r"\bwhen (?:is|are|do|does|should|can|may|must|will it)\b", _CONDITION, False),
+        (r"\bwhen (?:is|are|do|does|should|can|may|must|will it)\b|\bwann\b|\bquand\b", _TIME, False),
         (r"\bwhen\b|\b(?:what|which) (?:\w+ )?(?:year|date|day|month|century|decade|period|time)\b", _DATE, True),
         (
             r"\bwhere\b|\b(?:what|which) (?:\w+ )?(?:city|country|place|state|town|county|region|continent|island)\b",

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from fathom.text.blocks import Kind, open_fence
-from fathom.text.boilerplate import leans
+from fathom.text.boilerplate import is_courtesy, leans
 from fathom.text.parsed import ParsedText, Unit, introduces, parse, units_of
 from fathom.text.sentences import Sentence
 from fathom.text.tokens import count_tokens
@@ -171,12 +171,14 @@ class ReadText:
     def markdown(self, excerpt: Excerpt, *, heading: bool, only: Sequence[int] = ()) -> str:
         """Return an excerpt as Markdown in its own words, with its lead-in; with `heading` below its last heading.
 
-        Of its units those whose numbers are in `only`, if there are any.
+        Of its units those whose numbers are in `only`, if there are any; of a letter without salutation and close.
         """
         above = excerpt.headings[-1:] if heading else ()
         lead = [number for number in excerpt.lead if number not in excerpt.own]
         own = [number for unit in only for number in self.units[unit].own] or excerpt.own
-        return as_markdown(self.text, [self._sentence(number) for number in (*above, *lead, *own)])
+        said = [self._sentence(number) for number in own]
+        said = [each for each in said if each.kind != "prose" or not is_courtesy(each.text)] or said
+        return as_markdown(self.text, [*(self._sentence(number) for number in (*above, *lead)), *said])
 
 
 _FIELD = re.compile(r"(?:[-*+]\s+)?[^\s:]+:\s+\S")

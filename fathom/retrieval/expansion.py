@@ -17,6 +17,7 @@ from difflib import get_close_matches
 from functools import cache
 
 from fathom.retrieval.synonyms import phrases_of, same_terms
+from fathom.retrieval.translation import translations_of
 from fathom.text.languages import language_of_question
 from fathom.text.plain import common_start
 from fathom.text.terms import terms
@@ -276,8 +277,15 @@ INFLECTED, ALONE = 0.8, 0.4  # weight of another form of a word, and of a verb w
 
 
 def said_otherwise(question: str) -> dict[str, dict[str, float]]:
-    """Return the terms of a question of which texts have other forms, or one word for a phrase, with their weights."""
-    return {**phrases_of(question), **_forms_of(question)}
+    """Return terms of a question with others that texts have for them, and their weights.
+
+    These are forms of a word, one word for a phrase, and words of another language.
+    """
+    found: dict[str, dict[str, float]] = {}
+    for said in (translations_of(question), phrases_of(question), _forms_of(question)):
+        for term, others in said.items():
+            found.setdefault(term, {}).update(others)
+    return found
 
 
 def _forms_of(question: str) -> dict[str, dict[str, float]]:

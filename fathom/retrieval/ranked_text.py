@@ -11,13 +11,22 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from heapq import nlargest
 from itertools import pairwise
+from typing import NamedTuple
 
 from fathom.retrieval.asked import QuestionTerms
 from fathom.retrieval.excerpts import Excerpt, ReadText, first_cell
 from fathom.retrieval.expansion import is_quantity, states
 from fathom.retrieval.ranking import Passage, count_in
 from fathom.text.blocks import is_signature
-from fathom.text.boilerplate import is_boilerplate, lacks_subject, orders, points_elsewhere
+from fathom.text.boilerplate import (
+    asks_of_letters,
+    is_boilerplate,
+    is_courtesy,
+    lacks_subject,
+    letterhead,
+    orders,
+    points_elsewhere,
+)
 from fathom.text.parsed import KeptTexts
 from fathom.text.terms import terms
 
@@ -33,8 +42,18 @@ _WORD = re.compile(r"\w{2}")
 _PARENTHESIS = re.compile(r"\s*\([^)]*\)")
 
 
-Sought = Mapping[str, Sequence[tuple[float, float, Sequence[int], bool]]]
-"""By term, each word in its place: its weight, what the title has of it, its sentences, and whether it is the term."""
+class SoughtWord(NamedTuple):
+    """A word in the place of a term of a question."""
+
+    weight: float
+    titled: float  # what the title has of it
+    found: Sequence[int]  # its sentences
+    is_term: bool
+    is_quantity: bool
+
+
+Sought = Mapping[str, Sequence[SoughtWord]]
+"""The words that texts may have for each term of a question."""
 
 
 class RankedText:
@@ -48,6 +67,7 @@ class RankedText:
         """The terms of its title without what a parenthesis explains; none if it is too short to be found by them."""
         self._quantities: dict[str, list[int]] = {}
         self._orders = orders(self.text.parsed)
+        self._letterhead = letterhead(self.text.parsed)
         self._unit_of = {n: i for i, unit in enumerate(self.text.units) for n in unit.own}
         self._wanting: dict[range, tuple[float, ...]] = {}  # by the units of an excerpt
         self._boilerplate: dict[int, bool] = {}  # by sentence
@@ -113,9 +133,9 @@ class RankedText:
         first, last = (self.text.parsed.sentence(n) for n in (excerpt.own[0], excerpt.own[-1]))
         return self.text.text[first.start : last.end]
 
-    def states(self, excerpt: Excerpt) -> str:
+    def states(self, excerpt: Excerpt, asked: QuestionTerms) -> str:
         """Return the sentences of an excerpt that state something: no title, question or boilerplate."""
-        own = [self.text.parsed.sentence(n).text for n in excerpt.own if not self._is_boilerplate(n)]
+        own = [self.text.parsed.sentence(n).text for n in excerpt.own if not self._is_boilerplate(n, asked)]
         return "\n".join(text for text in own if not text.startswith("# ") and not text.rstrip().endswith("?"))
 
     def tells(self, excerpt: Excerpt, asked: QuestionTerms) -> set[str]:
@@ -129,7 +149,7 @@ class RankedText:
         """Return, for each term of the question, the words in its place that the text or its title has."""
         return {
             term: [
-                (weight, TITLE * self._title[word], found, word == term)
+                SoughtWord(weight, TITLE * self._title[word], found, word == term, is_quantity(word))
                 for word, weight in said.items()
                 if (found := self._occurrences(word)) or word in self._title
             ]
@@ -145,7 +165,7 @@ class RankedText:
         counts: dict[str, float] = {}
         for term, words in sought.items():
             count = instead = 0.0
-            for weight, titled, found, is_term in words:
+            for weight, titled, found, is_term, _ in words:
                 held = titled
                 if found:
                     held += sum(factor * count_in(found, own) for own, factor in fields if own)
@@ -165,10 +185,25 @@ class RankedText:
         for line in [*lines, *([range(n, n + 1)] for n in excerpt.headings)]:
             yield {
                 term: max(
-                    (weight for weight, _, found, _ in words if any(count_in(found, own) for own in line)), default=0.0
+                    (word.weight for word in words if any(count_in(word.found, own) for own in line)), default=0.0
                 )
                 for term, words in sought.items()
             }
+
+    def is_bare(self, excerpt: Excerpt, sought: Sought) -> bool:
+        """Whether an excerpt is rows without a word of the question, which is not all in their header either.
+
+        A row of prices has the money that is asked for, whatever it is the price of.
+        """
+        if excerpt.kind != "table" or any(count_in(word.found, excerpt.own) for word in _words(sought)):
+            return False
+        above = [excerpt.lead, *(range(n, n + 1) for n in excerpt.headings)]
+        return any(
+            not any(
+                word.is_quantity or word.titled or any(count_in(word.found, own) for own in above) for word in words
+            )
+            for words in sought.values()
+        )
 
     def _beside(self, excerpt: Excerpt) -> list[range]:
         number = excerpt.units[0]
@@ -202,16 +237,18 @@ class RankedText:
         """Whether a paragraph of an excerpt gives orders to a language model."""
         return bool(self._orders) and any(self.text.parsed.paragraphs[n] in self._orders for n in excerpt.own)
 
-    def is_boilerplate(self, excerpt: Excerpt) -> bool:
-        """Whether half of an excerpt's sentences only call on the reader or repeat key words."""
-        return 2 * sum(map(self._is_boilerplate, excerpt.own)) >= len(excerpt.own)
+    def is_boilerplate(self, excerpt: Excerpt, asked: QuestionTerms) -> bool:
+        """Whether half of an excerpt's sentences only call on the reader, repeat key words, or frame a letter."""
+        return 2 * sum(self._is_boilerplate(number, asked) for number in excerpt.own) >= len(excerpt.own)
 
-    def _is_boilerplate(self, number: int) -> bool:
+    def _is_boilerplate(self, number: int, asked: QuestionTerms) -> bool:
+        if number in self._letterhead:
+            return not asks_of_letters(asked.weights)
         parsed = self.text.parsed
         if number not in self._boilerplate:
-            self._boilerplate[number] = parsed.kinds[number] == "prose" and is_boilerplate(
-                parsed.sentence(number).text, parsed.terms(number)
-            )
+            text = parsed.sentence(number).text
+            is_prose = parsed.kinds[number] == "prose"
+            self._boilerplate[number] = is_prose and (is_courtesy(text) or is_boilerplate(text, parsed.terms(number)))
         return self._boilerplate[number]
 
     def wanting(self, excerpt: Excerpt) -> tuple[float, ...]:
@@ -236,6 +273,10 @@ class RankedText:
             if not told and any(count_in(numbers, range(above, above + 1)) for numbers in found):
                 return True
         return False
+
+
+def _words(sought: Sought) -> Iterator[SoughtWord]:
+    return (word for words in sought.values() for word in words if not word.is_quantity)
 
 
 _kept = KeptTexts[Passage, RankedText](KEPT_CHARS)

@@ -38,6 +38,7 @@ OF_BEST_FIELD = 0.8  # of what the best field holds of a question, from which an
 ELSEWHERE = 0.4  # factor for texts that name nothing of what is asked about, where others have it in their titles
 OTHER_VERSION = 0.25  # factor for excerpts without the version that is asked about, where others have it
 NAMED = 1.5  # factor for a row whose first cell the question names
+BARE = 0.25  # factor for rows that have none of its words, only the quantity that is asked for
 ANNOUNCED = 1.5  # the same for a list or table whose heading it names
 OF_KIND = 1.25  # factor for an excerpt with the kind of thing that is asked for
 EXPLAINED = 1.5  # the same where it is asked how something happens, and several sentences tell it
@@ -163,6 +164,8 @@ class RankedExcerpts:
                 score *= EXPLAINED if explains(asked.kind, read.says(excerpt)) else OF_KIND
             if read.is_named(excerpt, wording):
                 score *= NAMED
+            if not (asked.kind and asked.kind.is_name) and read.is_bare(excerpt, sought):
+                score *= BARE
             if read.is_announced(excerpt, wording):
                 score *= ANNOUNCED
             if asked.definition > 1 and defines(read.says(excerpt), asked):
@@ -170,7 +173,7 @@ class RankedExcerpts:
             if any(not counts.get(version) for version in versions):
                 score, share = score * OTHER_VERSION, share * OTHER_VERSION
             score = math.prod(read.wanting(excerpt), start=score)
-            if read.is_boilerplate(excerpt):
+            if read.is_boilerplate(excerpt, asked):
                 score, share = score * BOILERPLATE, share * BOILERPLATE
             yield Found(number, excerpt, round(score * place, 9), share * place)
 
@@ -208,7 +211,7 @@ class RankedExcerpts:
         """Whether an excerpt has what an answer must hold: a number, a date or a name, where one is asked for."""
         if not (asked.kind and asked.kind.needed):
             return True
-        stated = self._read[found.text].states(found.excerpt)
+        stated = self._read[found.text].states(found.excerpt, asked)
         if asked.quantities and not any(states(quantity, stated) for quantity in asked.quantities):
             stated = without_quantities(stated)
         return has_kind(asked.kind, stated, asked.wording)

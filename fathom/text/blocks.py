@@ -119,6 +119,7 @@ class _Line(NamedTuple):
 
 _FENCE = re.compile(r"([ \t]*(?:>[ \t]?)*)((?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?)(`{3,}(?=[^`]*\Z)|~{3,})(.*)")
 _ITEM = re.compile(r"(?:[-*+•‣▪◦–]|\(?\d{1,3}[.)]|\(?[a-z][.)]|\[\d{1,3}\]|\.\. \[\w+\])\s+\S")
+_CLAUSE = re.compile(r"\d{1,3}[.)]\s+[^\W\d_]")
 _HEADING = re.compile(r"#{1,6}\s+\S")
 # Numbers and dates of headings: "3.2", "Chapter 5:", "2024-12-06", "May 2024". A number after them is content.
 _NUMBERING = re.compile(
@@ -267,8 +268,20 @@ def _extent(run: list[_Line], first: int, width: int, rows: frozenset[int]) -> t
     ):
         last += 1
     if item:
-        return last, "item"
+        return last, "heading" if last == first and _heads(run, first) else "item"
     return last, "heading" if last == first and _reads_as_heading(line.text) else "prose"
+
+
+def _heads(run: list[_Line], number: int) -> bool:
+    """Whether the line of an item is the heading of a clause: "4. Deposit", with sentences in the next line.
+
+    Not behind another item: there it is the last one of a list.
+    """
+    if number + 1 == len(run) or (number and _ITEM.match(run[number - 1].text)):
+        return False
+    line, after = run[number].text, run[number + 1].text
+    numbered = _CLAUSE.match(line)
+    return bool(numbered) and _reads_as_heading(line) and bool(_SENTENCE.search(after)) and not _ITEM.match(after)
 
 
 def _single(text: str) -> Kind | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from fathom.text.parsed import ParsedText
 from fathom.text.terms import STOP_WORDS, terms
@@ -48,6 +48,43 @@ def orders(parsed: ParsedText) -> set[int]:
 def asks_of_orders(asked: Sequence[str]) -> bool:
     """Whether a question, given as its terms, is about such orders, so that they are its subject."""
     return not _ORDERING.isdisjoint(asked)
+
+
+_COURTESY = re.compile(
+    r"(?:(?:dear|hi|hello|hey|hallo|liebe[rs]?|sehr geehrte[rs]?|guten (?:tag|morgen)|good (?:morning|afternoon)|"
+    r"bonjour|ch(?:er|ère)s?)(?: [\w.'’&-]+){0,8}[,!]"
+    r"|(?:(?:(?:with|many|my)? ?(?:best|kind|kindest|warm) )?(?:regards|wishes)|cheers|yours(?: \w+)?|sincerely|best|"
+    r"(?:many )?thanks|thank you(?: very much)?|mit (?:freundlichen|besten|herzlichen) grüßen|"
+    r"(?:viele|beste|liebe|herzliche|schöne) grüße|gruß|mfg|cordialement)[,.!]?(?:\s+(?-i:[A-ZÀ-Þ])[\w.'’-]*){0,5})\Z",
+    re.IGNORECASE,
+)
+_FIELD = re.compile(r"[-*] \*\*(?P<name>From|To|Cc|Date)\*\*: ")
+_OF_MAIL = frozenset(
+    terms(
+        "mail mails email address contact message letter subject send sent sender wrote write written receive "
+        "recipient reply replied forward"
+    )
+)
+
+
+def letterhead(parsed: ParsedText) -> set[int]:
+    """Return the numbers of the fields of mails: From, To, Cc and Date."""
+    found = {
+        number: field["name"]
+        for number, kind in enumerate(parsed.kinds)
+        if kind == "item" and (field := _FIELD.match(parsed.sentence(number).text))
+    }
+    return set(found) if {"From", "Date"}.issubset(found.values()) else set()
+
+
+def asks_of_letters(asked: Iterable[str]) -> bool:
+    """Whether a question, given as its terms, asks who wrote to whom, when or what about: the fields answer that."""
+    return not _OF_MAIL.isdisjoint(asked)
+
+
+def is_courtesy(sentence: str) -> bool:
+    """Whether a sentence is the salutation or the close of a letter: "Dear all,", "Best regards, Ann"."""
+    return bool(_COURTESY.match(sentence))
 
 
 def is_boilerplate(sentence: str, found: Sequence[str]) -> bool:

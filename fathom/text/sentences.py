@@ -20,8 +20,10 @@ _ABBREVIATIONS = """
 mr mrs ms mx dr prof st ste gen col sgt capt lt gov sen rep rev hon messrs mme mlle jr sr vs v cf viz approx ca e.g
 i.e eg ie fig figs eq eqs sec ch chap vol vols pp nos ed eds trans repr op cit ibid resp incl excl ref refs z.b d.h
 u.a o.ä s.o s.u i.d.r v.a bzw vgl ggf evtl inkl exkl sog nr str abs art bsp tel hr fr dipl ing geb gest univ dept
-est max min avg jan feb mar apr jun jul aug sep sept okt nov dec dez inc ltd corp bros mio mrd tsd
+est max min avg jan feb mar apr jun jul aug sep sept okt nov dec dez bros mio mrd tsd zzgl
 """
+_LEGAL_FORMS = "inc ltd corp co plc llc"
+_TITLES = "Mag Bakk Hd Hrn Kfm Kffr Fa"
 _STARTERS = """
 the this that these those it its he she they we you i in on at for from if when while where what who why how a an as
 but and or so however there here then thus therefore because although since after before during such some many most
@@ -38,7 +40,11 @@ im am zum zur vom beim bis ab seit nach der die das den dem des jeder jede jedes
 
 ABBREVIATIONS = frozenset(_ABBREVIATIONS.split())
 """Never the end of a sentence, whatever follows."""
-BEFORE_NUMBER = frozenset(("no", "p", "art", "nr", "abs", "kap", "bd", "c", "b", "d", "r", "fl"))
+LEGAL_FORMS = frozenset(_LEGAL_FORMS.split())
+"""End a sentence only before a word that begins one: "Acme Inc. Boston", "Meier & Co. KG"."""
+TITLES = frozenset(_TITLES.split())
+"""Never the end of a sentence with a capital: "Mag. Huber", but "was er mag. Das"."""
+BEFORE_NUMBER = frozenset(("no", "p", "art", "nr", "abs", "kap", "bd", "c", "b", "d", "r", "fl", "para", "cl", "str"))
 """Not the end of a sentence before a number: "No. 5", "(c. 1434 - d. 1510)"."""
 ORDINAL_NOUNS = frozenset(_ORDINAL_NOUNS.split())
 """Words that follow a German ordinal, whatever is before it: "19. Jahrhundert"."""
@@ -58,6 +64,10 @@ _END = re.compile(
 )
 _OPENING = "\"'([{“„‚‘«»*_"
 _MARKER = re.compile(r"(?:#{1,6}|[-*+•‣▪◦–>]|\(?\d{1,3}[.)]|\(?[a-z]\)|\[\d{1,3}\])\s+")
+_BEFORE_LETTER = ("z", "i", "u", "d")  # "z. B.", "z. Hd.", "i. V.", "u. U.", "i. d. R."
+_ABBREVIATED = re.compile(r"[A-Z][a-z]?\.")
+_FACULTY = re.compile(r"(?:med|dent|vet|rer|nat|phil|jur|iur|theol|oec|pol|habil|h|c)\Z")  # "Dr. rer. nat. Weber"
+_BEFORE_FACULTY = ("dr.", "rer.", "dipl.", "mag.", "h.", "med.", "prof.")
 _SPACE = re.compile(r"\s*")
 _WORD = re.compile(r"\w*")
 _UNDERLINE = re.compile(r"\s*\n[^\w\n]+\Z")
@@ -122,7 +132,7 @@ def _is_end(text: str, found: re.Match[str], block: Block) -> bool:
     if found["more"] is None:  # CJK; a quotation may go on: 「…。」と
         return not (found["close"] and following[0] in "とっなのと、，")
     head = following.lstrip(_OPENING)
-    if following.lstrip("([")[:1].islower():
+    if following.lstrip("([")[:1].islower() or following[0] == "§":
         return False
     if found["more"] or found[0][0] != ".":
         return True
@@ -130,13 +140,17 @@ def _is_end(text: str, found: re.Match[str], block: Block) -> bool:
     word = before[-1].lstrip(_OPENING) if before else ""
     lead = "" if before[-3:-1] == ["I", "am"] else "".join(before[-2:-1]).lower()
     next_word = _WORD.match(head)
+    if word in _BEFORE_LETTER and _ABBREVIATED.match(head):
+        return False
     return not _goes_on(lead, word, next_word[0] if next_word else "", following[0])
 
 
 def _goes_on(lead: str, word: str, next_word: str, next_char: str) -> bool:
     """Whether a full stop after `word`, which stands behind `lead`, belongs to it instead of ending the sentence."""
     lower = word.lower()
-    if lower in ABBREVIATIONS or (lower in BEFORE_NUMBER and next_word[:1].isdigit()):
+    if lower in ABBREVIATIONS or word in TITLES or (lower in BEFORE_NUMBER and next_word[:1].isdigit()):
+        return True
+    if ".-" in word or (lead in _BEFORE_FACULTY and _FACULTY.match(word)):  # "Dipl.-Ing. Weil"
         return True
     if lower == "al":
         return next_char in "(["
@@ -144,7 +158,8 @@ def _goes_on(lead: str, word: str, next_word: str, next_char: str) -> bool:
         is_ordinal = lead in BEFORE_ORDINALS and next_word.lower() not in STARTERS
         return len(word) <= 2 and (is_ordinal or next_word.lower() in ORDINAL_NOUNS)
     dotted = "." in word and word.replace(".", "").isalpha() and len(word) <= 8
-    return (dotted or (len(word) == 1 and word.isupper())) and next_word.lower() not in STARTERS
+    is_name = dotted or lower in LEGAL_FORMS or (len(word) == 1 and word.isupper())
+    return is_name and next_word.lower() not in STARTERS
 
 
 def _pieces(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:

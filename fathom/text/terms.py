@@ -29,7 +29,8 @@ diesen dieser dieses doch dort du durch ein eine einem einen einer eines er es f
 im in ist ja jede jeder jedes kann kein keine mit nach nicht noch nun nur ob oder ohne sehr sein seine sich sie sind
 so soll sowie über um und uns unter vom von vor war waren warum was wegen weil wenn wer werden wie wir wird wo wurde
 wurden zu zum zur zwischen viel viele vielen wann welche welchem welchen welcher welches wem wen wessen woher wohin
-wieviel etwa dass daß man darf dürfen muss müssen können sollen beim
+wieviel etwa dass daß man darf dürfen muss müssen können sollen beim unser unsere unserem unseren unserer mein meine
+meinem meinen meiner ab habe haben gibt brauche brauchen braucht
 """
 _ASKING = "describe explain know please tell understand want"
 ENGLISH = frozenset(_ENGLISH.split())

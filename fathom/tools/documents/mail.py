@@ -33,6 +33,7 @@ ReadText = Callable[[str, bytes], "list[DocumentSection] | None"]
 
 class _Message(NamedTuple):
     fields: dict[str, str]
+    shown: str  # the fields but the subject, which stands above the text
     sections: list[DocumentSection]  # below the heading of the message
     when: datetime | None
     id: str
@@ -41,17 +42,21 @@ class _Message(NamedTuple):
 
 
 def read_mail(data: bytes, read_text: ReadText) -> ReadDocument:
-    """Return a message, dated by its header; the parser raises various errors for damaged ones."""
+    """Return a message, its text below its subject, dated by its header.
+
+    The parser raises various errors for damaged ones.
+    """
     message = _message(data, read_text)
-    return ReadDocument(
-        message.fields.get("Subject", ""), message.sections, _day(message), message.fields, _unread(message.others)
-    )
+    subject = message.fields.get("Subject", "")
+    top, *below = message.sections
+    sections = [DocumentSection(message.shown), DocumentSection(top.text, subject, 1 if subject else 0), *below]
+    return ReadDocument(subject, sections, _day(message), message.fields, _unread(message.others))
 
 
 def read_mailbox(data: bytes, read_text: ReadText) -> ReadDocument:
     """Return the messages of a mailbox by thread, from the first to the last; dated by the last."""
     parts = [_ESCAPED.sub(rb"\1", part) for part in _BETWEEN.split(data) if part.strip()]
-    messages = [_message(part, read_text, below_subject=True) for part in parts]
+    messages = [_message(part, read_text) for part in parts]
     parents = {message.id: message.answers for message in messages if message.id}
 
     def first(message: _Message) -> str:
@@ -74,13 +79,14 @@ def read_mailbox(data: bytes, read_text: ReadText) -> ReadDocument:
                 sections.append(DocumentSection("", subject or "Without a subject", 1))
             sender = re.sub(r"\s*<[^<>]*>", "", message.fields.get("From", "")) or "Unknown sender"
             top, *more = message.sections
-            sections.append(DocumentSection(top.text, ", ".join(filter(None, (sender, _day(message)))), 2))
+            text = joined([message.shown, top.text])
+            sections.append(DocumentSection(text, ", ".join(filter(None, (sender, _day(message)))), 2))
             sections += more
     others = [name for message in messages for name in message.others]
     return ReadDocument("", sections, max(map(_day, messages), default=""), unread=_unread(others))
 
 
-def _message(data: bytes, read_text: ReadText, *, below_subject: bool = False) -> _Message:
+def _message(data: bytes, read_text: ReadText) -> _Message:
     # `message_from_bytes` is typed for the older policy.
     message: Any = message_from_bytes(data, policy=policy.default)
     fields = {name: line for name in FIELDS if (line := clean_line(str(message[name] or "")))}
@@ -98,9 +104,8 @@ def _message(data: bytes, read_text: ReadText, *, below_subject: bool = False) -
     sent = getattr(message["Date"], "datetime", None)
     answers = _IDS.findall(f"{message['References'] or ''} {message['In-Reply-To'] or ''}")
     own = next(iter(_IDS.findall(str(message["Message-ID"] or ""))), "")
-    shown = {name: value for name, value in fields.items() if not (below_subject and name == "Subject")}
-    sections = [DocumentSection(joined([written(shown), *blocks])), *below]
-    return _Message(fields, sections, sent, own, answers, others)
+    shown = written({name: value for name, value in fields.items() if name != "Subject"})
+    return _Message(fields, shown, [DocumentSection(joined(blocks)), *below], sent, own, answers, others)
 
 
 def _deeper(section: DocumentSection) -> DocumentSection:

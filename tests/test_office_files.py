@@ -1,0 +1,108 @@
+"""Questions in people's own words over the files of an office, without a model: what is quoted, and what is not."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from fathom.retrieval.translation import translations_of
+from tests.inprocess import investigated
+
+FILES = {
+    "minutes-2026-04-14.md": (
+        "# Minutes of the team meeting, 14 April 2026\n\n## Open day\n\nThe open day takes place on 5 May 2026 from "
+        "14:00.\n\n## New printer\n\nThe old printer jams daily. Decided: we buy, we do not lease.\n"
+    ),
+    "open-day.eml": (
+        "From: Bettina Krause <bettina@office.example>\nTo: Team <team@office.example>\nSubject: Open day: new date\n"
+        "Date: Tue, 21 Apr 2026 09:12:00 +0200\n\nDear all,\n\nthe caterer cannot come on 5 May. Ines and I agreed "
+        "yesterday to move the open day to 12 May.\n\nBest regards,\nBettina\n"
+    ),
+    "printer.eml": (
+        "From: Tom Reiter <tom@office.example>\nTo: Ines Vogt <ines@office.example>\nSubject: Printer ordered\n"
+        "Date: Sat, 02 May 2026 16:40:00 +0200\n\nHi Ines,\n\nI compared the three offers and took the Lumo 7200. It "
+        "has three years of service.\n\nCheers\nTom\n"
+    ),
+    "prices.csv": (
+        "Item;Description;Price\nLogo;one draft;€650\nWebsite;five pages;€4,900\nPhotos;one day;€1,250\n"
+        "Text;one page;€85\n"
+    ),
+    "contract.md": "# Support\n\nWork beyond the contract is charged at €115 an hour.\n",
+    "lease.txt": (
+        "LEASE\n\n1. Term\nThe lease begins on 1 March 2024 and ends on 28 February 2029.\n\n2. Rent\nThe monthly rent "
+        "is £3,450, payable in advance.\n\n3. Deposit\nThe Tenant pays a security deposit of £10,350.\n"
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def office(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of an office."""
+    folder = tmp_path_factory.mktemp("office")
+    for name, text in FILES.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return folder
+
+
+async def quoted(office: Path, artifacts: Path, question: str) -> str:
+    """Return the first section of the report on a question."""
+    await investigated(artifacts, question, model=None, docs=[str(office)])
+    [written] = artifacts.rglob("report.md")
+    return re.split(r"\n## ", written.read_text(encoding="utf-8"))[1]
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "filler"),
+    [
+        ("Which printer did Tom order?", "Lumo 7200", ["@office", "Hi Ines", "Cheers"]),
+        ("When is the open day?", "to 12 May", ["@office", "Dear all", "regards"]),
+        ("Did Tom Reiter write to Ines Vogt?", "From: Tom Reiter", []),
+        ("What does an hour of work beyond the contract cost?", "€115", ["€4,900", "€85"]),
+        ("What do the photos of one day cost?", "€1,250", ["€4,900", "€85"]),
+        ("How much deposit did we pay?", "£10,350", ["- 3"]),
+        ("How soon is the rent payable?", "payable in advance", []),
+    ],
+)
+async def test_what_frames_a_letter_or_is_another_price_is_not_quoted(
+    office: Path, tmp_path: Path, question: str, answer: str, filler: list[str]
+) -> None:
+    first = await quoted(office, tmp_path, question)
+    assert answer in first
+    assert not [words for words in filler if words in first]
+
+
+async def test_what_a_later_mail_moves_stands_before_what_the_minutes_say(office: Path, tmp_path: Path) -> None:
+    holds, superseded = re.split(
+        "Superseded (?:in part )?on 2026-04-21 by “Open day new date”:",
+        await quoted(office, tmp_path, "When does the open day take place?"),
+    )
+    assert "12 May" in holds
+    assert "on 5 May 2026" in superseded
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("Wie hoch ist die Kaution?", "£10,350"),
+        ("Wann endet der Mietvertrag?", "28 February 2029"),
+        ("Was kostet das Logo?", "€650"),
+        ("Welcher Drucker wurde bestellt?", "Lumo 7200"),
+        ("Ab wann braucht man die Kaution?", "£10,350"),
+    ],
+)
+async def test_a_german_question_is_answered_by_english_files(
+    office: Path, tmp_path: Path, question: str, answer: str
+) -> None:
+    first = await quoted(office, tmp_path, question)
+    assert answer in first
+    assert not first.startswith("Not answered")
+    assert "do not mention" not in first
+
+
+def test_words_are_looked_for_in_the_other_language() -> None:
+    said = translations_of("Wie lange läuft der Mietvertrag über das Projekt, und wurde er gekündigt?")
+    assert {"leas", "project", "cancel"} <= {other for others in said.values() for other in others}
+    assert "kaution" in translations_of("What is the deposit for the flat?")["deposit"]
+    assert not translations_of("Quel est le prix du projet ?")
