@@ -130,6 +130,18 @@ def test_whose_population_it_is_stands_in_the_title() -> None:
     assert between(a, b, ("Norrholm, Vester", "A visit to Norrholm"))
 
 
+@pytest.mark.parametrize("sentence", ["Dealers ask {} crowns for it.", "Drivers are charged {} crowns a crossing."])
+def test_what_is_meant_stands_in_the_title_if_only_the_first_word_could_be_a_name(sentence: str) -> None:
+    a, b = sentence.format("3,120"), sentence.format("4,875")
+    assert not between(a, b, ("A day at the Corvid bridge", "Gannet"))
+    assert between(a, b, ("A day at the Corvid bridge", "Corvid"))
+
+
+def test_a_name_that_opens_a_sentence_says_what_is_meant() -> None:
+    a, b = "Alderney sold 3,120 tickets to visitors.", "Alderney sold 4,875 tickets to visitors."
+    assert between(a, b, ("A day on the island", "Boats of the coast"))
+
+
 def test_a_series_of_figures_is_no_contradiction() -> None:
     said = [Said(f"The population was {n:,} at the last census.", (f"S00000{n % 10}",)) for n in (612, 943, 1374, 2915)]
     assert find_contradictions(said) == []

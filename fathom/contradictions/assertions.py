@@ -7,12 +7,12 @@ A sentence has two kinds of dates: the time of an event that happened once, and 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
 from fathom.facts.dates import Date
-from fathom.facts.extraction import Facts, Figure, blanked, facts_of, figures_of, part_of_name
+from fathom.facts.extraction import Facts, Figure, Name, blanked, facts_of, figures_of, part_of_name
 from fathom.text.terms import STOP_WORDS, query_terms, terms
 
 MOST_WORDS, LEAST_WORDS = 60, 4
@@ -30,6 +30,7 @@ _CONDITION = re.compile(
     r"\b(?:at|after|within|beyond|for|among) (?:about |around |over |under )?[$€£]?\Z", re.IGNORECASE
 )
 _UNNAMED = re.compile(r"^(?:The|A|An)(?: [a-z][\w'’-]*){3}|^(?:The|A|An) [a-z][\w'’-]* [a-z]+s? [^A-Z]*$")
+_PLURAL = re.compile(r"\w+[^\W\ds]s\b(?!['’])")  # "Dealers", "Ships of some size"
 _RUBBLE = re.compile(r"^[A-Z][\w ]{0,30}: |https?:|\bdoi\b|\blicen[sc]e:|©|\bISBN\b", re.IGNORECASE)
 # Words that say which part, time or state of a thing is meant. If only one sentence has such a word, both may be true.
 _QUALIFYING_WORDS = """
@@ -65,7 +66,7 @@ class Assertion(NamedTuple):
     numbered: frozenset[str]  # "python 3": a number that is part of a name
     qualifiers: frozenset[str]  # words that say which part, time or state is meant
     changes: frozenset[str]  # words that make a figure a change: "rose by 40"
-    unnamed: bool  # its subject is "the company" or "the population", named elsewhere
+    unnamed: bool  # its subject is "the company" or "it", named elsewhere
     counted: frozenset[tuple[str, str]]  # the word before a number and what it counts: ("employ", "people")
     times: frozenset[str]  # years and decades
     figures: tuple[Figure, ...]
@@ -99,13 +100,20 @@ def assertion_of(text: str, source_ids: tuple[str, ...], title: str = "") -> Ass
         numbered=frozenset(part_of_name(number, undated) for number in facts.numbers) - {""},
         qualifiers=lower & _QUALIFYING,
         changes=lower & _CHANGING,
-        unnamed=bool(_UNNAMED.match(said)),
+        unnamed=bool(_UNNAMED.match(said)) or _opens_only(facts.names, said, bool(pronoun)),
         counted=frozenset(("".join(terms(a)), "".join(terms(b))) for a, b in counted),
         times=frozenset(years | {number.text for number in facts.numbers if number.unit == "decade"}),
         figures=figures,
         conditions=frozenset(kind for f in figures if _CONDITION.search(undated[: f.start]) for kind in f.kinds),
         events=events_of(facts),
     )
+
+
+def _opens_only(names: Sequence[Name], said: str, pronoun: bool) -> bool:
+    """Whether the only name may be none: the first word, which has a capital anyway, in the plural or before "it"."""
+    if not names or not all(name.opening and len(name.words) == 1 for name in names):
+        return False
+    return pronoun or bool(_PLURAL.match(said))
 
 
 REACH = 45  # characters that may lie between what happened and its date

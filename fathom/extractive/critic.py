@@ -59,7 +59,7 @@ def reflect(request: ReflectRequest) -> ReflectAnswer:
         ],
         gaps=_gaps(request, missing, empty),
         contradictions=find_contradictions(
-            (Said(s.text, s.sources) for s in _on_question(request.query, statements)), MOST_CONTRADICTIONS
+            (Said(s.text, s.sources, s.title) for s in _on_question(request.query, statements)), MOST_CONTRADICTIONS
         ),
         follow_up_steps=[*second, *_follow_ups(request, missing)][: request.max_follow_ups],
     )

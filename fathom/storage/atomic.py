@@ -126,8 +126,10 @@ class AtomicFiles:
 
     def list(self, path: str) -> list[str]:
         """Return the names of the files and folders in a folder, sorted."""
-        entries = self._call(self._fs.ls, path, detail=False)
-        names = {str(entry).rstrip("/").rpartition("/")[2] for entry in entries}
+        if self.local:
+            names = {*os.listdir(self.address(path))}  # noqa: PTH208 - a listing of fsspec asks for each file's size
+        else:
+            names = {str(one).rstrip("/").rpartition("/")[2] for one in self._call(self._fs.ls, path, detail=False)}
         # Hidden files are still being written, or were left by a killed process.
         return sorted(name for name in names if not (name.startswith(".") and name.endswith(".tmp")))
 
