@@ -7,6 +7,9 @@ Starts a Prefect server and `fathom serve`, with a work pool that nobody serves,
     cpu           processor time of the server in percent of one core, while the events are written
     delay         from before an event is written to its arrival at a listener; on the same two cores as the listeners
     first byte    from the request to the first byte of its answer, all listeners asking at once
+
+`--rate 300 --stored 5000` measures the list of runs instead: so many requests a second, whether or not earlier ones are
+answered, to a server whose store has that many runs.
 """
 
 from __future__ import annotations
@@ -26,6 +29,7 @@ from pathlib import Path
 
 import httpx
 
+from benchmarks.listing import files_of
 from benchmarks.timed import free_port
 from fathom.storage.lease import RESULTS
 from fathom.storage.store import ArtifactStore
@@ -44,9 +48,17 @@ def main() -> None:
     parser.add_argument("--runs", type=int, nargs="+", default=[1, 50], help="over how many runs they are spread")
     parser.add_argument("--events", type=int, default=20, help="of each run, two in a second")
     parser.add_argument("--starts", type=int, default=5)
+    parser.add_argument("--rate", type=int, default=0, help="requests for the list of runs in a second")
+    parser.add_argument("--stored", type=int, default=5_000, help="runs in the store of the list")
+    parser.add_argument("--seconds", type=int, default=5, help="in which the list is asked for")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, _prefect(Path(folder)) as env:
         print(f"load: {', '.join(f'{load:.1f}' for load in os.getloadavg())} on {os.cpu_count()} cores")
+        if options.rate:
+            _fill(Path(env["FATHOM_ARTIFACTS"]), options.stored)
+            with _server(env) as (url, pid, _):
+                print(asyncio.run(_lists(f"{url}/api/v1/runs", pid, options.rate, options.seconds)))
+            return
         seconds = []
         for _ in range(options.starts):
             with _server(env) as (_, _, started):
@@ -57,6 +69,42 @@ def main() -> None:
         for runs in options.runs:
             with _server(env) as (url, pid, _):
                 print(asyncio.run(_measure(url, pid, Path(env["FATHOM_ARTIFACTS"]), runs, options)), flush=True)
+
+
+def _fill(root: Path, runs: int) -> None:
+    for number in range(runs):
+        for path, data in files_of(number):
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / path).write_bytes(data)
+
+
+async def _lists(url: str, pid: int, rate: int, seconds: int) -> str:
+    """Ask for the list in an open loop. httpx is too slow for it: for each answer it looks at all waiting requests."""
+    from aiohttp import ClientSession, ClientTimeout, TCPConnector
+
+    took = list[float]()
+    async with ClientSession(connector=TCPConnector(limit=200), timeout=ClientTimeout(120)) as client:
+
+        async def ask() -> None:
+            began = time.monotonic()
+            async with client.get(url) as answer:
+                assert answer.status == 200, answer.status
+                await answer.read()
+            took.append(time.monotonic() - began)
+
+        await ask()  # a server that starts reads all runs once
+        took.clear()
+        began, cpu, asked = time.monotonic(), _cpu(pid), list[asyncio.Task[None]]()
+        for number in range(rate * seconds):
+            await asyncio.sleep(max(0.0, began + number / rate - time.monotonic()))
+            asked.append(asyncio.create_task(ask()))
+        await asyncio.gather(*asked)
+        answered, used = len(took) / (time.monotonic() - began), (_cpu(pid) - cpu) / len(took)
+    ordered = sorted(took)
+    return (
+        f"{rate} a second asked, {answered:.0f} answered; median {statistics.median(ordered):.3f} s, "
+        f"p99 {ordered[int(0.99 * len(ordered))]:.3f} s; {used * 1000:.1f} ms of processor time each"
+    )
 
 
 async def _measure(url: str, pid: int, root: Path, runs: int, options: argparse.Namespace) -> str:

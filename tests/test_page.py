@@ -318,7 +318,8 @@ def test_questions_search_the_documents_of_the_server_unless_they_name_others(se
 
 def test_a_run_of_a_terminal_is_not_said_to_wait_for_a_worker(client: httpx.Client, served: Served) -> None:
     settings = ResearchSettings(profile="quick", artifacts=str(served.root))
-    flow_run = asyncio.run(local.create(QUESTION, settings))  # its process ends before it begins
+    with ThreadPoolExecutor(1) as thread:  # in this one, the browser's loop may be running
+        flow_run = thread.submit(asyncio.run, local.create(QUESTION, settings)).result()  # its process never begins it
     path, how = f"/runs/{flow_run.id}", f"<code>fathom resume {str(flow_run.id)[:8]}</code> goes on where it stopped"
     interrupted = client.get(path).text
     assert how in interrupted and f"{path}/resume" not in interrupted
