@@ -184,6 +184,15 @@ def files_of(number: int) -> Iterator[tuple[str, bytes]]:
     yield f".results/{own}/lease/0001.json", json_bytes(lease)
 
 
+def fill(root: Path, runs: int) -> None:
+    """Write the files of finished runs into a folder, which becomes a store."""
+    for number in range(runs):
+        for path, data in files_of(number):
+            target = root / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(data)
+
+
 def _title(number: int) -> str:
     return f"Subject {number:06} of the collection"
 
@@ -192,11 +201,7 @@ def _title(number: int) -> str:
 def _local(runs: int) -> Iterator[tuple[str, dict[str, str]]]:
     folder = Path(tempfile.mkdtemp())
     try:
-        for number in range(runs):
-            for path, data in files_of(number):
-                target = folder / "store" / path
-                target.parent.mkdir(parents=True, exist_ok=True)
-                target.write_bytes(data)
+        fill(folder / "store", runs)
         yield str(folder / "store"), {}
     finally:
         shutil.rmtree(folder)

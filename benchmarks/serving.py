@@ -29,7 +29,7 @@ from pathlib import Path
 
 import httpx
 
-from benchmarks.listing import files_of
+from benchmarks.listing import fill
 from benchmarks.timed import free_port
 from fathom.storage.lease import RESULTS
 from fathom.storage.store import ArtifactStore
@@ -55,7 +55,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, _prefect(Path(folder)) as env:
         print(f"load: {', '.join(f'{load:.1f}' for load in os.getloadavg())} on {os.cpu_count()} cores")
         if options.rate:
-            _fill(Path(env["FATHOM_ARTIFACTS"]), options.stored)
+            fill(Path(env["FATHOM_ARTIFACTS"]), options.stored)
             with _server(env) as (url, pid, _):
                 print(asyncio.run(_lists(f"{url}/api/v1/runs", pid, options.rate, options.seconds)))
             return
@@ -69,13 +69,6 @@ def main() -> None:
         for runs in options.runs:
             with _server(env) as (url, pid, _):
                 print(asyncio.run(_measure(url, pid, Path(env["FATHOM_ARTIFACTS"]), runs, options)), flush=True)
-
-
-def _fill(root: Path, runs: int) -> None:
-    for number in range(runs):
-        for path, data in files_of(number):
-            (root / path).parent.mkdir(parents=True, exist_ok=True)
-            (root / path).write_bytes(data)
 
 
 async def _lists(url: str, pid: int, rate: int, seconds: int) -> str:

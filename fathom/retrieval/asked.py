@@ -243,7 +243,7 @@ _ROLE = re.compile(
     r"(?P<behind>(?:\W+\w+){0,6})"
 )
 _WHO = re.compile(r"\bwho (.+)", re.IGNORECASE)
-_MONTHS = rf"(?:{MONTH[3:-1]}|Januar|Februar|März|Mai|Juni|Juli|Oktober|Dezember)"
+_MONTHS = rf"(?:{MONTH}|Januar|Februar|März|Mai|Juni|Juli|Oktober|Dezember)"
 _DATE = rf"\b(?:1[0-9]|20)\d\ds?\b|\b{_MONTHS}\b|\b\d+(?:st|nd|rd|th) century\b|\b\d{{1,2}}:\d\d\b|\b[A-Z][a-z]+day\b"
 _NUMBER = (
     r"(?i)\d|\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fifteen|twenty|thirty|forty|fifty|"
@@ -253,10 +253,10 @@ _NUMBER = (
 )
 _PLACE = rf"\b(?:in|at|from|near|to|on|of|outside|around|across) (?:the )?(?:\w+ern )?{_NAMED}"
 _CONDITION = (
-    r"(?i)\b(?:when|whenever|if|before|after|until|once|while|unless|as soon as|"
-    r"sobald|wenn|bevor|nachdem|spätestens|innerhalb|binnen)\b"
+    r"(?i:\b(?:when|whenever|if|before|after|until|once|while|unless|as soon as|"
+    r"sobald|wenn|bevor|nachdem|spätestens|innerhalb|binnen)\b)"
 )
-_TIME = rf"{_DATE}|(?i:{_CONDITION.removeprefix('(?i)')})"  # "When does it open?": on a day, or as soon as something is
+_TIME = rf"{_DATE}|{_CONDITION}"  # "When does it open?": on a day, or as soon as something is
 _REASON = (
     r"(?i)\b(?:because|since|due to|owing to|so that|in order to|as a result|therefore|reason|caused?|leads? to|led to|"
     r"results? (?:in|from)|to (?:avoid|prevent|allow|make|keep|reduce|ensure))\b"

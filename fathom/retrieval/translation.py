@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Iterator
 from functools import cache
 
 from fathom.text.languages import language_of_question
@@ -91,11 +92,10 @@ _WORD = re.compile(r"[^\W\d_]{3,}")
 def _english() -> dict[str, list[str]]:
     """The English terms by German word, and by its stem."""
     table: dict[str, list[str]] = {}
-    for entry in _DICTIONARY.split(";"):
-        word, _, said = entry.partition(":")
-        for key in (word := word.strip(), *(word[: -len(end)] for end in ("en", "e", "n") if word.endswith(end))):
+    for word, said in _entries():
+        for key in (word, *(word[: -len(end)] for end in ("en", "e", "n") if word.endswith(end))):
             if len(key) >= LEAST_STEM:
-                table.setdefault(key, terms(said))
+                table.setdefault(key, said)
     return table
 
 
@@ -103,11 +103,17 @@ def _english() -> dict[str, list[str]]:
 def _german() -> dict[str, list[str]]:
     """The German terms by English term."""
     table: defaultdict[str, list[str]] = defaultdict(list)
-    for entry in _DICTIONARY.split(";"):
-        word, _, said = entry.partition(":")
-        for term in terms(said):
+    for word, said in _entries():
+        for term in said:
             table[term] += terms(word)
     return dict(table)
+
+
+def _entries() -> Iterator[tuple[str, list[str]]]:
+    """Yield the German words, each with its English terms."""
+    for entry in _DICTIONARY.split(";"):
+        word, _, said = entry.partition(":")
+        yield word.strip(), terms(said)
 
 
 def translations_of(question: str) -> dict[str, dict[str, float]]:

@@ -121,6 +121,25 @@ class _Kept:
         return value
 
 
+class _Reading:
+    """The runs that Prefect and the store knew, the newest first, and what was asked of this reading.
+
+    `began`: when it was begun to read them.
+    """
+
+    def __init__(self, began: float, lines: list[KnownRun]) -> None:
+        self.began = began
+        self.lines = lines
+        self._answers: dict[tuple[object, ...], asyncio.Future[Any]] = {}
+
+    async def answer(self, asked: tuple[object, ...], read: Callable[[], Awaitable[T]]) -> T:
+        """Return what is read once for all who ask the same of this reading: it is as fresh as each could have it."""
+        if asked not in self._answers:
+            self._answers[asked] = asyncio.ensure_future(read())
+        answer: T = await asyncio.shield(self._answers[asked])
+        return answer
+
+
 class Listing:
     """Lists the runs of one store."""
 
@@ -134,8 +153,7 @@ class Listing:
         self._kept = _Kept()
         self._lock = asyncio.Lock()
         self._outage: tuple[float, httpx.HTTPError] | None = None
-        self._last: tuple[float, list[KnownRun]] = -1.0, []  # when it was begun to read
-        self._answers: tuple[list[KnownRun], dict[tuple[Any, ...], asyncio.Future[Any]]] = [], {}
+        self._last = _Reading(-1.0, [])
         self._readers = asyncio.Semaphore(READERS)
 
     async def page(self, caller: Caller, wanted: RunFilter, limit: int, cursor: str) -> RunList:
@@ -145,9 +163,8 @@ class Listing:
             InvalidInput: the cursor is none.
         """
         after, known = read_cursor(cursor), await self._refresh()
-        return await self._shared(
-            known, ("page", caller, wanted, limit, cursor), partial(self._page, caller, wanted, limit, after, known)
-        )
+        page = partial(self._page, caller, wanted, limit, after, known.lines)
+        return await known.answer(("page", caller, wanted, limit, cursor), page)
 
     async def _page(
         self, caller: Caller, wanted: RunFilter, limit: int, after: _Place | None, known: Sequence[KnownRun]
@@ -183,11 +200,8 @@ class Listing:
             InvalidInput: the cursor is none.
         """
         after, known = read_cursor(cursor), await self._refresh()
-        return await self._shared(
-            known,
-            ("threads", caller, wanted, limit, cursor),
-            partial(self._threads, caller, wanted, limit, after, known),
-        )
+        threads = partial(self._threads, caller, wanted, limit, after, known.lines)
+        return await known.answer(("threads", caller, wanted, limit, cursor), threads)
 
     async def _threads(
         self, caller: Caller, wanted: RunFilter, limit: int, after: _Place | None, known: Sequence[KnownRun]
@@ -221,7 +235,7 @@ class Listing:
 
     async def thread_of(self, caller: Caller, run_id: str) -> list[ListedRun]:
         """Return the questions of the conversation of a run that the caller may see, the newest first."""
-        groups = grouped(await self._refresh())
+        groups = grouped((await self._refresh()).lines)
         group = next((group for group in groups if any(line.run_id == run_id for line in group)), [])
         return await self._readable(caller, group)
 
@@ -229,8 +243,8 @@ class Listing:
         visible = await self._visible(caller, EVERYTHING, lines)
         return [*filter(None, await self._listed(visible, caller))]
 
-    async def _refresh(self) -> list[KnownRun]:
-        """Return the runs that Prefect and the store know, the newest first.
+    async def _refresh(self) -> _Reading:
+        """Return the runs that Prefect and the store know.
 
         Requests that wait for the same reading share what is read, and an outage.
         """
@@ -238,8 +252,8 @@ class Listing:
         async with self._lock:
             if self._outage and self._outage[0] > asked:
                 raise self._outage[1]
-            if self._last[0] > asked:
-                return self._last[1]
+            if self._last.began > asked:
+                return self._last
             began = monotonic()
             try:
                 known = await self._prefect.refresh()
@@ -248,17 +262,8 @@ class Listing:
                 raise
             stored = {run.run_id: run for run in await self._index.read() if run.run_id and not run.damaged}
             lines = sorted(_merged(known, stored), key=lambda line: line.order, reverse=True)
-            self._last = began, lines
-            return lines
-
-    async def _shared(self, known: list[KnownRun], wanted: tuple[Any, ...], read: Callable[[], Awaitable[T]]) -> T:
-        """Read once what several requests want that waited for the same list: it is as fresh as each could have it."""
-        if self._answers[0] is not known:
-            self._answers = known, {}
-        if wanted not in self._answers[1]:
-            self._answers[1][wanted] = asyncio.ensure_future(read())
-        answer: T = await asyncio.shield(self._answers[1][wanted])
-        return answer
+            self._last = _Reading(began, lines)
+            return self._last
 
     async def _visible(self, caller: Caller, wanted: RunFilter, lines: Sequence[KnownRun]) -> list[KnownRun]:
         owned = await asyncio.gather(*(self._owner(line) for line in lines))

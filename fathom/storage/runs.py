@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -126,7 +125,7 @@ async def read_manifest(store: ArtifactStore, folder: str) -> StoredRun | None:
 
 async def read_manifests(store: ArtifactStore, folders: Sequence[str]) -> list[StoredRun]:
     """Return the runs in folders, several read at once; other folders are skipped."""
-    return [run for run in await side_by_side(folders, partial(read_manifest, store)) if run]
+    return [run for run in await side_by_side(folders, lambda folder: read_manifest(store, folder)) if run]
 
 
 async def runs(store: ArtifactStore, *, partial: bool = False) -> list[StoredRun]:

@@ -154,7 +154,7 @@ async def _last_lease(flow_run: FlowRun) -> Lease | None:
     ends = flow_run.state_type in (StateType.CANCELLING, StateType.CANCELLED)
     deadline = monotonic() + (ENDING_SECONDS if ends else 0)
     where = place(str(flow_run.id), flow_run.parameters)
-    while (lease := await observe_lease(*where)) and lease.alive and monotonic() < deadline:  # noqa: ASYNC110
+    while (lease := await observe_lease(*where)) and lease.alive and monotonic() < deadline:  # noqa: ASYNC110 - a lease tells nobody
         await asyncio.sleep(REPORT_POLL_SECONDS)
     return lease
 
