@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from fathom.interfaces.cli.loading import loading
-from fathom.interfaces.cli.options import GivenOptions, Json, Mcp, Quiet
+from fathom.interfaces.cli.options import Json, Mcp, Quiet, given_options
 from fathom.interfaces.cli.printing import only_searched, output
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ _MOST_BYTES = 2**30  # of a file of questions
 
 
 def batch(
-    context: typer.Context,
     file: Annotated[str, typer.Argument(help="File of questions: txt, csv or jsonl; - for standard input.")],
     *,
     at_once: Annotated[
@@ -79,7 +78,7 @@ def batch(
     name = "batch" if file == "-" else Path(file).stem
     written = format_of(f".{kind}" if kind else "" if file == "-" else file)
     budget = batch_caps({"max_usd": max_usd, "max_tokens": max_tokens, "max_calls": max_calls})
-    settings = GivenOptions.of(context).over_defaults()
+    settings = given_options().over_defaults()
     text = sys.stdin.read() if file == "-" else read_text(Path(file), _MOST_BYTES, "give a file of questions")
     questions = read_questions(text, written, settings)
     settings, questions, notices = check_batch(settings, questions)

@@ -11,7 +11,7 @@ import typer
 from rich.text import Text
 
 from fathom.config.environment import Environment
-from fathom.interfaces.cli.options import GivenOptions, Json, Mcp
+from fathom.interfaces.cli.options import GivenOptions, Json, Mcp, given_options
 from fathom.interfaces.cli.printing import line, output, row
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 
 def doctor(
-    context: typer.Context,
     *,
     model: Annotated[
         str | None, typer.Option(metavar="MODEL", help="Send this model one question and show what it can do.")
@@ -48,7 +47,7 @@ def doctor(
     logging.disable(logging.WARNING)  # retries are not findings
     if model and not as_json:
         typer.echo(f"Asking {model} one question ...", err=True)
-    given = GivenOptions.of(context)
+    given = given_options()
     if model:
         given = GivenOptions({**given.options, "model": model}, given.pairs)
     findings = list(examine(model, given.layers()))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -88,7 +89,7 @@ class _Option(NamedTuple):
 class SettingsCommand(TyperCommand):
     """A command with an option for every setting that declares one, and `--set` for all; its own options go first.
 
-    `GivenOptions.of` its context returns their values.
+    `given_options` returns their values.
     """
 
     paths: Collection[str] = ()
@@ -102,9 +103,8 @@ class SettingsCommand(TyperCommand):
         """Run the command."""
         typed = {option.path: ctx.params.pop(option.parameter.name) for option in self._settings()}
         pairs = typed.pop("", None)
-        ctx.obj = GivenOptions(
-            {path: value for path, value in typed.items() if value not in (None, False, [], ())}, pairs or []
-        )
+        chosen = {path: value for path, value in typed.items() if value not in (None, False, [], ())}
+        _given.set(GivenOptions(chosen, pairs or []))
         return super().invoke(ctx)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
@@ -194,12 +194,6 @@ class GivenOptions:
     options: Mapping[str, str | bool | Sequence[str]]  # as they were typed, by the paths of their settings
     pairs: Sequence[str]  # of --set
 
-    @classmethod
-    def of(cls, context: typer.Context) -> GivenOptions:
-        """Return the options that a command of the class `SettingsCommand` was given."""
-        given: GivenOptions = context.obj
-        return given
-
     def layers(self) -> list[Layer]:
         """Return two layers of settings: from the options, then from --set.
 
@@ -264,6 +258,14 @@ class GivenOptions:
         if path_of(pair.partition("=")[0]) != one.path:  # a part of a table, or the table that contains it
             pair = one.path if one.value is None else f"{one.path}={one.value}"
         return one.told(f"--set {quote(pair)}")
+
+
+_given: ContextVar[GivenOptions] = ContextVar("given")
+
+
+def given_options() -> GivenOptions:
+    """Return the options of settings that the command of the class `SettingsCommand` which runs was given."""
+    return _given.get()
 
 
 def worded(wrong: Sequence[WrongValue]) -> str:

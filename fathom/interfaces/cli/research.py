@@ -16,7 +16,7 @@ from rich.table import Table
 from fathom.config.environment import Environment, artifact_root
 from fathom.errors import InvalidInput, UserError
 from fathom.interfaces.cli.loading import loading
-from fathom.interfaces.cli.options import GivenOptions, Json, Mcp, Open, Quiet, Root, Run
+from fathom.interfaces.cli.options import Json, Mcp, Open, Quiet, Root, Run, given_options
 from fathom.interfaces.cli.printing import line, one_line, only_searched, open_page, output, show_answer, show_summary
 from fathom.interfaces.cli.runs import show_changed
 from fathom.interfaces.cli.warm import leave_behind
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
 
 def research(
-    context: typer.Context,
     query: Annotated[str, typer.Argument(help="The question, in quotes.", show_default=False)],
     *,
     estimate: Annotated[
@@ -58,7 +57,7 @@ def research(
         from fathom.flows.preflight import check_request, estimated
 
     usual = {"people": {"clarify": "auto"}} if is_terminal(quiet=quiet, as_json=as_json) else {}
-    settings = GivenOptions.of(context).over_defaults(usual)
+    settings = given_options().over_defaults(usual)
     if estimate:
         phases = estimated(query, settings)
         output([named(phase) for phase in phases] if as_json else phases, show_estimate, as_json=as_json)
@@ -246,7 +245,6 @@ def _bounds(bounds: Bounds, form: str) -> str:
 
 
 def ask(
-    context: typer.Context,
     run: Run,
     query: Annotated[str, typer.Argument(help="The question, in quotes.", show_default=False)],
     *,
@@ -277,7 +275,7 @@ def ask(
         return await parent_of(stored), store.address()
 
     usual = {"people": {"clarify": "auto"}} if is_terminal(quiet=quiet, as_json=as_json) else {}
-    given = GivenOptions.of(context)
+    given = given_options()
     chosen = given.chosen(usual)
     store_given = chosen.pop("artifacts", None)
     parent, root = read_run(run, store_given, found)

@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fathom.errors import InvalidInput
-from fathom.interfaces.cli.options import GivenOptions, Json, Root, Run, flag_of, known_runs
+from fathom.interfaces.cli.options import Json, Root, Run, flag_of, given_options, known_runs
 from fathom.interfaces.cli.printing import dollars, line, one_line, output, printable, row
 from fathom.text.plain import counted
 
@@ -40,7 +40,6 @@ _PARTS = {"cited": "quote", "corroborating": "also said by", "contradicting": "c
 
 
 def verify(
-    context: typer.Context,
     run: RunOrReport,
     artifacts: Root = None,
     *,
@@ -62,7 +61,7 @@ def verify(
 
     Example: fathom verify report.md --fetch --model openai/gpt-5-mini --page check.html
     """
-    given = GivenOptions.of(context)
+    given = given_options()
     if is_report(run):
         from fathom.report.foreign.judging import Wish
 

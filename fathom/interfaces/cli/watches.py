@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fathom.errors import InvalidInput
-from fathom.interfaces.cli.options import GivenOptions, Json, Quiet, Root, SettingsCommand, store_of
+from fathom.interfaces.cli.options import Json, Quiet, Root, SettingsCommand, given_options, store_of
 from fathom.interfaces.cli.printing import line, one_line, only_searched, output, row
 from fathom.interfaces.cli.runs import show_changed
 
@@ -32,7 +32,6 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the watch, as
 
 @watch.command(cls=SettingsCommand)
 def add(
-    context: typer.Context,
     query: Annotated[str, typer.Argument(help="The question, in quotes.", show_default=False)],
     *,
     every: Annotated[str | None, typer.Option(metavar="TIME", help="How often to ask: 30m, 6h, 1d, 2w.")] = None,
@@ -62,7 +61,7 @@ def add(
 
     if only_changes and not notify:
         raise InvalidInput("--only-changes needs a webhook.", next_step="give its address: --notify URL")
-    given = GivenOptions.of(context)
+    given = given_options()
     settings = given.over_defaults()
     if "library" not in given.chosen():  # a watch reads what is new, unless it is told otherwise itself
         settings = settings.model_copy(update={"library": False})

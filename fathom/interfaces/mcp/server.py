@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import wraps
 from importlib.metadata import version
-from typing import Annotated, Any, ParamSpec, TypeVar
+from typing import Annotated, Any
 
 import httpx
 from mcp.server.mcpserver import Context, MCPServer
@@ -85,48 +85,41 @@ _NONE: list[str] = []
 _READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 _ASKS = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=True)
 _ENDS = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False)
-_P = ParamSpec("_P")
-_R = TypeVar("_R")
-
-
-def _said(tool: Callable[_P, Awaitable[_R]]) -> Callable[_P, Awaitable[_R]]:
-    """Tell the client what failed: of other errors it learns nothing."""
-
-    @wraps(tool)
-    async def telling(*args: _P.args, **kwargs: _P.kwargs) -> _R:
-        try:
-            return await tool(*args, **kwargs)
-        except FathomError as error:
-            tools: Any = args[0]
-            raise ToolError(tools.told(error, kwargs["ctx"])) from error
-        except httpx.HTTPError as error:
-            raise ToolError(str(outage(error))) from error
-
-    return telling
 
 
 def create_server(service: RunService, caller_of: Callable[[Context], Caller]) -> MCPServer[Any]:
     """Return an MCP server whose tools do what somebody may with the runs of a service."""
-    tools = _Tools(service, caller_of)
     offered = (
-        (tools.research_start, _ASKS),
-        (tools.research_status, _READS),
-        (tools.research, _ASKS),
-        (tools.ask, _ASKS),
-        (tools.research_cancel, _ENDS),
-        (tools.search_runs, _READS),
-        (tools.verify_claim, _READS),
-        (tools.read_report, _READS),
-        (tools.list_corpora, _READS),
-        (tools.list_templates, _READS),
+        (_Call.research_start, _ASKS),
+        (_Call.research_status, _READS),
+        (_Call.research, _ASKS),
+        (_Call.ask, _ASKS),
+        (_Call.research_cancel, _ENDS),
+        (_Call.search_runs, _READS),
+        (_Call.verify_claim, _READS),
+        (_Call.read_report, _READS),
+        (_Call.list_corpora, _READS),
+        (_Call.list_templates, _READS),
     )
+
+    async def report(run_id: str, context: Context) -> str:
+        try:
+            return (await exported(await service.open(caller_of(context), run_id), "md")).decode()
+        except (RunNotFound, NoReport) as error:
+            raise ResourceNotFoundError(str(error)) from error
+        except FathomError as error:
+            service.hide_store(error, caller_of(context))
+            raise ResourceError(str(error)) from error
+        except httpx.HTTPError as error:
+            raise ResourceError(str(outage(error))) from error
+
     server: MCPServer[Any] = MCPServer(
         "fathom",
         title="Fathom",
         instructions=INSTRUCTIONS,
         version=version("fathom-research"),
         log_level="ERROR",
-        tools=[_strict(Tool.from_function(tool, annotations=hints)) for tool, hints in offered],
+        tools=[_tool(tool, hints, service, caller_of) for tool, hints in offered],
     )
     server.resource(
         "fathom://settings",
@@ -139,8 +132,31 @@ def create_server(service: RunService, caller_of: Callable[[Context], Caller]) -
         title="Report",
         description="The whole report of a run in Markdown. It may be long: read_report has it in sections.",
         mime_type="text/markdown",
-    )(tools.report)
+    )(report)
     return server
+
+
+def _tool(
+    tool: Callable[..., Awaitable[Any]],
+    hints: ToolAnnotations,
+    service: RunService,
+    caller_of: Callable[[Context], Caller],
+) -> Tool:
+    """Return a tool that tells the client what failed: of other errors it learns nothing."""
+
+    @wraps(tool)
+    async def call(*, self: Context, **arguments: Any) -> Any:
+        caller = caller_of(self)
+        try:
+            return await tool(_Call(service, caller, self), **arguments)
+        except FathomError as error:
+            service.hide_store(error, caller)
+            raise ToolError(str(error)) from error
+        except httpx.HTTPError as error:
+            raise ToolError(str(outage(error))) from error
+
+    # The package passes a call's context where a method expects its object.
+    return _strict(Tool.from_function(call, context_kwarg="self", annotations=hints))
 
 
 def _strict(tool: Tool) -> Tool:
@@ -172,18 +188,17 @@ async def settings() -> str:
     return json.dumps(settings_schema())
 
 
-class _Tools:
-    """The tools. Their docstrings are what a model reads."""
+class _Call:
+    """A call of a tool. The docstrings of the tools are what a model reads."""
 
-    def __init__(self, service: RunService, caller_of: Callable[[Context], Caller]) -> None:
+    def __init__(self, service: RunService, caller: Caller, context: Context) -> None:
         self._service = service
-        self._caller_of = caller_of
+        self._caller = caller
+        self._context = context
 
-    @_said
     async def research_start(
         self,
         question: Question,
-        ctx: Context,
         *,
         corpora: Corpora = _NONE,
         docs: Docs = _NONE,
@@ -194,24 +209,20 @@ class _Tools:
     ) -> Started:
         """Start to research a question and return at once: research_status tells what becomes of it."""
         given = _settings(profile, max_usd, settings, docs)
-        run = await self._start(ctx, question, given, template, corpora)
+        run = await self._start(question, given, template, corpora)
         return Started(
             run_id=run.id, state=run.state, notices=run.notices, next="Call research_status with wait_seconds=50."
         )
 
-    @_said
-    async def research_status(self, run_id: RunId, ctx: Context, wait_seconds: Wait = 0) -> RunStatus:
+    async def research_status(self, run_id: RunId, wait_seconds: Wait = 0) -> RunStatus:
         """Say where a run stands: its latest steps, and the answer once it has ended. It can wait for that."""
-        caller = self._caller_of(ctx)
-        run = await self._service.read(caller, run_id)
+        run = await self._service.read(self._caller, run_id)
         seconds = 1 if run.state.ended else max(wait_seconds, 1)
-        return await self._status(caller, run_id, await self._follow(ctx, caller, run, seconds))
+        return await self._status(run_id, await self._follow(run, seconds))
 
-    @_said
     async def research(
         self,
         question: Question,
-        ctx: Context,
         *,
         corpora: Corpora = _NONE,
         docs: Docs = _NONE,
@@ -225,14 +236,12 @@ class _Tools:
         Without a progress token in the request it waits for 50 seconds; then call research_status with the run_id.
         """
         given = _settings(profile, max_usd, settings, docs)
-        return await self._ended(ctx, await self._start(ctx, question, given, template, corpora))
+        return await self._ended(await self._start(question, given, template, corpora))
 
-    @_said
     async def ask(
         self,
         run_id: RunId,
         question: Question,
-        ctx: Context,
         *,
         profile: Profile = None,
         max_usd: MaxUsd = None,
@@ -243,108 +252,80 @@ class _Tools:
         It reads what the earlier run could read, unless settings say otherwise.
         """
         request = FollowUpRequest(question=question, settings=_settings(profile, max_usd, settings, []))
-        return await self._ended(ctx, await (await self._open(ctx, run_id)).ask(request))
+        return await self._ended(await (await self._open(run_id)).ask(request))
 
-    @_said
-    async def research_cancel(self, run_id: RunId, ctx: Context) -> Cancelled:
+    async def research_cancel(self, run_id: RunId) -> Cancelled:
         """End a run without a report. What it has read is kept. A run that has ended stays as it is."""
-        await (await self._open(ctx, run_id)).cancel()
-        run = await (await self._open(ctx, run_id)).read()
+        await (await self._open(run_id)).cancel()
+        run = await self._service.read(self._caller, run_id)
         return Cancelled(run_id=run.id, state=run.state)
 
-    @_said
     async def search_runs(
         self,
-        ctx: Context,
         query: Annotated[str, Field(description="Words of the question; empty for the latest runs.")] = "",
         limit: Annotated[int, Field(ge=1, le=50)] = 10,
     ) -> FoundRuns:
         """List earlier runs, the newest first: what was researched before need not be researched again."""
-        found = await self._service.latest(self._caller_of(ctx), RunFilter(words=query), limit=limit)
+        found = await self._service.latest(self._caller, RunFilter(words=query), limit=limit)
         shown = {*FoundRun.model_fields}
         return FoundRuns(runs=[FoundRun(run_id=run.id, **run.model_dump(include=shown)) for run in found.runs])
 
-    @_said
     async def verify_claim(
         self,
         run_id: RunId,
-        ctx: Context,
         n: Annotated[int, Field(ge=0, description="The number of a claim of the report, from 1.")] = 0,
         text: Annotated[str, Field(max_length=2_000, description="Or a sentence, of the report or any other.")] = "",
     ) -> CheckedClaim:
         """Check a claim against the stored sources of a run: the verdict, and the words that support it."""
-        return await check_claim(await self._open(ctx, run_id), n, text)
+        return await check_claim(await self._open(run_id), n, text)
 
-    @_said
     async def read_report(
         self,
         run_id: RunId,
-        ctx: Context,
         section: Annotated[int, Field(ge=1, description="Its number; 1 is the answer.")] = 1,
         part: Annotated[int, Field(ge=1, description="Of a long section.")] = 1,
     ) -> Section:
         """Read a section of the report of a finished run, and the headings of all."""
-        report = await (await self._open(ctx, run_id)).report_data()
+        report = await (await self._open(run_id)).report_data()
         return section_of(run_id, report, section, part)
 
-    @_said
-    async def list_corpora(self, ctx: Context) -> FoundCorpora:
+    async def list_corpora(self) -> FoundCorpora:
         """List the corpora that a run may read: files that people uploaded."""
-        found = (await self._service.corpora.list(self._caller_of(ctx))).corpora
+        found = (await self._service.corpora.list(self._caller)).corpora
         return FoundCorpora(
             corpora=[FoundCorpus(**one.model_dump(include={*FoundCorpus.model_fields})) for one in found]
         )
 
-    @_said
-    async def list_templates(self, ctx: Context) -> TemplateList:
+    async def list_templates(self) -> TemplateList:
         """List the kinds of research that there are templates for."""
         return templates()
 
-    async def report(self, run_id: str, ctx: Context) -> str:
-        """Return a report as a resource."""
-        try:
-            return (await exported(await self._open(ctx, run_id), "md")).decode()
-        except (RunNotFound, NoReport) as error:
-            raise ResourceNotFoundError(str(error)) from error
-        except FathomError as error:
-            raise ResourceError(self.told(error, ctx)) from error
-        except httpx.HTTPError as error:
-            raise ResourceError(str(outage(error))) from error
+    async def _open(self, run_id: str) -> RunHandle:
+        return await self._service.open(self._caller, run_id)
 
-    def told(self, error: FathomError, ctx: Context) -> str:
-        """Return what the client of a request is told of a failure."""
-        self._service.hide_store(error, self._caller_of(ctx))
-        return str(error)
-
-    async def _open(self, ctx: Context, run_id: str) -> RunHandle:
-        return await self._service.open(self._caller_of(ctx), run_id)
-
-    async def _start(
-        self, ctx: Context, question: str, settings: dict[str, Any], template: str | None, corpora: list[str]
-    ) -> Run:
+    async def _start(self, question: str, settings: dict[str, Any], template: str | None, corpora: list[str]) -> Run:
         request = RunRequest(question=question, settings=settings, template=template, corpora=corpora)
-        return await self._service.start(self._caller_of(ctx), request)
+        return await self._service.start(self._caller, request)
 
-    async def _ended(self, ctx: Context, run: Run) -> RunStatus:
-        hears = bool((ctx.request_context.meta or {}).get("progress_token") is not None)
-        caller = self._caller_of(ctx)
-        status = await self._status(caller, run.id, await self._follow(ctx, caller, run, None if hears else LONGEST))
+    async def _ended(self, run: Run) -> RunStatus:
+        hears = (self._context.request_context.meta or {}).get("progress_token") is not None
+        status = await self._status(run.id, await self._follow(run, None if hears else LONGEST))
         return status.model_copy(update={"notices": run.notices})
 
-    async def _follow(self, ctx: Context, caller: Caller, run: Run, seconds: float | None) -> list[str]:
+    async def _follow(self, run: Run, seconds: float | None) -> list[str]:
         """Follow a run to its end, or for some seconds, and return the latest lines."""
         lines = deque[str](maxlen=MOST_LINES)
         count = 0
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                async for line in progress(self._service, caller, Begun(run)):
+                async for line in progress(self._service, self._caller, Begun(run)):
                     lines += [line] if line else []
                     count += 1
-                    await ctx.report_progress(count, None, line or "still at work")
+                    await self._context.report_progress(count, None, line or "still at work")
         return list(lines)
 
-    async def _status(self, caller: Caller, run_id: str, happened: list[str]) -> RunStatus:
-        found = await self._service.open(caller, run_id)
+    async def _status(self, run_id: str, happened: list[str]) -> RunStatus:
+        found = await self._open(run_id)
         run = await found.read()
         status = RunStatus(
             run_id=run.id, question=run.question, state=run.state, ended=run.state.ended, happened=happened
