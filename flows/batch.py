@@ -13,7 +13,6 @@ from time import monotonic
 from typing import Annotated, Any
 from uuid import UUID
 
-import httpx
 from fsspec.core import open as open_file
 from prefect import flow, runtime
 from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId, FlowRunFilterState, FlowRunFilterStateType
@@ -188,9 +187,9 @@ async def _staffed(pool: str, limit: int, say: Callable[[str], object]) -> Async
     with ExitStack() as own:
 
         async def watch() -> None:
-            while not (missing := await _missing(pool)):  # noqa: ASYNC110 - the server sends no notice
+            while not (missing := await unattended(pool)):  # noqa: ASYNC110 - the server sends no notice
                 await asyncio.sleep(ASK_SECONDS)
-            say(f"{missing[:1].upper()}{missing[1:]}. Meanwhile, this process researches the questions.")
+            say(f"{missing} Meanwhile, this process researches the questions.")
             own.enter_context(serving(Worker(pool, limit)))
 
         watching = asyncio.create_task(watch())
@@ -199,14 +198,6 @@ async def _staffed(pool: str, limit: int, say: Callable[[str], object]) -> Async
         finally:
             watching.cancel()
             await asyncio.wait([watching])
-
-
-async def _missing(pool: str) -> str:
-    try:
-        async with prefect_client() as client:
-            return await unattended(client, pool)
-    except (httpx.HTTPError, PrefectHTTPStatusError):  # asked again
-        return ""
 
 
 class BatchRunner:
@@ -378,10 +369,7 @@ class BatchRunner:
 
     async def _tell_waiting(self, queued: int, starting: int, pool: str | None) -> None:
         """Say how many questions no worker has begun yet, when that changes, and whether a worker is missing."""
-        missing = ""
-        if pool:
-            async with prefect_client() as client:
-                missing = await unattended(client, pool)
+        missing = await unattended(pool) if pool else ""
         before, self._told = self._told, (queued, starting, bool(missing))
         if before == self._told:
             return
@@ -389,7 +377,7 @@ class BatchRunner:
         parts += [f"{counted(starting, 'question')} starting"] if starting else []
         said = ", ".join(parts) or "every question that was submitted is being researched"
         if missing and not before[-1]:
-            said = f"{said}: {missing}"
+            said = f"{said}. {missing}"
             run_logger().warning("%s", said)
             publish(Event("warning", said))
         else:

@@ -23,7 +23,7 @@ from prefect.client.orchestration import PrefectClient
 from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId, FlowRunFilterState, FlowRunFilterStateType
 from prefect.client.schemas.objects import State, StateType
 from prefect.context import FlowRunContext
-from prefect.exceptions import Abort, Pause, PrefectHTTPStatusError, TerminationSignal
+from prefect.exceptions import Abort, Pause, TerminationSignal
 from prefect.logging import get_logger
 from prefect.states import Cancelled, Crashed
 from pydantic_core import to_jsonable_python
@@ -236,7 +236,7 @@ class _Watch:
                         self.stop(
                             run_id, ServerLost("The Prefect server no longer answers.", next_step="start it again")
                         )
-            except (httpx.HTTPError, PrefectHTTPStatusError, TimeoutError, ValueError):
+            except (httpx.HTTPError, TimeoutError, ValueError):
                 pass  # slow, broken, or a proxy's page in its place: asked again
 
     def stop(self, run_id: UUID, reason: FathomError) -> None:

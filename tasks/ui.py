@@ -12,7 +12,6 @@ from uuid import UUID
 import httpx
 from prefect.client.schemas.actions import ArtifactCreate, ArtifactUpdate
 from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterFlowRunId, ArtifactFilterKey
-from prefect.exceptions import PrefectHTTPStatusError
 from prefect.runtime import flow_run
 
 from fathom.changes.model import Changes
@@ -112,7 +111,7 @@ class Display:
             await earlier
         try:
             await drawing()
-        except (PrefectHTTPStatusError, httpx.HTTPError) as error:  # a run is worth more than its page
+        except httpx.HTTPError as error:  # a run is worth more than its page
             run_logger().warning("the server refused an artifact of this run's page: %s", error)
 
     async def _put(self, key: str, kind: str, data: str, description: str) -> None:

@@ -21,7 +21,7 @@ from aiohttp import web
 from prefect import flow
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.objects import FlowRun, State, StateType
-from prefect.settings import PREFECT_API_URL, temporary_settings
+from prefect.settings import PREFECT_API_URL, PREFECT_CLIENT_MAX_RETRIES, temporary_settings
 from prefect.states import Cancelling, Pending, Running, Scheduled
 
 from fathom.config.settings import ResearchSettings
@@ -36,7 +36,7 @@ from fathom.storage.lease import LeaseFile
 from fathom.storage.store import ArtifactStore
 from fathom.tasks.limits import ProviderLimit, SharedTurns, read_limits, remove_limits, set_limit
 from fathom.telemetry.progress import listen
-from tests.conftest import PrefectServer
+from tests.conftest import PrefectServer, quiet_port
 from tests.listening import in_front
 from tests.processes import COMMIT_SECONDS
 from tests.stubs import Stubs
@@ -80,8 +80,8 @@ async def test_who_waits_is_told_once_that_no_worker_is_there(
         batch: asyncio.Future[State[Any]] = asyncio.ensure_future(
             research_batch([QUERY], settings=answers, deployment=f"{FLOW}/nobody", return_state=True)
         )
-        said = "no worker serves the pool nobody: start one with `fathom worker --pool nobody`"
-        waits = f"1 question waiting: {said}"
+        said = "No worker serves the pool nobody: start one with `fathom worker --pool nobody`."
+        waits = f"1 question waiting. {said}"
         async with asyncio.timeout(120):
             while not (said in of_the_run and waits in of_the_batch):  # noqa: ASYNC110 - another task
                 await asyncio.sleep(0.05)
@@ -89,7 +89,7 @@ async def test_who_waits_is_told_once_that_no_worker_is_there(
             result, state = await asyncio.gather(waiting, batch)
     assert result and state.is_completed()
     assert of_the_run.count(said) == 1
-    assert [message for message in of_the_batch if "no worker serves" in message] == [waits]
+    assert [message for message in of_the_batch if "No worker serves" in message] == [waits]
 
 
 async def test_a_run_that_cannot_be_finished_is_handed_over_and_repeats_nothing(
@@ -259,7 +259,12 @@ async def test_a_worker_of_prefect_serves_a_pool_while_it_asks_for_runs(monkeypa
             while await living(client, "polled") != ["ProcessWorker 1"]:  # noqa: ASYNC110 - and tells nobody
                 await asyncio.sleep(0.05)
         monkeypatch.setattr(deploying, "SILENT_SECONDS", 0)
-        assert re.search(r"the last one asked for runs \d+ s ago\): start one with", await unattended(client, "polled"))
+        assert re.search(r"the last one asked for runs \d+ s ago\): start one with", await unattended("polled"))
+        assert await living(client, "deleted") == []
+    assert (await unattended("deleted")).startswith("No worker serves the pool deleted: start one with")
+    nobody = {PREFECT_API_URL: f"http://127.0.0.1:{quiet_port()}/api", PREFECT_CLIENT_MAX_RETRIES: 0}
+    with temporary_settings(updates=nobody):
+        assert await unattended("deleted") == "", "while Prefect does not answer, nobody knows"
 
 
 async def test_a_run_that_a_killed_worker_had_only_taken_is_scheduled_again(tmp_path: Path) -> None:

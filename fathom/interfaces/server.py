@@ -6,7 +6,7 @@ import asyncio
 import signal
 import socket
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from importlib.metadata import version
 
@@ -20,7 +20,7 @@ from starlette.responses import Response
 from fathom.config.environment import Environment
 from fathom.config.secrets import Scrubber, guard_logs
 from fathom.errors import FathomError
-from fathom.flows.execution.deploying import living
+from fathom.flows.execution.deploying import unattended
 from fathom.interfaces import problems
 from fathom.interfaces.api import batches, corpora, document, reports, runs, sessions, status, watches
 from fathom.interfaces.chat import completions, responses, wire
@@ -34,7 +34,6 @@ from fathom.service.options import Options
 from fathom.service.outages import asking_briefly
 from fathom.service.runs import RunService
 from fathom.service.workers import Workers
-from fathom.tasks.clients import prefect_client
 
 GRACE_SECONDS = 5
 """In which requests in progress must end; streams of events end at once."""
@@ -142,11 +141,8 @@ def _tell_start(options: Options, listener: socket.socket, say: Callable[[str], 
 async def _tell_pool(options: Options, server: _Server, say: Callable[[str], object]) -> None:
     """Say that nobody does the research, if so."""
     await server.listening.wait()
-    async with prefect_client() as client:
-        with suppress(httpx.HTTPError):  # readiness says it, too
-            if await living(client, options.pool):
-                return
-            say(f"No worker serves the pool: runs wait until `fathom worker --pool {options.pool}` is started.")
+    if missing := await unattended(options.pool):
+        say(f"{missing} Meanwhile, runs wait.")
 
 
 _LEVEL = 6  # of gzip: 9 takes twice the time and saves a hundredth

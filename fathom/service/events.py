@@ -20,7 +20,7 @@ from typing import Any
 
 import httpx
 from prefect.client.schemas.objects import FlowRun, StateType
-from prefect.exceptions import PrefectException, PrefectHTTPStatusError
+from prefect.exceptions import PrefectException
 from pydantic import ValidationError
 
 from fathom.client.shapes import EventType, RunEvent
@@ -116,7 +116,7 @@ class Feeds:
     async def _ask(self) -> None:
         """Ask for the states of all runs that are followed, while there are any."""
         while self._open:
-            with suppress(httpx.HTTPError, PrefectException, PrefectHTTPStatusError):  # asked again
+            with suppress(httpx.HTTPError, PrefectException):  # asked again
                 asked = [feed for feed in self._open.values() if feed.flow_run]
                 known = await flow_runs([feed.run_id for feed in asked])
                 for feed in asked:

@@ -22,7 +22,7 @@ from typing import Any
 import httpx
 from prefect.client.orchestration import PrefectClient
 from prefect.client.schemas.actions import WorkPoolUpdate
-from prefect.exceptions import PrefectException, PrefectHTTPStatusError
+from prefect.exceptions import PrefectException
 
 from fathom.errors import NotReady, StoreError
 from fathom.flows.execution.deploying import living, process_of
@@ -79,7 +79,7 @@ class Workers:
         async with prefect_client() as client:
             limited = False
             while True:
-                with suppress(httpx.HTTPError, PrefectException, PrefectHTTPStatusError):  # looked again
+                with suppress(httpx.HTTPError, PrefectException):  # looked again
                     if not limited:
                         await client.update_work_pool(self._pool, WorkPoolUpdate(concurrency_limit=self._at_once))
                         limited = True
@@ -110,7 +110,7 @@ class Workers:
                 child.process.kill()  # its run is found by its lease
                 child.process.wait()
         if not lost:
-            with suppress(httpx.HTTPError, PrefectException, PrefectHTTPStatusError):
+            with suppress(httpx.HTTPError, PrefectException):
                 async with prefect_client() as client:
                     if left := await waiting_in(client, self._pool):
                         runs = "A run waits and goes" if left == 1 else f"{left} runs wait and go"
@@ -204,7 +204,7 @@ class Readiness:
         try:
             async with asyncio.timeout(PREFECT_SECONDS), prefect_client() as client:
                 names = await living(client, self._work_pool)
-        except (httpx.HTTPError, PrefectException, PrefectHTTPStatusError, TimeoutError) as error:
+        except (httpx.HTTPError, PrefectException, TimeoutError) as error:
             return f"Prefect does not answer ({type(error).__name__})."
         return "" if names else f"No worker serves the pool{f' {self._pool!r}' if self._pool else ''}."
 

@@ -15,6 +15,7 @@ from importlib.resources import files
 from typing import Any
 from uuid import UUID
 
+import httpx
 import yaml
 from prefect import Flow
 from prefect.client.orchestration import PrefectClient
@@ -59,15 +60,42 @@ def is_dead(name: str) -> bool:
 
 
 async def living(client: PrefectClient, pool: str) -> list[str]:
-    """Return the names of the workers that serve a work pool.
+    """Return the names of the workers that serve a work pool; none if there is no such pool.
 
     Prefect itself counts a killed worker as running for up to 90 seconds. Its own workers send a heartbeat every 30
     seconds, but ask for runs much more often; a worker of Fathom that is full does not ask.
     """
+    return (await _living(client, pool))[0]
+
+
+async def unattended(pool: str) -> str:
+    """Return what to tell somebody who waits for a worker of a work pool.
+
+    It is empty if a worker serves the pool, and if Prefect does not answer: then nobody knows.
+    """
+    try:
+        async with prefect_client() as client:
+            workers, polled = await _living(client, pool)
+    except httpx.HTTPError:
+        return ""
+    if workers:
+        return ""
+    command = "fathom worker" + ("" if pool == POOL else f" --pool {pool}")
+    silent = polled and round((datetime.now(UTC) - polled).total_seconds())
+    since = "" if silent is None else f" (the last one asked for runs {silent} s ago)"
+    return f"No worker serves the pool {pool}{since}: start one with `{command}`."
+
+
+async def _living(client: PrefectClient, pool: str) -> tuple[list[str], datetime | None]:
+    """Return the names of the workers that serve a pool, and when a worker last asked for runs."""
+    try:
+        queues = await client.read_work_queues(work_pool_name=pool)
+    except ObjectNotFound:
+        return [], None
     now = datetime.now(UTC)
-    polled = await _last_poll(client, pool)
+    polled = max((queue.last_polled for queue in queues if queue.last_polled), default=None)
     silent = polled is None or now - polled > timedelta(seconds=SILENT_SECONDS)
-    return [
+    names = [
         worker.name
         for worker in await client.read_workers_for_work_pool(pool)
         if worker.last_heartbeat_time
@@ -76,25 +104,7 @@ async def living(client: PrefectClient, pool: str) -> list[str]:
         and not (silent and interval > SILENT_SECONDS)
         and not is_dead(worker.name)
     ]
-
-
-async def unattended(client: PrefectClient, pool: str) -> str:
-    """Return what to tell somebody who waits for a worker of a work pool; empty if one serves it."""
-    if await living(client, pool):
-        return ""
-    command = "fathom worker" + ("" if pool == POOL else f" --pool {pool}")
-    polled = await _last_poll(client, pool)
-    since = f" (the last one asked for runs {_seconds_since(polled)} s ago)" if polled else ""
-    return f"no worker serves the pool {pool}{since}: start one with `{command}`"
-
-
-async def _last_poll(client: PrefectClient, pool: str) -> datetime | None:
-    queues = await client.read_work_queues(work_pool_name=pool)
-    return max((queue.last_polled for queue in queues if queue.last_polled), default=None)
-
-
-def _seconds_since(time: datetime) -> int:
-    return round((datetime.now(UTC) - time).total_seconds())
+    return names, polled
 
 
 async def ensure_pool(name: str = POOL) -> None:

@@ -168,7 +168,7 @@ async def _ended(flow_run: FlowRun, say: Callable[[str], object]) -> RunResult:
             if flow_run.state_type is not StateType.SCHEDULED:
                 queued = monotonic()
             elif not missing and flow_run.work_pool_name and monotonic() - queued > QUEUED_SECONDS:
-                missing = await unattended(client, flow_run.work_pool_name)
+                missing = await unattended(flow_run.work_pool_name)
                 if missing:
                     say(missing)
             if not await _goes_on(flow_run):

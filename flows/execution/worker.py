@@ -31,7 +31,7 @@ from prefect.client.orchestration import PrefectClient
 from prefect.client.schemas.objects import FlowRun, State
 from prefect.client.schemas.responses import SetStateStatus, WorkerFlowRunResponse
 from prefect.context import AsyncClientContext
-from prefect.exceptions import Pause, PrefectException, PrefectHTTPStatusError
+from prefect.exceptions import Pause, PrefectException
 from prefect.flow_engine import run_flow
 from prefect.states import Cancelled, Pending, Scheduled
 
@@ -163,7 +163,7 @@ class Worker:
 
     async def _leave(self, client: PrefectClient) -> None:
         """Take this worker off the pool's list, where it would count as running for a while."""
-        with suppress(httpx.HTTPError, PrefectHTTPStatusError):
+        with suppress(httpx.HTTPError):
             path = {"work_pool_name": self._pool, "name": self.name}
             await client.request("DELETE", "/work_pools/{work_pool_name}/workers/{name}", path_params=path)
 
@@ -242,7 +242,7 @@ class Worker:
         stop([run.id for run in left_over.values()], stopped)
         await asyncio.wait(left_over, timeout=STOP_SECONDS)
         for flow_run in left_over.values():
-            with suppress(httpx.HTTPError, PrefectHTTPStatusError, PrefectException):  # else a worker finds it in time
+            with suppress(httpx.HTTPError, PrefectException):  # else a worker finds it in time
                 state = (await client.read_flow_run(flow_run.id)).state
                 if state and state.is_cancelling():
                     await client.set_flow_run_state(flow_run.id, Cancelled(message=str(stopped)), force=True)
