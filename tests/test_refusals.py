@@ -37,13 +37,12 @@ from fathom.interfaces.gate import Gate
 from fathom.interfaces.problems import problem_of
 from fathom.interfaces.server import create_app, on_error
 from fathom.models import RunState
-from fathom.service.browser_sessions import COOKIE, BrowserSessions
 from fathom.service.caller import AccessRole, TokenLimits
 from fathom.service.limits import STREAMS
 from fathom.service.options import Options
 from fathom.service.outages import outage
 from fathom.service.runs import RunService
-from fathom.service.tokens import Tokens
+from fathom.service.tokens import COOKIE, BrowserSessions, Tokens
 from fathom.storage.ownership import Ownership
 from fathom.storage.store import ArtifactStore, json_bytes
 from tests.conftest import ROOT, FathomCLI, Forked, PrefectServer, base_env, quiet_port

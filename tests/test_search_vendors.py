@@ -19,9 +19,8 @@ from fathom.config.groups import WebSettings
 from fathom.config.settings import ResearchSettings, resolve
 from fathom.errors import FathomError, ToolRateLimited, ToolRejected, ToolTimeout, ToolUnavailable
 from fathom.tools import http
-from fathom.tools.base import RunContext, SearchVendor
+from fathom.tools.base import ANYWHERE, RunContext, SearchVendor, limited
 from fathom.tools.http import retrying
-from fathom.tools.limits import ANYWHERE, limited
 from fathom.tools.registry import REGISTRY
 from fathom.tools.search.keyed import KeyedVendor
 from fathom.tools.search.over_litellm import PROVIDERS

@@ -20,9 +20,8 @@ from fathom.models import PlanStep, SourceText, ToolCall, ToolOutput
 from fathom.roles import ResearchRequest
 from fathom.storage.names import artifact_name
 from fathom.tools import http
-from fathom.tools.base import RunContext, SearchVendor, Tool
+from fathom.tools.base import ANYWHERE, RunContext, SearchLimits, SearchVendor, Tool
 from fathom.tools.http import request
-from fathom.tools.limits import ANYWHERE, SearchLimits
 from fathom.tools.pages import WebPage, output
 from fathom.tools.registry import TOOLS, VENDORS, Registry, configured_tools
 from fathom.tools.toolbox import Toolbox, open_toolbox

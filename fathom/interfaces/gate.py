@@ -34,13 +34,12 @@ from fathom.errors import (
     WrongHost,
 )
 from fathom.interfaces.uploads import has_files
-from fathom.service.browser_sessions import COOKIE, BrowserSession, BrowserSessions
 from fathom.service.caller import AccessRole, Caller
 from fathom.service.limits import RequestRates
 from fathom.service.links import PUBLIC
 from fathom.service.options import Options
 from fathom.service.outages import asking_patiently
-from fathom.service.tokens import LOCAL_NAME, Tokens, check_name
+from fathom.service.tokens import COOKIE, LOCAL_NAME, BrowserSession, BrowserSessions, Tokens, check_name
 from fathom.storage.store import ArtifactStore
 
 LOCAL = Caller(LOCAL_NAME, AccessRole.admin)

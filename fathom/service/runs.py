@@ -62,8 +62,7 @@ from fathom.service.submissions import Submissions, cancel_flow_run
 from fathom.service.workers import Readiness
 from fathom.storage.corpora import CorpusStore
 from fathom.storage.ownership import Owners, Ownership
-from fathom.storage.ratings import Ratings
-from fathom.storage.steering import Steer, Steering
+from fathom.storage.steering import Ratings, Steer, Steering
 from fathom.storage.store import ArtifactStore, RunFolder
 from fathom.text.plain import clean_line
 

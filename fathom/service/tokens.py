@@ -2,6 +2,10 @@
 
 A token is `fathom_{id}_{secret}`. Only a SHA-256 of the secret is stored. It has 256 random bits, so it needs neither
 salt nor a slow hash.
+
+A session of the page is a signed cookie that names a token by its id and holds no secret. The key that signs is on the
+store (`.serve/key.json`), so every server on it takes the cookies of the others. A session ends with its token, after a
+time, and when its holder signs out (`.serve/signed-out/`).
 """
 
 from __future__ import annotations
@@ -9,10 +13,11 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import hmac
+import json
 import re
 import secrets
 import time
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 
 from pydantic import Field
@@ -202,3 +207,89 @@ async def check_reach(options: Options) -> None:
             f"A server that is {why} needs sign-in, and {options.artifacts} has no valid token.",
             next_step="fathom tokens add NAME --role admin",
         )
+
+
+COOKIE = "fathom_session"
+SESSION_SECONDS = 12 * 3_600
+_KEY = ".serve/key.json"
+_SIGNED_OUT = ".serve/signed-out"
+_COOKIE_FORM = re.compile(r"([0-9a-f]{12})\.([0-9]{10,11})\.([0-9a-f]{32})\.([0-9a-f]{64})")
+_ENDED = re.compile(r"([0-9]{10,11})-[0-9a-f]{32}")
+
+
+@dataclass(frozen=True)
+class BrowserSession:
+    """One sign-in. `ends`: seconds since 1970. `csrf`: what forms and scripts of its pages send along."""
+
+    token_id: str
+    ends: int
+    nonce: str
+    cookie: str
+    csrf: str
+
+
+class BrowserSessions:
+    """The sessions of one store."""
+
+    def __init__(self, store: ArtifactStore) -> None:
+        self._store = store
+        self._key = b""
+
+    async def begin(self, token_id: str) -> BrowserSession:
+        """Return a new session of whoever has a token."""
+        ends = int(time.time()) + SESSION_SECONDS
+        return self._session(await self._read_key(), token_id, ends, secrets.token_hex(16))
+
+    async def read(self, cookie: str) -> BrowserSession:
+        """Return the session of a cookie.
+
+        Raises:
+            NotSignedIn: this store's servers did not make it, or it is over.
+        """
+        over = NotSignedIn("The session has ended.", next_step="sign in again")
+        if not (parts := _COOKIE_FORM.fullmatch(cookie)):
+            raise over
+        session = self._session(await self._read_key(), parts[1], int(parts[2]), parts[3])
+        if not hmac.compare_digest(session.cookie, cookie) or session.ends <= time.time():
+            raise over
+        if await self._store.exists(_ended(session)):
+            raise over
+        return session
+
+    async def end(self, session: BrowserSession) -> None:
+        """Make a session invalid on all servers, and forget those that are over anyhow."""
+        await self._store.write(_ended(session), b"{}\n")
+        for name in await self._store.list(_SIGNED_OUT):
+            if (parts := _ENDED.fullmatch(name)) and int(parts[1]) <= time.time():
+                await self._store.remove(f"{_SIGNED_OUT}/{name}")
+
+    def _session(self, key: bytes, token_id: str, ends: int, nonce: str) -> BrowserSession:
+        body = f"{token_id}.{ends}.{nonce}"
+        cookie = f"{body}.{_signed(key, f'session {body}')}"
+        return BrowserSession(token_id, ends, nonce, cookie, _signed(key, f"csrf {body}"))
+
+    async def _read_key(self) -> bytes:
+        if not self._key:
+            if await self._store.exists(_KEY):
+                await self._store.make_private(_KEY)  # earlier versions let everybody read it
+            else:
+                await self._store.create(_KEY, json_bytes({"key": secrets.token_hex(32)}), private=True)
+            stored = await self._store.read(_KEY)  # another server may have been quicker
+            try:
+                self._key = bytes.fromhex(json.loads(stored)["key"])
+            except (ValueError, KeyError, TypeError):
+                raise StoreError(
+                    f"{self._store.address(_KEY)} is damaged.", next_step="remove it; all users must then sign in again"
+                ) from None
+            if len(self._key) < hmac.new(b"", b"", "sha256").digest_size:
+                self._key = b""
+                raise StoreError(f"{self._store.address(_KEY)} is too short.", next_step="remove that file")
+        return self._key
+
+
+def _signed(key: bytes, text: str) -> str:
+    return hmac.new(key, text.encode(), "sha256").hexdigest()
+
+
+def _ended(session: BrowserSession) -> str:
+    return f"{_SIGNED_OUT}/{session.ends}-{session.nonce}"

@@ -1,22 +1,29 @@
-"""Remarks of people to a run during its research: numbered files beside its results, which any process can add.
+"""What people say to a run and of it: remarks during its research, ratings of its report.
 
-Each is created exclusively, so a race has one winner and the other takes the next number. The run itself ends the
-list: it writes that it hears no more, or that its research has ended, as an entry like the others. So either a remark
-    stands before that entry, and the run has it, or its number is taken, and its author is told that it came too late.
+Remarks are numbered files beside the run's results, which any process can add. Each is created exclusively, so a race
+has one winner and the other takes the next number. The run itself ends the list: it writes that it hears no more, or
+that its research has ended, as an entry like the others. So either a remark stands before that entry, and the run has
+it, or its number is taken, and its author is told that it came too late.
 
 Runs may share a key, and with it the folder: an entry names its run.
+
+A rating is a thumb and a note, a file for each run and reader; a second thought replaces the first. Ratings lie beside
+the runs, not in their folders: a run's evidence does not change because somebody reads it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 from enum import StrEnum
 from uuid import uuid4
 
-from fathom.models import Model, Remark
+from fathom.models import Model, Remark, ReportRating
+from fathom.storage.atomic import side_by_side
 from fathom.storage.lease import RESULTS
 from fathom.storage.names import numbers_in
-from fathom.storage.store import ArtifactStore
+from fathom.storage.store import ArtifactStore, json_bytes
 
 
 class Steer(StrEnum):
@@ -93,3 +100,58 @@ class Steering:
 def stop_among(entries: Sequence[SteeringEntry]) -> Remark | None:
     """Return who stopped the research, if one of the entries does."""
     return next((entry.remark for entry in entries if entry.kind is Steer.stop), None)
+
+
+RATINGS = ".ratings"
+
+
+class Rated(Model):
+    """How many readers were content, and how many were not."""
+
+    up: int = 0
+    down: int = 0
+
+    @property
+    def said(self) -> str:
+        """The counts in words; empty if there are none."""
+        total = self.up + self.down
+        return f"{self.up} up, {self.down} down ({self.up / total:.0%} up)" if total else ""
+
+
+class Ratings:
+    """The ratings of the runs of a store."""
+
+    def __init__(self, store: ArtifactStore) -> None:
+        self._store = store
+
+    async def give(self, run_id: str, *, good: bool, note: str, by: str) -> ReportRating:
+        """Store a reader's rating of a run, in place of an earlier one of theirs.
+
+        Raises:
+            StoreError: it cannot be written.
+        """
+        rating = ReportRating(good=good, note=note, by=by, at=datetime.now(UTC).isoformat(timespec="seconds"))
+        name = hashlib.sha256(by.encode()).hexdigest()[:16]
+        await self._store.write(f"{RATINGS}/{run_id}/{name}.json", json_bytes(rating))
+        return rating
+
+    async def of(self, run_id: str) -> list[ReportRating]:
+        """Return the ratings of a run, the oldest first.
+
+        Raises:
+            StoreError: one cannot be read.
+        """
+        paths = [f"{RATINGS}/{run_id}/{name}" for name in await self._store.list(f"{RATINGS}/{run_id}")]
+        found = await side_by_side(paths, lambda path: self._store.stored(ReportRating, path, "remove that file"))
+        return sorted((rating for rating in found if rating), key=lambda rating: rating.at)
+
+    async def total(self, run_ids: Iterable[str]) -> Rated:
+        """Return how readers rated some runs, each rating once.
+
+        Raises:
+            StoreError: one cannot be read.
+        """
+        rated = set(await self._store.list(RATINGS)) & set(run_ids)
+        found = [rating for each in await side_by_side(rated, self.of) for rating in each]
+        up = sum(rating.good for rating in found)
+        return Rated(up=up, down=len(found) - up)

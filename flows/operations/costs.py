@@ -13,7 +13,7 @@ from uuid import UUID
 from fathom.errors import ServerUnreachable
 from fathom.flows.server import MOST_AT_ONCE, ask_api, find_api
 from fathom.run.usage import ModelUse, RunUse, UsageReader, unsettled_usd
-from fathom.storage.ratings import Rated, Ratings
+from fathom.storage.steering import Rated, Ratings
 from fathom.storage.store import ArtifactStore
 
 AD_HOC = "ad hoc"

@@ -20,8 +20,8 @@ from fathom.flows.server import find_api
 from fathom.models import AuditHead, Model, ParentRun, Plan, Report, ReportRating, RunResult, RunState
 from fathom.storage.atomic import side_by_side
 from fathom.storage.pruning import PRUNED, PrunedEvidence
-from fathom.storage.ratings import Ratings
 from fathom.storage.runs import StoredRun, used_stores
+from fathom.storage.steering import Ratings
 from fathom.storage.store import RUNS, ArtifactStore, RunFolder
 from fathom.telemetry.audit_events import Break, ChainedEvent, check, events_in
 from fathom.telemetry.audit_log import AUDIT_FILE

@@ -201,7 +201,7 @@ def rate(
     """
     from fathom.flows.runs.steering import check_author, check_remark
     from fathom.flows.runs.stored import no_report, read_run
-    from fathom.storage.ratings import Ratings
+    from fathom.storage.steering import Ratings
 
     said, author = check_remark(note) if note else "", check_author(name)
 

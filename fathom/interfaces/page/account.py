@@ -13,8 +13,8 @@ from fathom.interfaces.dependencies import TheCaller, TheGate, TheService
 from fathom.interfaces.gate import SIGN_IN
 from fathom.interfaces.page.forms import Wrong
 from fathom.interfaces.page.rendering import page
-from fathom.service.browser_sessions import COOKIE, SECONDS, BrowserSession
 from fathom.service.status import status
+from fathom.service.tokens import COOKIE, SESSION_SECONDS, BrowserSession
 
 ATTEMPTS = 20
 """In a minute, from one address."""
@@ -45,7 +45,7 @@ async def sign_in(
     session = await gate.sessions.begin(known.id)
     answer = RedirectResponse(local(next), HTTPStatus.SEE_OTHER)
     answer.set_cookie(
-        COOKIE, session.cookie, max_age=SECONDS, httponly=True, samesite="lax", secure=request.state.secure
+        COOKIE, session.cookie, max_age=SESSION_SECONDS, httponly=True, samesite="lax", secure=request.state.secure
     )
     return answer
 

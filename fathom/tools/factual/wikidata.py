@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import AliasPath, Field
 
 from fathom.models import Bibliographic, Received
-from fathom.tools.factual.mediawiki import MediaWikiTool, WikiAnswer
+from fathom.tools.factual.wikipedia import MediaWikiTool, WikiAnswer
 from fathom.tools.pages import WebPage
 
 MOST_ENTITIES = 3  # entities whose facts are read in one call: each names up to a hundred others

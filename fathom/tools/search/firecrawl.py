@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Literal
 
 from fathom.models import Received
-from fathom.tools.limits import ANYWHERE, SearchLimits
+from fathom.tools.base import ANYWHERE, SearchLimits
 from fathom.tools.pages import WebPage
 from fathom.tools.payment import Price
 from fathom.tools.search.keyed import KeyedVendor, Plain, Text

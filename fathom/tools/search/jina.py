@@ -9,9 +9,8 @@ from typing import Literal, Self
 from fathom.errors import FathomError, ToolRejected, ToolUnavailable
 from fathom.models import Received
 from fathom.text.urls import canonical_url
-from fathom.tools.base import RunContext
+from fathom.tools.base import ANYWHERE, RunContext, SearchLimits
 from fathom.tools.http import retrying
-from fathom.tools.limits import ANYWHERE, SearchLimits
 from fathom.tools.pages import WebPage, read_each, remembered
 from fathom.tools.search.keyed import KeyedVendor, Plain, Text
 

@@ -17,9 +17,8 @@ from fathom.budget.prices import model_entry
 from fathom.config.environment import Environment
 from fathom.errors import ToolRejected
 from fathom.llm.over_litellm import load_litellm
-from fathom.tools.base import RunContext, SearchVendor
+from fathom.tools.base import ANYWHERE, RunContext, SearchLimits, SearchVendor
 from fathom.tools.http import request
-from fathom.tools.limits import ANYWHERE, SearchLimits
 from fathom.tools.pages import WebPage
 from fathom.tools.search.keyed import plain
 

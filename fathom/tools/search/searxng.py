@@ -12,9 +12,8 @@ from typing import Self
 from fathom.errors import ToolUnavailable
 from fathom.models import Received
 from fathom.text.plain import clean_line
-from fathom.tools.base import RunContext, SearchVendor
+from fathom.tools.base import ANYWHERE, RunContext, SearchLimits, SearchVendor
 from fathom.tools.http import request
-from fathom.tools.limits import ANYWHERE, SearchLimits
 from fathom.tools.pages import Score, WebPage
 
 _REMEDIES = {403: "add json to search.formats in the settings.yml of the instance that SEARXNG_URL names"}

@@ -12,9 +12,8 @@ from fathom.models import Received
 from fathom.storage.cache import TimedCache
 from fathom.text.plain import clean_line
 from fathom.text.urls import canonical_url
-from fathom.tools.base import RunContext, SearchVendor
+from fathom.tools.base import ANYWHERE, RunContext, SearchLimits, SearchVendor
 from fathom.tools.http import limited_client, raise_status, retrying, service_errors
-from fathom.tools.limits import ANYWHERE, SearchLimits
 from fathom.tools.pages import Score, WebPage, is_page
 from fathom.tools.payment import SearchBudget
 from fathom.tools.search.keyed import shortened

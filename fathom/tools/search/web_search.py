@@ -20,9 +20,8 @@ from fathom.sources.domains import admitted, reading_bonus
 from fathom.storage.cache import TimedCache
 from fathom.text.plain import clean_line
 from fathom.text.urls import canonical_url
-from fathom.tools.base import RunContext, SearchVendor, Tool
+from fathom.tools.base import ANYWHERE, RunContext, SearchLimits, SearchVendor, Tool, limited
 from fathom.tools.http import retrying
-from fathom.tools.limits import ANYWHERE, SearchLimits, limited
 from fathom.tools.pages import WebPage, is_page, output, remembered
 from fathom.tools.payment import SearchBudget
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 
 from fathom.models import Received
-from fathom.tools.limits import ANYWHERE, SearchLimits
+from fathom.tools.base import ANYWHERE, SearchLimits
 from fathom.tools.pages import WebPage
 from fathom.tools.search.keyed import KeyedVendor, Plain, Text
 
