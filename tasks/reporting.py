@@ -101,7 +101,7 @@ async def write_section(
     )
     answer, usage = await ask(SECTION, request, _engine)
     markdown = with_known_ids(answer.text.strip(), noted(memory.notes))
-    if request.is_given and _says_nothing(markdown):
+    if request.is_given and markdown.strip(" .*_\n").casefold() == "nothing found":
         markdown = wording(_engine.language)(NOTHING_FOUND)
     return _written(section.heading, markdown, usage, _engine)
 
@@ -133,10 +133,6 @@ def _cited(memory: Memory) -> set[str]:
 
 def _sections(engine: Engine) -> list[TemplateSection]:
     return engine.start.template.sections if engine.start.template else []
-
-
-def _says_nothing(markdown: str) -> bool:
-    return markdown.strip(" .*_\n").casefold() == "nothing found"
 
 
 def _writes_without_model(role: RoleSpec[Any, Any], engine: Engine) -> bool:
@@ -177,12 +173,6 @@ async def write_answer(
     return written.model_copy(update={"answered": found})
 
 
-def _is_quoted(usage: Usage, engine: Engine) -> bool:
-    """Whether a section consists of quotations: no model wrote it."""
-    return engine.settings.extractive or bool(usage.fallbacks)
-
-
 def _written(heading: str, markdown: str, usage: Usage, engine: Engine) -> Written:
-    return Written(
-        section=ReportSection(heading=heading, markdown=markdown, quoted=_is_quoted(usage, engine)), usage=usage
-    )
+    quoted = engine.settings.extractive or bool(usage.fallbacks)  # no model wrote it
+    return Written(section=ReportSection(heading=heading, markdown=markdown, quoted=quoted), usage=usage)

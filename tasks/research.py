@@ -131,7 +131,8 @@ class _StepResearch:
             saving = saving or checked.narrow
             if turn < before:
                 searches = _searches(engine.settings.breadth, checked)
-                decided = Decided(calls=_look_back(step)[:searches], usage=Usage())
+                back = [ToolCall(tool=EarlierRunTool.name, input=query) for query in step.queries or [step.title]]
+                decided = Decided(calls=back[:searches], usage=Usage())
             else:
                 notes = [*self._memory.notes, *self._shared.values(), *self._notes]
                 known = Memory(notes=notes, briefs=self._memory.briefs)
@@ -295,11 +296,6 @@ async def check_budget(step: PlanStep, turn: int, notes: bool, _engine: Engine) 
         narrow=level >= WARN_FROM,
         stopped=await _engine.steering.stopped(),
     )
-
-
-def _look_back(step: PlanStep) -> list[ToolCall]:
-    """Return the calls that search the earlier run's texts, one for each query of a step."""
-    return [ToolCall(tool=EarlierRunTool.name, input=query) for query in step.queries or [step.title]]
 
 
 async def _run_calls(

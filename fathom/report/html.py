@@ -11,7 +11,7 @@ import re
 from base64 import b64encode
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote as quote_address
@@ -162,7 +162,7 @@ def _template() -> Template:
         title_of=title_of,
         origin_of=origin_of,
         credit_of=credit_of,
-        unwrapped=_unwrapped,
+        unwrapped=partial(_WRAP.sub, " "),
         at_text=at_text,
         file_link=_file_link,
         page_beside=_page_beside,
@@ -239,11 +239,6 @@ def _file_link(name: str) -> str:
 def _page_beside(folder: str) -> str:
     """Return the address of the report in another run's folder of the same store."""
     return f"../{quote_address(folder.rpartition('/')[2])}/report.html"
-
-
-def _unwrapped(text: str) -> str:
-    """Return a text without the line breaks inside of its paragraphs."""
-    return _WRAP.sub(" ", text)
 
 
 def policy(style: str, script: str = "") -> str:

@@ -176,7 +176,8 @@ class RunIndex:
         rows = [_row(place, at, self._runs.get(place)) for place, at in self._read.items() if place not in taken]
         old = [(place, at) for place, at in notes if time() - at > KEPT_SECONDS]
         try:
-            data = await asyncio.to_thread(_packed, _Stored(listed=self._listed, rows=rows))
+            stored = _Stored(listed=self._listed, rows=rows)
+            data = await asyncio.to_thread(lambda: gzip.compress(stored.model_dump_json().encode(), 1))
             await self._store.write(INDEX, data)
             for start in range(0, len(old), REMOVED_AT_ONCE):
                 await self._store.remove_all([note_path(*note) for note in old[start : start + REMOVED_AT_ONCE]])
@@ -194,10 +195,6 @@ def _row(place: str, at: float, run: StoredRun | None) -> _Row:
     said = (run.run_id, run.run_key, run.query, run.started, run.plan_title, run.layout, run.watch)
     more = (run.parent, run.parent_folder, run.corpora, dict(run.mcp))
     return _Row(place, 0.0 if run.damaged or not run.whole else at, *said, *more)
-
-
-def _packed(stored: _Stored) -> bytes:
-    return gzip.compress(stored.model_dump_json().encode(), 1)
 
 
 def _unpacked(data: bytes) -> _Stored:

@@ -196,7 +196,8 @@ def _warnings(cited: Cited, sources: Sequence[CheckedSource], claims: Sequence[C
         some = ", ".join(dict.fromkeys(cited.dangling[:NAMED]))
         found.append(f"{counted(len(cited.dangling), 'mark')} in the text that should cite lead to no source: {some}.")
     if cited.spare:
-        found.append(f"{counted(len(cited.spare), 'source')} of its list {_is(cited.spare)} cited nowhere in the text.")
+        are = "is" if len(cited.spare) == 1 else "are"
+        found.append(f"{counted(len(cited.spare), 'source')} of its list {are} cited nowhere in the text.")
     if cited.uncited:
         found.append("The text cites nothing: each claim was checked against all that its list of sources names.")
     bare = sum(not claim.source_ids for claim in claims)
@@ -206,10 +207,6 @@ def _warnings(cited: Cited, sources: Sequence[CheckedSource], claims: Sequence[C
             "or list cites, or, in a section that cites nothing, against all sources. The others were not checked."
         )
     return found
-
-
-def _is(some: Collection[object]) -> str:
-    return "is" if len(some) == 1 else "are"
 
 
 def _placeless(claim: Claim) -> Claim:
