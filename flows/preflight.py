@@ -23,8 +23,8 @@ from fathom.errors import InvalidInput
 from fathom.extractive.planner import judge
 from fathom.flows.server import find_api
 from fathom.llm.model_checks import check_models, settled_budget
-from fathom.models.run import BatchQuestion
-from fathom.run.estimate import PhaseEstimate, Scope, added_up, estimate, price_of_search, scope_of
+from fathom.models.run import BatchQuestion, PhaseCost
+from fathom.run.estimate import Scope, added_up, estimate, price_of_search, scope_of
 from fathom.storage.corpora import CorpusStore
 from fathom.storage.ownership import Asker
 from fathom.storage.store import ArtifactStore
@@ -149,7 +149,7 @@ def check_batch(
     return settings, found, list(dict.fromkeys(notices))
 
 
-def estimated(query: str, settings: ResearchSettings) -> list[PhaseEstimate]:
+def estimated(query: str, settings: ResearchSettings) -> list[PhaseCost]:
     """Estimate the usage of a request, by phase, without starting or writing anything.
 
     Raises:
@@ -164,7 +164,7 @@ def estimated(query: str, settings: ResearchSettings) -> list[PhaseEstimate]:
     return estimate(resolved, Pricing(settings.prices).highest, price_of_search(resolved, environment), scope)
 
 
-def estimated_batch(questions: Sequence[BatchQuestion], settings: ResearchSettings) -> list[PhaseEstimate]:
+def estimated_batch(questions: Sequence[BatchQuestion], settings: ResearchSettings) -> list[PhaseCost]:
     """Estimate the usage of all questions of a batch together, by phase, as `estimated` does for one.
 
     Raises:

@@ -19,8 +19,7 @@ from benchmarks.research.running import check_caps, prepare, run
 from benchmarks.results import RESULTS, Question, Result, read_lines
 from fathom.errors import InvalidInput
 from fathom.models import Report
-from fathom.models.run import BatchRow, RowStatus
-from fathom.run.estimate import Bounds, PhaseEstimate
+from fathom.models.run import BatchRow, PhaseCost, Range, RowStatus
 from tests.inprocess import QUERY, investigated
 
 ASKED, EXPECTED, CANARY = "Which moon has seas?", "Titan", "a canary"
@@ -184,18 +183,18 @@ def test_the_same_command_again_may_go_on_and_another_may_not(monkeypatch: pytes
 
 
 def test_what_costs_needs_a_cap() -> None:
-    none = Bounds(0, 0)
+    none = Range(0, 0)
 
-    def whole(usd: Bounds | None) -> list[PhaseEstimate]:
-        return [PhaseEstimate("all questions", "", none, none, none, usd)]
+    def whole(usd: Range | None) -> list[PhaseCost]:
+        return [PhaseCost("all questions", "", none, none, none, usd)]
 
     check_caps(whole(none), {}, 8, 4)
     check_caps(whole(None), {"max_usd": 1}, 8, 4)
-    check_caps(whole(Bounds(1, 2)), {"max_usd": 0.5}, 8, 4)
-    for usd, said in ((None, "not known"), (Bounds(1, 2), "at most")):
+    check_caps(whole(Range(1, 2)), {"max_usd": 0.5}, 8, 4)
+    for usd, said in ((None, "not known"), (Range(1, 2), "at most")):
         with pytest.raises(InvalidInput, match=said):
             check_caps(whole(usd), {}, 8, 4)
     for at_once, said in ((4, "4 questions at the same time"), (1, "1 question at the same time")):
         with pytest.raises(InvalidInput, match=f"--max-usd 0.1 is too little for {said}") as raised:
-            check_caps(whole(Bounds(1, 2)), {"max_usd": 0.1}, 8, at_once)
+            check_caps(whole(Range(1, 2)), {"max_usd": 0.1}, 8, at_once)
         assert f"--max-usd {0.5 if at_once == 4 else 0.13:.2f} or more" in raised.value.next_step

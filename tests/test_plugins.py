@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from fathom.client.resources import Condition
 from fathom.config.environment import Environment
 from fathom.config.settings import ResearchSettings
 from fathom.errors import InvalidInput
-from fathom.flows.operations.diagnosis import Finding, examine
+from fathom.flows.operations.diagnosis import examine
 from fathom.models import Ending
 from fathom.tools.registry import REGISTRY, configured_tools
 from tests.conftest import ROOT
@@ -79,7 +80,7 @@ def install(source: Path, folder: Path) -> None:
     subprocess.run([sys.executable, "-m", "pip", "install", *options, str(source)], check=True, capture_output=True)
 
 
-def found(about: str) -> list[Finding]:
+def found(about: str) -> list[Condition]:
     return [finding for finding in examine() if about in finding.name]
 
 

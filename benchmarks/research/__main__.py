@@ -53,7 +53,7 @@ def research(
     from fathom.config.given import read_settings
     from fathom.errors import InvalidInput
     from fathom.flows.preflight import batch_caps
-    from fathom.interfaces.cli.research import named, show_estimate
+    from fathom.interfaces.cli.research import show_estimate
     from fathom.storage.names import slug
 
     if name not in BENCHMARKS:
@@ -67,7 +67,7 @@ def research(
     phases = running.estimate(prepared)
     if estimate:
         if as_json:
-            _print([named(phase) for phase in phases])
+            _print(phases)
         else:
             show_estimate(phases)
         return
@@ -87,9 +87,9 @@ def research(
 
 
 def _print(found: object) -> None:
-    import json
+    from pydantic_core import to_json
 
-    typer.echo(json.dumps(found, ensure_ascii=False, indent=2))
+    typer.echo(to_json(found, indent=2).decode())
 
 
 def main() -> None:

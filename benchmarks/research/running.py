@@ -20,8 +20,7 @@ from fathom.config.given import settings_from
 from fathom.config.settings import ResearchSettings
 from fathom.errors import InvalidInput
 from fathom.flows.preflight import check_batch, estimated_batch
-from fathom.models.run import BatchQuestion, BatchResult, BatchRow
-from fathom.run.estimate import PhaseEstimate
+from fathom.models.run import BatchQuestion, BatchResult, BatchRow, PhaseCost
 from fathom.storage.lease import result_key
 from fathom.text.plain import counted
 
@@ -61,12 +60,12 @@ def prepare(benchmark: Benchmark, questions: Sequence[Question], out: Path, opti
     return Prepared(benchmark, list(questions), asked, settings, notices, system, out)
 
 
-def estimate(prepared: Prepared) -> list[PhaseEstimate]:
+def estimate(prepared: Prepared) -> list[PhaseCost]:
     """Return what all questions would use together, those that have finished too."""
     return estimated_batch(prepared.asked, prepared.settings)
 
 
-def check_caps(phases: Sequence[PhaseEstimate], budget: dict[str, float], asked: int, at_once: int) -> None:
+def check_caps(phases: Sequence[PhaseCost], budget: dict[str, float], asked: int, at_once: int) -> None:
     """Check that what is not free has a cap, and that it pays for the questions asked at the same time.
 
     With less each would be cut short, which counts as researched, and so is never asked again.

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, JsonValue
 
 from fathom.client.shapes import Body, RunSummary, Text
 from fathom.models import Model
-from fathom.models.run import BatchRow, RowStatus
+from fathom.models.run import BatchRow, PhaseCost, RowStatus
 
 Name = Annotated[str, Field(min_length=1, max_length=100)]
 
@@ -141,24 +142,6 @@ class TemplateList(Model):
     templates: list[TemplateSummary]
 
 
-class Range(Model):
-    """An amount in the usual case, and at most."""
-
-    usual: float
-    most: float
-
-
-class PhaseCost(Model):
-    """The expected usage of a phase; `usd` is null if a price is not known. `model` is empty for the whole run."""
-
-    phase: str
-    model: str = ""
-    tool_calls: Range
-    model_calls: Range
-    tokens: Range
-    usd: Range | None = None
-
-
 class Estimate(Model):
     """The expected usage of a run, by phase; the last entry is the whole run."""
 
@@ -190,13 +173,14 @@ class CostTable(Model):
     rated_down: int = 0
 
 
-class Condition(Model):
+@dataclass(frozen=True)
+class Condition:
     """The result of one check. `off`: runs work without it; `broken`: a run would fail."""
 
     name: str
     state: Literal["ok", "off", "broken"]
     detail: str
-    how: str = ""
+    how: str = ""  # to set or repair it
 
 
 class Status(Model):

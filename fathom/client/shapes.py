@@ -25,6 +25,7 @@ from fathom.models import (
     Verdict,
 )
 from fathom.models.evidence import Discrepancy, Referenced, SourceKind
+from fathom.storage.editions import CorpusFile
 from fathom.storage.names import RESPONSES, slug
 from fathom.telemetry.audit_events import Break, ChainedEvent
 
@@ -286,18 +287,10 @@ class CorpusSummary(Model):
     words: int | None = None  # in these
 
 
-class CorpusEntry(Model):
-    """A file of a corpus, by the name under which it was uploaded."""
-
-    name: str
-    bytes: int
-    sha256: str
-
-
 class Corpus(CorpusSummary):
     """A corpus with its files."""
 
-    contents: list[CorpusEntry]
+    contents: list[CorpusFile]
 
 
 class CorpusLimits(Model):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
+from dataclasses import dataclass
 from enum import StrEnum
 from operator import not_
 from typing import Literal
@@ -265,6 +266,29 @@ class Phase(Model):
     seconds: float
     cost_usd: float | None
     tokens: int = 0  # sent and received
+
+
+@dataclass(frozen=True)
+class Range:
+    """An amount in the usual case, and at most."""
+
+    usual: float
+    most: float
+
+
+@dataclass(frozen=True)
+class PhaseCost:
+    """The expected usage of a phase; `usd` is null if a price is not known. `model` is empty for the whole run.
+
+    The maximum counts every call twice, for a re-ask, and no repetition after a fault.
+    """
+
+    phase: str
+    model: str
+    tool_calls: Range
+    model_calls: Range
+    tokens: Range
+    usd: Range | None
 
 
 class Account(Model):

@@ -8,6 +8,7 @@ models make it, gets the whole profile.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import astuple, replace
 from math import ceil
 from typing import Any, NamedTuple
 
@@ -19,6 +20,7 @@ from fathom.config.settings import Mode, ResearchSettings, ResolvedSettings, Sea
 from fathom.llm.base import Completion, Pace
 from fathom.llm.dialects import dialect_of
 from fathom.models import Kind, PlanCost, Width
+from fathom.models.run import PhaseCost, Range
 from fathom.retrieval.portions import MOST_REQUESTS
 from fathom.roles.reporter import MAX_SECTIONS
 from fathom.telemetry.progress import Event, publish
@@ -43,33 +45,12 @@ _WHOLE = "whole run"
 _USUAL_STEPS, _USUAL_SECTIONS, _USUAL_FOLLOW_UPS = 4, 4, 2
 
 
-class Bounds(NamedTuple):
-    """A count in the usual case, and at most."""
-
-    usual: float
-    most: float
-
-
-class PhaseEstimate(NamedTuple):
-    """A phase of the run; `usd` is None if a price is unknown.
-
-    The maximum counts every call twice, for a re-ask, and no repetition after a fault.
-    """
-
-    phase: str
-    model: str
-    tool_calls: Bounds
-    model_calls: Bounds
-    tokens: Bounds
-    usd: Bounds | None
-
-
 def estimate(
     settings: ResolvedSettings,
     rates_of: Callable[[str], Rates | None],
-    search_usd: Bounds | None,
+    search_usd: Range | None,
     scope: Scope | None = None,
-) -> list[PhaseEstimate]:
+) -> list[PhaseCost]:
     """Estimate each phase that calls something, then the whole run, which its budget limits.
 
     `rates_of` returns the price of a model, and `search_usd` is the price of a tool call, None if unknown. `scope` is
@@ -83,7 +64,7 @@ def estimate(
     phases = [p for p in _phases(settings, rows, rates_of, search_usd) if p.tool_calls.most or p.model_calls.most]
     known = [phase.usd for phase in phases if phase.usd]
     budget = settings.budget
-    whole = PhaseEstimate(
+    whole = PhaseCost(
         phase=_WHOLE,
         model="",
         tool_calls=_sum(phase.tool_calls for phase in phases),
@@ -94,18 +75,18 @@ def estimate(
     return [*phases, whole]
 
 
-def added_up(phases: Iterable[PhaseEstimate]) -> list[PhaseEstimate]:
+def added_up(phases: Iterable[PhaseCost]) -> list[PhaseCost]:
     """Return the phases of several runs, added up by name and model, the whole last."""
-    groups: dict[tuple[str, str], list[PhaseEstimate]] = {}
+    groups: dict[tuple[str, str], list[PhaseCost]] = {}
     for phase in phases:
         groups.setdefault((phase.phase, phase.model), []).append(phase)
     whole = groups.pop((_WHOLE, ""), [])
     return [_added(*name, group) for name, group in [*groups.items(), (("all questions", ""), whole)]]
 
 
-def _added(phase: str, model: str, group: Sequence[PhaseEstimate]) -> PhaseEstimate:
+def _added(phase: str, model: str, group: Sequence[PhaseCost]) -> PhaseCost:
     usd = [one.usd for one in group if one.usd]
-    return PhaseEstimate(
+    return PhaseCost(
         phase,
         model,
         _sum(one.tool_calls for one in group),
@@ -139,13 +120,13 @@ def beyond(cost: PlanCost | None, budget: Budget) -> str:
     return f"The plan usually takes {' and '.join(over)}: the research may end early." if over else ""
 
 
-def price_of_search(settings: ResolvedSettings, environment: Environment) -> Bounds | None:
+def price_of_search(settings: ResolvedSettings, environment: Environment) -> Range | None:
     """Return the cost of a search call; None when a price is not known."""
     prices = [*prices_of(settings, environment, REGISTRY.vendors).values()] if "web_search" in settings.tools else []
     if None in prices:
         return None
     usd = [float(price or 0) for price in prices]
-    return Bounds(sum(usd if settings.search_mode is SearchMode.all else usd[:1]), sum(usd))
+    return Range(sum(usd if settings.search_mode is SearchMode.all else usd[:1]), sum(usd))
 
 
 def usual_tokens(settings: ResolvedSettings, model: str) -> tuple[float, float]:
@@ -160,15 +141,17 @@ class _Row(NamedTuple):
 
     phase: str
     role: Role
-    tool_calls: Bounds
-    model_calls: Bounds
+    tool_calls: Range
+    model_calls: Range
     usual: tuple[int, int]
     material: int
 
 
 def _usually(row: _Row, less: _Row) -> _Row:
-    tool_calls = row.tool_calls._replace(usual=less.tool_calls.usual)
-    return less._replace(tool_calls=tool_calls, model_calls=row.model_calls._replace(usual=less.model_calls.usual))
+    return less._replace(
+        tool_calls=replace(row.tool_calls, usual=less.tool_calls.usual),
+        model_calls=replace(row.model_calls, usual=less.model_calls.usual),
+    )
 
 
 def _rows(settings: ResolvedSettings, *, simple: bool = False, planned: int = 0) -> list[_Row]:
@@ -178,24 +161,24 @@ def _rows(settings: ResolvedSettings, *, simple: bool = False, planned: int = 0)
     )
     follow_ups = sum(bool(tool.follows) and name in settings.tools for name, tool in REGISTRY.tools.items())
     calls_a_turn = settings.breadth + follow_ups
-    tools = Bounds(usual_steps * min(settings.breadth, 2), steps * rounds * settings.turns * calls_a_turn)
+    tools = Range(usual_steps * min(settings.breadth, 2), steps * rounds * settings.turns * calls_a_turn)
     if settings.role_models[Role.researcher].model == EXTRACTIVE:
-        tools = tools._replace(usual=min(_USUAL_WITHOUT_MODEL, tools.usual))
+        tools = replace(tools, usual=min(_USUAL_WITHOUT_MODEL, tools.usual))
     # The first calls of a step are the planner's queries; the maximum is for a plan without queries.
-    turns = Bounds(usual_steps * min(settings.turns - 1, 1), steps * rounds * settings.turns)
+    turns = Range(usual_steps * min(settings.turns - 1, 1), steps * rounds * settings.turns)
     shown, context = settings.compression.max_input_tokens, settings.max_context_tokens
     output = settings.max_results * _PAGE_TOKENS
     requests = min(MOST_REQUESTS, ceil(output / shown))
     compressed = (min(ceil(output / requests), shown) + _PROMPT_TOKENS // 2, _NOTE_TOKENS)
-    compressions = Bounds(tools.usual * requests, tools.most * MOST_REQUESTS)
-    none, one = Bounds(0, 0), Bounds(1, 1)
+    compressions = Range(tools.usual * requests, tools.most * MOST_REQUESTS)
+    none, one = Range(0, 0), Range(1, 1)
     several = settings.mode is Mode.report and not simple
-    sections = Bounds(_USUAL_SECTIONS + 1, MAX_SECTIONS + 1) if several else one
-    reflections = Bounds(min(rounds, 2), rounds) if rounds > 1 and not simple else none
+    sections = Range(_USUAL_SECTIONS + 1, MAX_SECTIONS + 1) if several else one
+    reflections = Range(min(rounds, 2), rounds) if rounds > 1 and not simple else none
     clarifications = none if settings.people.clarify is Clarify.never else one
     return [
         _Row("clarify", Role.clarifier, none, clarifications, _USUAL[Role.clarifier], 0),
-        _Row("plan", Role.planner, none, Bounds(1, 1), _USUAL[Role.planner], 0),
+        _Row("plan", Role.planner, none, Range(1, 1), _USUAL[Role.planner], 0),
         _Row("decide on calls", Role.researcher, none, turns, _USUAL[Role.researcher], context),
         _Row("call and compress", Role.compressor, tools, compressions, compressed, shown),
         _Row("reflect", Role.critic, none, reflections, _USUAL[Role.critic], context),
@@ -205,46 +188,48 @@ def _rows(settings: ResolvedSettings, *, simple: bool = False, planned: int = 0)
     ]
 
 
-def _judging(settings: ResolvedSettings, sections: Bounds) -> Bounds:
+def _judging(settings: ResolvedSettings, sections: Range) -> Range:
     """Return the number of requests to the judge: claims in batches, some of them twice, and corrected claims."""
     if not settings.judges or settings.extractive:
-        return Bounds(0, 0)
-    return Bounds(2, 4) if sections.most == 1 else Bounds(sections.usual, 4 * sections.most)
+        return Range(0, 0)
+    return Range(2, 4) if sections.most == 1 else Range(sections.usual, 4 * sections.most)
 
 
-def _correcting(settings: ResolvedSettings, sections: Bounds) -> Bounds:
+def _correcting(settings: ResolvedSettings, sections: Range) -> Range:
     """Return the requests for corrections: at most one a section, and usually for one in four."""
     if not settings.judges or settings.extractive:
-        return Bounds(0, 0)
-    return Bounds(max(1, sections.usual // 4), sections.most)
+        return Range(0, 0)
+    return Range(max(1, sections.usual // 4), sections.most)
 
 
 def _phases(
-    settings: ResolvedSettings, rows: Iterable[_Row], rates_of: Callable[[str], Rates | None], search_usd: Bounds | None
-) -> Iterator[PhaseEstimate]:
-    none = Bounds(0, 0)
+    settings: ResolvedSettings, rows: Iterable[_Row], rates_of: Callable[[str], Rates | None], search_usd: Range | None
+) -> Iterator[PhaseCost]:
+    none = Range(0, 0)
     for phase, role, tool_calls, calls, usual, material in rows:
         model = settings.role_models[role]
-        paid: Bounds | None = none
+        paid: Range | None = none
         if tool_calls.most:
-            paid = search_usd and Bounds(*(round(a * b, 6) for a, b in zip(tool_calls, search_usd, strict=True)))
+            paid = search_usd and Range(
+                round(tool_calls.usual * search_usd.usual, 6), round(tool_calls.most * search_usd.most, 6)
+            )
         if model.model == EXTRACTIVE:
-            yield PhaseEstimate(phase, model.model, tool_calls, none, none, paid)
+            yield PhaseCost(phase, model.model, tool_calls, none, none, paid)
             continue
-        model_calls = Bounds(calls.usual, calls.most * 2)
+        model_calls = Range(calls.usual, calls.most * 2)
         thoughts = model.thinking_tokens if dialect_of(model.model, own_server=False).thinks else 0
         most = (material + _PROMPT_TOKENS, model.max_tokens + thoughts)
-        tokens = Bounds(model_calls.usual * sum(usual), model_calls.most * sum(most))
+        tokens = Range(model_calls.usual * sum(usual), model_calls.most * sum(most))
         usd = None
         if (rates := rates_of(model.model)) and paid:
-            costs = zip((usual, most), model_calls, paid, strict=True)
-            usd = Bounds(*(round(float(rates.of(*one)) * calls + more, 6) for one, calls, more in costs))
-        yield PhaseEstimate(phase, model.model, tool_calls, model_calls, tokens, usd)
+            costs = zip((usual, most), astuple(model_calls), astuple(paid), strict=True)
+            usd = Range(*(round(float(rates.of(*one)) * calls + more, 6) for one, calls, more in costs))
+        yield PhaseCost(phase, model.model, tool_calls, model_calls, tokens, usd)
 
 
-def _sum(bounds: Iterable[Bounds], cap: float | None = None) -> Bounds:
-    usual, most = (sum(counts) for counts in zip(*bounds, strict=True))
-    return Bounds(usual, most) if cap is None else Bounds(min(usual, cap), min(most, cap))
+def _sum(bounds: Iterable[Range], cap: float | None = None) -> Range:
+    usual, most = (sum(counts) for counts in zip(*map(astuple, bounds), strict=True))
+    return Range(usual, most) if cap is None else Range(min(usual, cap), min(most, cap))
 
 
 SIMPLE_RESULTS = 3  # pages or documents per call for a simple fact

@@ -10,7 +10,7 @@ from dataclasses import asdict
 from itertools import takewhile
 from pathlib import PurePath
 
-from fathom.client.shapes import Corpus, CorpusEntry, CorpusLimits, CorpusList, CorpusSummary
+from fathom.client.shapes import Corpus, CorpusLimits, CorpusList, CorpusSummary
 from fathom.service.caller import AccessRole, Caller, check_owner, check_read
 from fathom.storage.corpora import CorpusStore
 from fathom.storage.editions import Edition, Upload, check_name, no_corpus, unknown_corpus
@@ -202,5 +202,5 @@ def _summary(edition: Edition, reading: CorpusReading | None) -> CorpusSummary:
 def _corpus(edition: Edition, reading: CorpusReading | None) -> Corpus:
     return Corpus(
         **_summary(edition, reading).model_dump(),
-        contents=[CorpusEntry(name=file.name, bytes=file.bytes, sha256=file.sha256) for file in edition.files],
+        contents=edition.files,
     )

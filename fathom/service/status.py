@@ -8,11 +8,9 @@ from importlib.metadata import version
 from typing import Any, Literal
 
 from fathom.client.resources import (
-    Condition,
     CostLine,
     CostTable,
     Estimate,
-    PhaseCost,
     Status,
     TemplateList,
     TemplateSummary,
@@ -27,7 +25,7 @@ from fathom.errors import UserError
 from fathom.flows.operations.costs import By, CostRow, costs_of
 from fathom.flows.operations.diagnosis import examine
 from fathom.flows.preflight import estimated, searched_in
-from fathom.run.estimate import PhaseEstimate
+from fathom.models.run import PhaseCost
 from fathom.service.caller import AccessRole, Caller
 from fathom.service.runs import OF_THE_SERVER, RunService
 from fathom.tools.registry import REGISTRY, configured_tools
@@ -48,7 +46,7 @@ async def status(service: RunService, caller: Caller) -> Status:
         tools=tools,
         search=_vendors(resolved, environment),
         caps={name: cap for name, cap in resolved.budget.model_dump().items() if isinstance(cap, int | float)},
-        conditions=[Condition(name=f.name, state=f.state, detail=f.detail, how=f.how) for f in found],
+        conditions=found,
     )
 
 
@@ -62,10 +60,10 @@ async def estimate(service: RunService, caller: Caller, request: RunRequest) -> 
     caller.check(AccessRole.asker)
     settings = service.settings_for(caller, request.settings, request.template)
     rows = await asyncio.to_thread(estimated, request.question, settings)
-    return Estimate(phases=[PhaseCost.model_validate(row, from_attributes=True) for row in rows])
+    return Estimate(phases=rows)
 
 
-def whole_estimate(question: str, given: dict[str, Any]) -> PhaseEstimate | None:
+def whole_estimate(question: str, given: dict[str, Any]) -> PhaseCost | None:
     """Return what a question would use in all with some settings; None if that cannot be told. It blocks."""
     try:
         return estimated(question, settings_from(given))[-1]

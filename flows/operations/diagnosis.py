@@ -10,16 +10,15 @@ import re
 import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import PackageNotFoundError, distribution, requires, version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
 from fathom.budget.prices import Pricing
+from fathom.client.resources import Condition
 from fathom.config.environment import CONTACT, Environment, artifact_root
 from fathom.config.form import as_text
 from fathom.config.given import settings_from
@@ -49,7 +48,9 @@ _PIP = f"{sys.executable} -m pip install"
 PROBE_CALLS = ModelCallSettings(seconds=120, backoff_seconds=0.5)
 
 
-def examine(model: str | None = None, given: Sequence[Layer] = (), registry: Registry = REGISTRY) -> Iterator[Finding]:
+def examine(
+    model: str | None = None, given: Sequence[Layer] = (), registry: Registry = REGISTRY
+) -> Iterator[Condition]:
     """Check everything that a run with given settings needs, and ask a model one question if it is named.
 
     A problem that breaks several parts is reported once. The findings hold no secrets.
@@ -61,10 +62,10 @@ def examine(model: str | None = None, given: Sequence[Layer] = (), registry: Reg
             said.add(finding.detail)
 
 
-def _findings_of(model: str | None, given: Sequence[Layer], registry: Registry) -> Iterator[Finding]:
+def _findings_of(model: str | None, given: Sequence[Layer], registry: Registry) -> Iterator[Condition]:
     environment = Environment.read()
     yield from examine_settings(given, environment)
-    yield Finding("python", "ok", platform.python_version())
+    yield Condition("python", "ok", platform.python_version())
     for package in ("prefect", "litellm"):
         yield _package(package)
     yield checked("Prefect API", _api)
@@ -79,53 +80,53 @@ def _findings_of(model: str | None, given: Sequence[Layer], registry: Registry) 
     yield _cache(environment)
 
 
-def examine_settings(given: Sequence[Layer], environment: Environment) -> Iterator[Finding]:
+def examine_settings(given: Sequence[Layer], environment: Environment) -> Iterator[Condition]:
     """Report the settings that differ from their defaults, and the origin of each."""
     try:
         found = origins(layered(given, environment))
     except InvalidInput as error:
-        yield Finding("settings", "broken", f"{error.code} {error.message}", error.next_step)
+        yield Condition("settings", "broken", f"{error.code} {error.message}", error.next_step)
         return
     scrubber = Scrubber(environment.secrets)
     for path, value, where in found:
-        yield Finding(path, "ok", scrubber.message(f"{as_text(value)} ({where})"))
+        yield Condition(path, "ok", scrubber.message(f"{as_text(value)} ({where})"))
     if not found:
-        yield Finding("settings", "ok", f"all defaults; no {NAME} here or in {user_folder(environment.variables)}")
+        yield Condition("settings", "ok", f"all defaults; no {NAME} here or in {user_folder(environment.variables)}")
 
 
-def examine_model(model: str, environment: Environment) -> Iterator[Finding]:
+def examine_model(model: str, environment: Environment) -> Iterator[Condition]:
     """Ask a model one question, and report the consequences of its answer for a run."""
     try:
         settings = settings_from({"model": model or " "})
         resolved = resolve(settings, environment, [])
         check_models(resolved, environment)
         if model == EXTRACTIVE:
-            yield Finding("model", "ok", "extractive: quotations, without a language model")
+            yield Condition("model", "ok", "extractive: quotations, without a language model")
             return
         found = asyncio.run(probe(model, environment, PROBE_CALLS))
     except (UserError, ModelError) as error:
-        yield Finding("model", "broken", f"{error.code} {error.message}", error.next_step or error.remedy)
+        yield Condition("model", "broken", f"{error.code} {error.message}", error.next_step or error.remedy)
         return
     yield from _findings(model, found, resolved)
 
 
-def _findings(model: str, found: Probe, settings: ResolvedSettings) -> Iterator[Finding]:
-    yield Finding("model", "ok", f"{model} answers" + (", after it has thought" if found.thinks else ""))
+def _findings(model: str, found: Probe, settings: ResolvedSettings) -> Iterator[Condition]:
+    yield Condition("model", "ok", f"{model} answers" + (", after it has thought" if found.thinks else ""))
     if found.debris and not found.fits:
         how = "choose an instruct or chat model; on a server of your own, check its chat template"
-        yield Finding("template", "broken", "its answer has marks around it that no chat model writes", how)
+        yield Condition("template", "broken", "its answer has marks around it that no chat model writes", how)
     form = found.structured.value
     if found.fits:
-        yield Finding("JSON", "ok", f"{form}: the answer fits the schema")
+        yield Condition("JSON", "ok", f"{form}: the answer fits the schema")
     else:
         why = {None: "is not JSON that fits the schema", CutOff.limit: "has no end"}.get(
             found.cut_off, "repeats itself"
         )
         how = "choose a larger model, or set the role's structured_output to json_object or prompt"
-        yield Finding("JSON", "broken", f"{form}: the answer {why}", how)
+        yield Condition("JSON", "broken", f"{form}: the answer {why}", how)
     if found.fits and not found.right:
         how = "expect little of its reports; every sentence is checked, and what is not in its sources is left out"
-        yield Finding(
+        yield Condition(
             "knowledge", "off", f"it does not know the capital of France, or that {FIRST}+{SECOND} is 42", how
         )
     yield _speed(found, settings)
@@ -133,59 +134,59 @@ def _findings(model: str, found: Probe, settings: ResolvedSettings) -> Iterator[
     yield _price(model, settings)
 
 
-def _speed(found: Probe, settings: ResolvedSettings) -> Finding:
+def _speed(found: Probe, settings: ResolvedSettings) -> Condition:
     if found.tokens_per_second is None:
-        return Finding("speed", "off", "unknown: the answer came in one piece")
+        return Condition("speed", "off", "unknown: the answer came in one piece")
     _sent, received = usual_tokens(settings, settings.model)
     minutes = received / found.tokens_per_second / 60
     said = f"{found.tokens_per_second:.0f} tokens a second, the first after {found.wait:.1f} s"
     about = f"{said}; the answers of a standard run often take {max(1, round(minutes))} min"
     if minutes < SLOW_MINUTES:
-        return Finding("speed", "ok", about)
-    return Finding("speed", "off", about, "--profile quick, or --role-model compressor=extractive")
+        return Condition("speed", "ok", about)
+    return Condition("speed", "off", about, "--profile quick, or --role-model compressor=extractive")
 
 
-def _window(found: Probe, settings: ResolvedSettings) -> Finding:
+def _window(found: Probe, settings: ResolvedSettings) -> Condition:
     needed = settings.max_context_tokens + settings.role_models[Role.reporter].max_tokens
     if found.window is None:
-        return Finding("window", "off", "unknown: a prompt that is refused is halved", "set the role's window")
+        return Condition("window", "off", "unknown: a prompt that is refused is halved", "set the role's window")
     part = "; of longer material the best part is shown" if found.window < needed else ""
-    return Finding("window", "ok", f"{found.window:,} tokens{part}")
+    return Condition("window", "ok", f"{found.window:,} tokens{part}")
 
 
-def _price(model: str, settings: ResolvedSettings) -> Finding:
+def _price(model: str, settings: ResolvedSettings) -> Condition:
     rates = Pricing(settings.prices).highest(model)
     if rates is None:
         how = f"--price {model}=INPUT,OUTPUT, in dollars per million tokens, allows a cap in dollars"
-        return Finding("price", "off", "unknown: tokens and requests are capped, dollars are not", how)
+        return Condition("price", "off", "unknown: tokens and requests are capped, dollars are not", how)
     sent, received = (float(rate) * 1_000_000 for rate in rates)
     free = not sent and not received
-    return Finding("price", "ok", "free" if free else f"at most ${sent:g} and ${received:g} per million tokens")
+    return Condition("price", "ok", "free" if free else f"at most ${sent:g} and ${received:g} per million tokens")
 
 
-def _package(name: str) -> Finding:
+def _package(name: str) -> Condition:
     if _is_installed(name):
-        return Finding(name, "ok", version(name))
-    return Finding(name, "broken", "not installed", f"{_PIP} {name}")
+        return Condition(name, "ok", version(name))
+    return Condition(name, "broken", "not installed", f"{_PIP} {name}")
 
 
-def _api() -> Finding:
+def _api() -> Condition:
     if server := find_api():
-        return Finding("Prefect API", "ok", f"{server.api_url}, its pages: {server.ui_url}")
+        return Condition("Prefect API", "ok", f"{server.api_url}, its pages: {server.ui_url}")
     detail = "none is running; `fathom research` starts one on this machine"
-    return Finding("Prefect API", "off", detail, "set PREFECT_API_URL to use another")
+    return Condition("Prefect API", "off", detail, "set PREFECT_API_URL to use another")
 
 
-def _model(environment: Environment) -> Finding:
+def _model(environment: Environment) -> Condition:
     settings = ResearchSettings()
     check_models(resolve(settings, environment, []), environment)
     if environment.model in (None, EXTRACTIVE):
         how = "set FATHOM_MODEL or use --model, for example openai/gpt-5-mini with OPENAI_API_KEY"
-        return Finding("model", "off", "extractive: reports consist of quotations, without a language model", how)
-    return Finding("model", "ok", f"{environment.model}, its key is set")
+        return Condition("model", "off", "extractive: reports consist of quotations, without a language model", how)
+    return Condition("model", "ok", f"{environment.model}, its key is set")
 
 
-def _extras() -> Finding:
+def _extras() -> Condition:
     """Report which optional parts of the package are installed."""
     lacking: dict[str, bool] = {}
     for package, extra in _EXTRA.findall("\n".join(requires("fathom-research") or ())):
@@ -193,7 +194,7 @@ def _extras() -> Finding:
     there = ", ".join(extra for extra, lacks in lacking.items() if not lacks) or "none"
     absent = [extra for extra, lacks in lacking.items() if lacks]
     detail = there + (f"; not installed: {', '.join(absent)}" if absent else "")
-    return Finding("extras", "ok", detail, _with_extras(",".join(absent)) if absent else "")
+    return Condition("extras", "ok", detail, _with_extras(",".join(absent)) if absent else "")
 
 
 def _with_extras(names: str) -> str:
@@ -211,30 +212,30 @@ def _is_installed(package: str) -> bool:
         return False
 
 
-def _corpus() -> Finding:
+def _corpus() -> Condition:
     missing = [
         name for name in ("pydoc_data", "trafilatura", "pypdf", "docx", "docutils", "yaml") if find_spec(name) is None
     ]
     if missing:
-        return Finding("documents", "broken", f"not installed: {', '.join(missing)}", "install Fathom's requirements")
-    return Finding("documents", "ok", "the Python language reference; your own with --docs PATH")
+        return Condition("documents", "broken", f"not installed: {', '.join(missing)}", "install Fathom's requirements")
+    return Condition("documents", "ok", "the Python language reference; your own with --docs PATH")
 
 
-def _artifacts() -> Finding:
+def _artifacts() -> Condition:
     root = artifact_root()
     if "://" in root or Path(root).is_dir():
         asyncio.run(ArtifactStore(root).check_writable())
-        return Finding("artifacts", "ok", root)
+        return Condition("artifacts", "ok", root)
     if _may_create(Path(root)):
-        return Finding("artifacts", "ok", f"{root} (the first run creates it)")
+        return Condition("artifacts", "ok", f"{root} (the first run creates it)")
     how = "set FATHOM_ARTIFACTS to a folder or s3:// address"
-    return Finding("artifacts", "broken", f"{root} cannot be created", how)
+    return Condition("artifacts", "broken", f"{root} cannot be created", how)
 
 
-def _cache(environment: Environment) -> Finding:
+def _cache(environment: Environment) -> Condition:
     if _may_create(environment.cache):
-        return Finding("cache", "ok", str(environment.cache))
-    return Finding("cache", "off", f"{environment.cache} cannot be written: every run indexes documents again",
+        return Condition("cache", "ok", str(environment.cache))
+    return Condition("cache", "off", f"{environment.cache} cannot be written: every run indexes documents again",
                    "set FATHOM_CACHE to a folder")  # fmt: skip
 
 
@@ -244,25 +245,15 @@ def _may_create(folder: Path) -> bool:
     return closest.is_dir() and os.access(closest, os.W_OK)
 
 
-@dataclass(frozen=True)
-class Finding:
-    """The result of one check. `off`: a run works without it; `broken`: a run would fail."""
-
-    name: str
-    state: Literal["ok", "off", "broken"]
-    detail: str
-    how: str = ""  # to set or repair it
-
-
-def checked(name: str, check: Callable[[], Finding]) -> Finding:
+def checked(name: str, check: Callable[[], Condition]) -> Condition:
     """Return the findings of a check; a setting that the user must correct is a finding too."""
     try:
         return check()
     except UserError as error:
-        return Finding(name, "broken", f"{error.code} {error.message}", error.next_step)
+        return Condition(name, "broken", f"{error.code} {error.message}", error.next_step)
 
 
-def examine_tools(registry: Registry, environment: Environment) -> Iterator[Finding]:
+def examine_tools(registry: Registry, environment: Environment) -> Iterator[Condition]:
     """Check every tool, vendor, plug-in and MCP server."""
     for tool in registry.tools.values():
         if registry.variables(tool) and not tool.follows:
@@ -275,22 +266,22 @@ def examine_tools(registry: Registry, environment: Environment) -> Iterator[Find
     yield _browser(environment)
 
 
-def examine_plugins(registry: Registry) -> Iterator[Finding]:
+def examine_plugins(registry: Registry) -> Iterator[Condition]:
     """Report the tools and vendors of other packages, including unusable ones."""
     for name, package in registry.plugins.packages.items():
-        yield Finding(f"plug-in {name}", "ok", f"of the package {package}")
+        yield Condition(f"plug-in {name}", "ok", f"of the package {package}")
     for name, problem in registry.plugins.broken.items():
-        yield Finding(f"plug-in {name}", "broken", problem, "mend or remove the package; the other tools work")
+        yield Condition(f"plug-in {name}", "broken", problem, "mend or remove the package; the other tools work")
 
 
-def examine_servers(environment: Environment) -> Iterator[Finding]:
+def examine_servers(environment: Environment) -> Iterator[Condition]:
     """Ask every MCP server of the file for its offer, and report which of its tools a run may use."""
     try:
         allowed_tools(environment)
         offers, known_hashes = asyncio.run(_offers(environment))
         servers = read_servers(environment).servers
     except UserError as error:
-        yield Finding("MCP", "broken", f"{error.code} {error.message}", error.next_step)
+        yield Condition("MCP", "broken", f"{error.code} {error.message}", error.next_step)
         return
     for offer in offers:
         name, allowed = f"MCP {offer.server}", servers[offer.server].allow
@@ -298,16 +289,16 @@ def examine_servers(environment: Environment) -> Iterator[Finding]:
         run, before = known_hashes.get(offer.server, ("", offer.hash))
         others = f"; not allowed: {', '.join(offer.others)}" if offer.others else ""
         if offer.failure:
-            yield Finding(name, "broken", offer.failure, "a run goes on without its tools")
+            yield Condition(name, "broken", offer.failure, "a run goes on without its tools")
         elif lacking := sorted({*allowed} - {*offered}):
-            yield Finding(name, "broken", f"it has no {', '.join(lacking)}{others}", "correct `allow` in the file")
+            yield Condition(name, "broken", f"it has no {', '.join(lacking)}{others}", "correct `allow` in the file")
         elif not allowed:
-            yield Finding(name, "off", f"no tool is allowed{others}", "name the tools to use in `allow`, in the file")
+            yield Condition(name, "off", f"no tool is allowed{others}", "name the tools to use in `allow`, in the file")
         elif before != offer.hash:
             how = "compare the server with what you know of it; that run can no longer be resumed"
-            yield Finding(name, "off", f"changed since the run {run[:8]}: {', '.join(offered)}{others}", how)
+            yield Condition(name, "off", f"changed since the run {run[:8]}: {', '.join(offered)}{others}", how)
         else:
-            yield Finding(name, "ok", f"{', '.join(offered)}{others}")
+            yield Condition(name, "ok", f"{', '.join(offered)}{others}")
 
 
 async def _offers(environment: Environment) -> tuple[list[OfferedTools], dict[str, tuple[str, str]]]:
@@ -324,57 +315,57 @@ async def _offers(environment: Environment) -> tuple[list[OfferedTools], dict[st
     return offers, dict(found)
 
 
-def _tool(tool: type[Tool], registry: Registry, environment: Environment) -> Finding:
+def _tool(tool: type[Tool], registry: Registry, environment: Environment) -> Condition:
     name, ways = tool.name.replace("_", " "), registry.configured_by(tool)
     check_addresses(ways, environment)
     if found := [" and ".join(way.variables) for way in ways if way.is_configured(environment)]:
-        return Finding(name, "ok", f"configured by {', '.join(found)}")
+        return Condition(name, "ok", f"configured by {', '.join(found)}")
     if tool.by_vendors:
-        return Finding(name, "off", "no search vendor is configured", "set up one of those below")
-    return Finding(name, "off", f"no {registry.variables(tool)}", "set " + ", or ".join(way.setup for way in ways))
+        return Condition(name, "off", "no search vendor is configured", "set up one of those below")
+    return Condition(name, "off", f"no {registry.variables(tool)}", "set " + ", or ".join(way.setup for way in ways))
 
 
-def _groups(registry: Registry) -> Finding:
+def _groups(registry: Registry) -> Condition:
     members = [
         f"{group}: {', '.join(tool.name for tool in registry.tools.values() if tool.group == group)}"
         for group in registry.groups
     ]
     how = f"--tools {','.join([DEFAULT, *registry.groups])} uses them; fathom doctor --online asks each one question"
-    return Finding("sources", "ok", "; ".join(members), how)
+    return Condition("sources", "ok", "; ".join(members), how)
 
 
-def _contact(registry: Registry, environment: Environment) -> Finding:
+def _contact(registry: Registry, environment: Environment) -> Condition:
     groups = dict.fromkeys(tool.group for tool in registry.tools.values() if CONTACT in tool.optional)
     asking = f"the services of --tools {','.join(groups)}"
     if environment.contact:
-        return Finding("contact", "ok", f"{environment.contact}, given to {asking}")
-    return Finding("contact", "off", f"{asking} are not told who asks", f"set {CONTACT} to your e-mail address")
+        return Condition("contact", "ok", f"{environment.contact}, given to {asking}")
+    return Condition("contact", "off", f"{asking} are not told who asks", f"set {CONTACT} to your e-mail address")
 
 
-def _vendors(registry: Registry, environment: Environment) -> Iterator[Finding]:
+def _vendors(registry: Registry, environment: Environment) -> Iterator[Condition]:
     """Report for each search vendor whether it is configured, or how to configure it."""
     others = [vendor_of(provider) for provider in PROVIDERS]
     for vendor in (*registry.vendors, *(other for other in others if other.is_configured(environment))):
         name, named = vendor.key(), f"; asked with --search {vendor.key()}" if vendor.only_named else ""
         if vendor.is_configured(environment):
-            yield Finding(name, "ok", f"{' and '.join(vendor.variables)} is set{named}")
+            yield Condition(name, "ok", f"{' and '.join(vendor.variables)} is set{named}")
         else:
-            yield Finding(name, "off", f"set {vendor.setup}")
-    yield Finding("litellm:NAME", "off", "; ".join(other.setup for other in others))
+            yield Condition(name, "off", f"set {vendor.setup}")
+    yield Condition("litellm:NAME", "off", "; ".join(other.setup for other in others))
 
 
-def _browser(environment: Environment) -> Finding:
+def _browser(environment: Environment) -> Condition:
     found = find_browser(lambda name: environment.variables.get(name, ""))
     if isinstance(found, str):
-        return Finding("browser", "off", "pages without text until their scripts have run are not read", found)
-    return Finding("browser", "ok", f"{found.path}{'' if found.sandbox else ', without its sandbox'}")
+        return Condition("browser", "off", "pages without text until their scripts have run are not read", found)
+    return Condition("browser", "ok", f"{found.path}{'' if found.sandbox else ', without its sandbox'}")
 
 
 QUESTION = "water"  # every service has results for it
 SECONDS = 20.0
 
 
-async def reach(environment: Environment, registry: Registry = REGISTRY) -> list[Finding]:
+async def reach(environment: Environment, registry: Registry = REGISTRY) -> list[Condition]:
     """Ask each configured vendor and source; a vendor charges for its search. The findings hold no secrets."""
     vendors = [vendor for vendor in registry.vendors if vendor.is_configured(environment)]
     sources = [tool for tool in registry.tools.values() if tool.searches and tool.network and not tool.by_vendors]
@@ -382,7 +373,7 @@ async def reach(environment: Environment, registry: Registry = REGISTRY) -> list
     try:
         check_addresses([*vendors, *sources], environment)
     except UserError as error:
-        return [Finding("online", "broken", f"{error.code} {error.message}", error.next_step)]
+        return [Condition("online", "broken", f"{error.code} {error.message}", error.next_step)]
     settings = resolve(ResearchSettings(fresh=True, max_results=1), environment, [])
     run = RunContext(settings, environment, _Nothing(), QUESTION, vendors)
     scrubber = Scrubber(environment.secrets)
@@ -399,7 +390,7 @@ async def _look_up(source: Tool) -> int:
     return len((await source.run(QUESTION)).results)
 
 
-async def _asked(kind: type[Configurable], name: str, asking: Awaitable[int], scrubber: Scrubber) -> Finding:
+async def _asked(kind: type[Configurable], name: str, asking: Awaitable[int], scrubber: Scrubber) -> Condition:
     """Return the result of a test question; a failure counts as broken only if the user has configured the service."""
     began = time.monotonic()
     try:
@@ -414,10 +405,10 @@ async def _asked(kind: type[Configurable], name: str, asking: Awaitable[int], sc
         listed = f"at most ${float(usd):g} by its price list" if usd else "for a price that is not known"
         charged = "" if usd == 0 else f", {listed}"
         nothing = "" if found else f"; it found nothing about {QUESTION!r}"
-        return Finding(name, "ok", f"answers in {time.monotonic() - began:.1f} s{charged}{nothing}")
+        return Condition(name, "ok", f"answers in {time.monotonic() - began:.1f} s{charged}{nothing}")
     how = error.next_step or (kind.setup if isinstance(error, ToolRejected) else "try again later; runs ask another")
     detail = scrubber.message(f"{error.code} {error.message}")
-    return Finding(name, "broken" if kind.variables else "off", detail, scrubber.message(how))
+    return Condition(name, "broken" if kind.variables else "off", detail, scrubber.message(how))
 
 
 class _Nothing:

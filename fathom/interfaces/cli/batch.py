@@ -71,7 +71,7 @@ def batch(
     from fathom.config.inputs import read_text
     from fathom.flows.preflight import batch_caps, check_batch, estimated_batch
     from fathom.interfaces.cli.progress import show_batch
-    from fathom.interfaces.cli.research import named, show_estimate
+    from fathom.interfaces.cli.research import show_estimate
     from fathom.storage.lease import result_key
     from fathom.storage.names import slug
 
@@ -84,7 +84,7 @@ def batch(
     settings, questions, notices = check_batch(settings, questions)
     if estimate:
         phases = estimated_batch(questions, settings)
-        output([named(phase) for phase in phases] if as_json else phases, show_estimate, as_json=as_json)
+        output(phases, show_estimate, as_json=as_json)
         return
     request = {
         "settings": settings,

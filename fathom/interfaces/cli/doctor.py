@@ -15,8 +15,8 @@ from fathom.interfaces.cli.options import GivenOptions, Json, Mcp, given_options
 from fathom.interfaces.cli.printing import line, output, row
 
 if TYPE_CHECKING:
+    from fathom.client.resources import Condition
     from fathom.config.templates import UsedTemplate
-    from fathom.flows.operations.diagnosis import Finding
 
 
 def doctor(
@@ -57,7 +57,7 @@ def doctor(
     raise typer.Exit(1 if any(finding.state == "broken" for finding in findings) else 0)
 
 
-def _show_findings(findings: Sequence[Finding]) -> None:
+def _show_findings(findings: Sequence[Condition]) -> None:
     width = max(13, *(len(finding.name) + 1 for finding in findings))
     for finding in findings:
         style = {"ok": "green", "off": "yellow", "broken": "red"}[finding.state]

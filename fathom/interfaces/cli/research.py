@@ -8,7 +8,7 @@ import logging
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import redirect_stdout
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from fathom.changes.model import Changes
     from fathom.interfaces.cli.progress import RunWatcher
     from fathom.models import Report, RunResult
+    from fathom.models.run import PhaseCost, Range
     from fathom.run.engine import Parent
-    from fathom.run.estimate import Bounds, PhaseEstimate
     from fathom.storage.runs import StoredRun
 
 
@@ -60,7 +60,7 @@ def research(
     settings = given_options().over_defaults(usual)
     if estimate:
         phases = estimated(query, settings)
-        output([named(phase) for phase in phases] if as_json else phases, show_estimate, as_json=as_json)
+        output(phases, show_estimate, as_json=as_json)
         return
     request = check_request(query, settings)
 
@@ -209,16 +209,11 @@ def is_terminal(*, quiet: bool, as_json: bool) -> bool:
     return not (quiet or as_json or Environment.read().log) and sys.stdin.isatty() and sys.stderr.isatty()
 
 
-def named(row: Any) -> Any:
-    """Return a named tuple as a mapping, nested tuples included."""
-    return {name: named(value) for name, value in row._asdict().items()} if hasattr(row, "_asdict") else row
-
-
-def show_estimate(phases: Sequence[PhaseEstimate]) -> None:
+def show_estimate(phases: Sequence[PhaseCost]) -> None:
     """Print an estimate as a table."""
     from rich.console import Console
 
-    from fathom.run.estimate import Bounds
+    from fathom.models.run import Range
 
     asks, pays = (any(p.model_calls.most for p in phases), any(p.usd is None or p.usd.most for p in phases))
     table = Table(box=None, header_style="bold", pad_edge=False)
@@ -229,7 +224,7 @@ def show_estimate(phases: Sequence[PhaseEstimate]) -> None:
     for phase in phases:
         cells = [_bounds(phase.tool_calls, ",.0f")]
         if asks:
-            thousands = Bounds(phase.tokens.usual / 1000, phase.tokens.most / 1000)
+            thousands = Range(phase.tokens.usual / 1000, phase.tokens.most / 1000)
             cells += [_bounds(phase.model_calls, ",.0f"), _bounds(thousands, ",.1f")]
         if asks or pays:
             cells.append("unknown" if phase.usd is None else _bounds(phase.usd, ",.3f"))
@@ -240,7 +235,7 @@ def show_estimate(phases: Sequence[PhaseEstimate]) -> None:
     line((f"\nUsual - maximum. {budget}", "dim"))
 
 
-def _bounds(bounds: Bounds, form: str) -> str:
+def _bounds(bounds: Range, form: str) -> str:
     return f"{bounds.usual:{form}} - {bounds.most:{form}}" if bounds.most else ""
 
 

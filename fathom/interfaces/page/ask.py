@@ -30,7 +30,7 @@ from fathom.interfaces.page.forms import FormValues, Wrong, run_request, text, t
 from fathom.interfaces.page.rendering import page
 from fathom.interfaces.uploads import Uploaded, has_files, upload_form
 from fathom.models import RunState
-from fathom.run.estimate import PhaseEstimate
+from fathom.models.run import PhaseCost
 from fathom.service.caller import AccessRole, Caller
 from fathom.service.run_list import EVERYTHING
 from fathom.service.runs import RunService
@@ -53,7 +53,7 @@ class OfferedModel(NamedTuple):
 
     name: str
     rates: Rates | None
-    whole: PhaseEstimate | None
+    whole: PhaseCost | None
 
 
 class OfferedProfile(NamedTuple):
@@ -61,7 +61,7 @@ class OfferedProfile(NamedTuple):
 
     profile: Profile
     about: str
-    whole: PhaseEstimate | None
+    whole: PhaseCost | None
 
 
 @router.get("/")
@@ -186,5 +186,5 @@ async def _offers(given: FormValues, names: Sequence[str]) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=512)
-def _estimated(question: str, template: str, model: str, profile: str) -> PhaseEstimate | None:
+def _estimated(question: str, template: str, model: str, profile: str) -> PhaseCost | None:
     return whole_estimate(question, {"profile": profile, "template": template or None, "model": model})
