@@ -36,10 +36,13 @@ from fathom.llm import services
 from fathom.llm.base import Completion, ModelCall
 from fathom.llm.client import ModelBackend
 from fathom.storage.store import ArtifactStore
+from fathom.tools.fetch.render import PROGRAMS
 from tests.forking import COMMANDS, RUNS, Fork, Forks, forking
 from tests.stubs import Stubs, serving
 
 if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
     from tests.server import Served
 
 ROOT = Path(__file__).parent.parent
@@ -284,6 +287,20 @@ def moto_s3(s3_endpoint: str, monkeypatch: pytest.MonkeyPatch) -> Bucket:
     client.create_bucket(Bucket=name)
     client.close()
     return Bucket(f"s3://{name}", env)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Chromium, where it is installed."""
+    from playwright.sync_api import sync_playwright
+
+    program = next(filter(None, map(shutil.which, PROGRAMS)), None)
+    if not program:
+        pytest.skip("Chromium is not installed")
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
+        yield chromium
+        chromium.close()
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 from fathom.storage.store import ArtifactStore
-from tests.test_resume import a_dead_process
+from tests.processes import ended_process
 
 __all__ = ["Killed", "WatchedStore", "bury"]
 
@@ -44,6 +44,6 @@ class WatchedStore(ArtifactStore):
 
 def bury(root: Path) -> None:
     """Make every lease of this process a lease of a process that has ended."""
-    dead = a_dead_process()
+    dead = ended_process()
     for path in root.glob(".results/*/lease/*.json"):
         path.write_text(json.dumps({**json.loads(path.read_bytes()), "pid": dead}))

@@ -20,7 +20,16 @@ from tests.forking import Fork
 from tests.stubs import Record, Stubs
 
 __all__ = [
-    "AT_ONCE", "COMMIT_SECONDS", "Kills", "OwnServer", "asking", "end_all", "fathom", "finish", "flow_runs",
+    "AT_ONCE",
+    "COMMIT_SECONDS",
+    "Kills",
+    "OwnServer",
+    "asking",
+    "end_all",
+    "ended_process",
+    "fathom",
+    "finish",
+    "flow_runs",
     "left_behind",
 ]  # fmt: skip
 
@@ -166,3 +175,10 @@ class OwnServer:
             os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
             self._process = None
+
+
+def ended_process() -> int:
+    """Return the id of a process that has ended."""
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    return process.pid

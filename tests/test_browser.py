@@ -2,35 +2,21 @@
 
 from __future__ import annotations
 
-import shutil
 import unicodedata
-from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 from pypdf import PdfReader
 
 from fathom.models import Report, ReportSection
 from fathom.report.html import render_html
 from tests.sample_report import PHASES, sample_report
 
-PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
 LONG = "a_name_" * 60
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    program = next(filter(None, map(shutil.which, PROGRAMS)), None)
-    if not program:
-        pytest.skip("Chromium is not installed")
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
-        yield chromium
-        chromium.close()
 
 
 @pytest.fixture(scope="module")

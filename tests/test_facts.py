@@ -16,7 +16,7 @@ from fathom.tools.factual.sec_edgar import Listed, named_in
 from fathom.tools.lookup import LookupTool
 from fathom.tools.registry import REGISTRY, configured_tools
 from tests.fact_cases import FACT_CASES
-from tests.test_lookups import NoArtifacts, Service, opened, service
+from tests.test_lookups import Service, opened, service
 
 __all__ = ["service"]
 
@@ -91,7 +91,7 @@ def test_wikipedia_is_read_in_the_language_of_the_question(tmp_path: Path) -> No
     resolved = resolve(settings, environment, configured_tools(settings, environment))
 
     def place(question: str) -> str:
-        tool = REGISTRY.tools["wikipedia"].open(RunContext(resolved, environment, NoArtifacts(), question, [], []))
+        tool = REGISTRY.tools["wikipedia"].open(RunContext(resolved, environment, query=question))
         assert isinstance(tool, LookupTool)
         return tool.place("/api.php")
 
@@ -104,7 +104,7 @@ def test_edgar_needs_to_know_who_asks_and_asks_the_server_that_has_it(tmp_path: 
     assert not REGISTRY.tools["sec_edgar"].is_configured(Environment.read({}))
     settings = ResearchSettings(tools=["sec_edgar"])
     resolved = resolve(settings, environment, configured_tools(settings, environment))
-    tool = REGISTRY.tools["sec_edgar"].open(RunContext(resolved, environment, NoArtifacts(), "", [], []))
+    tool = REGISTRY.tools["sec_edgar"].open(RunContext(resolved, environment))
     assert isinstance(tool, LookupTool)
     assert tool.place("/files/x.json") == "https://www.sec.gov/files/x.json"
     assert tool.place("/LATEST/search-index") == "https://efts.sec.gov/LATEST/search-index"

@@ -24,7 +24,7 @@ from fathom.models import SourceText, ToolOutput
 from fathom.storage.cache import TimedCache
 from fathom.text.urls import source_ids, urls_in
 from fathom.tools import http
-from fathom.tools.base import RunContext
+from fathom.tools.base import NoArtifacts, RunContext
 from fathom.tools.fetch import client
 from fathom.tools.fetch import web as reading
 from fathom.tools.fetch.allow import AllowList
@@ -35,7 +35,6 @@ from fathom.tools.redact import redact
 from fathom.tools.registry import configured_tools
 from fathom.tools.toolbox import open_toolbox
 from tests.listening import app_of, listening
-from tests.test_web_tools import NoArtifacts
 
 HTML = """<html><head><title>Tides on Titan</title>
 <meta property="article:published_time" content="2025-03-04T10:00:00Z">
@@ -495,7 +494,7 @@ async def test_when_fetch_is_offered(tmp_path: Path) -> None:
     assert "fetch" in configured_tools(ResearchSettings(), keyed)
     assert configured_tools(ResearchSettings(tools=["documents"]), keyed, naming) == ["documents"]
     settings = resolve(ResearchSettings(), bare, configured_tools(ResearchSettings(), bare, naming))
-    assert "fetch" in open_toolbox(RunContext(settings, bare, NoArtifacts(), naming)).offered
+    assert "fetch" in open_toolbox(RunContext(settings, bare, query=naming)).offered
     with pytest.raises(InvalidInput, match="cannot be allowed"):
         configured_tools(ResearchSettings(fetch_allow_hosts=["everything"]), bare)
     allowing = Environment.read({"HOME": str(tmp_path), "FATHOM_FETCH_ALLOW": "wiki.corp:80, 10.0.0.0/8"})
@@ -547,7 +546,5 @@ async def test_redacted_runs_store_nothing_unredacted(site: Site, tmp_path: Path
     resolved = resolve(settings, environment, ["documents"])
     from fathom.models import ToolCall
 
-    output = await open_toolbox(RunContext(resolved, environment, NoArtifacts())).run(
-        ToolCall(tool="documents", input="tide office")
-    )
+    output = await open_toolbox(RunContext(resolved, environment)).run(ToolCall(tool="documents", input="tide office"))
     assert "under [email] and [phone] on" in output.results[0].text

@@ -9,9 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.server import Served
-from tests.test_page import browser, opened
-
-__all__ = ["browser"]
+from tests.test_page import opened
 
 MOST_STOPS = 60
 UNSEEN = """() => {

@@ -24,7 +24,7 @@ from fathom.errors import (
     ToolTimeout,
     ToolUnavailable,
 )
-from fathom.models import Bibliographic, SourceText, ToolOutput
+from fathom.models import Bibliographic, SourceText
 from fathom.tools import http
 from fathom.tools.base import RunContext
 from fathom.tools.lookup import LookupTool
@@ -104,14 +104,6 @@ async def service(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Service]:
         yield serving
 
 
-class NoArtifacts:
-    async def list(self) -> list[str]:
-        return []
-
-    async def read(self, name: str) -> ToolOutput:
-        raise FileNotFoundError(name)
-
-
 def opened(
     case: Case, service: Service, home: Path, *, apart: float = 0.0, key: str = KEY, **settings: Any
 ) -> LookupTool:
@@ -122,7 +114,7 @@ def opened(
     environment = Environment.read(variables | ({case.key_variable: key} if case.key_variable else {}))
     asked = ResearchSettings(tools=[case.tool], **settings)
     resolved = resolve(asked, environment, configured_tools(asked, environment))
-    tool = kind.open(RunContext(resolved, environment, NoArtifacts(), "", [], []))
+    tool = kind.open(RunContext(resolved, environment))
     assert isinstance(tool, LookupTool)
     tool.seconds_between, tool.keyed_seconds_between = apart, None
     return tool

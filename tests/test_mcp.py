@@ -26,7 +26,7 @@ from fathom.errors import InvalidInput, ToolError, ToolRejected, ToolTimeout, To
 from fathom.flows.operations.diagnosis import examine
 from fathom.flows.replay import replay
 from fathom.flows.runs.stored import find
-from fathom.models import Ending, ToolCall, ToolOutput
+from fathom.models import Ending, ToolCall
 from fathom.storage.store import ArtifactStore
 from fathom.tools.base import RunContext
 from fathom.tools.mcp.configuration import read_servers
@@ -62,21 +62,11 @@ def servers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Pa
     return write
 
 
-class Nothing:
-    """A run that has read nothing."""
-
-    async def list(self) -> list[str]:
-        return []
-
-    async def read(self, name: str) -> ToolOutput:
-        raise FileNotFoundError(name)
-
-
 @asynccontextmanager
 async def toolbox() -> AsyncIterator[Toolbox]:
     """Open the tools of the environment and of its MCP servers."""
     here, asked = Environment.read(), ResearchSettings(model="extractive")
-    opened = open_toolbox(RunContext(resolve(asked, here, configured_tools(asked, here)), here, Nothing()))
+    opened = open_toolbox(RunContext(resolve(asked, here, configured_tools(asked, here)), here))
     assert opened.servers
     try:
         opened.take_up(await opened.servers.offers())

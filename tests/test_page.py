@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-import shutil
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -18,7 +17,7 @@ from zoneinfo import ZoneInfo
 import httpx
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, ConsoleMessage, Dialog, Page, Route, expect, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Dialog, Page, Route, expect
 
 from fathom.config.settings import ResearchSettings
 from fathom.errors import NotAllowed
@@ -32,24 +31,12 @@ from fathom.storage.store import ArtifactStore
 from tests.conftest import FathomCLI, PrefectServer, quiet_port
 from tests.server import Served, served_with
 from tests.stubs import Stubs
-from tests.test_browser import PROGRAMS
 
 QUESTION = "What is a descriptor in Python?"
 HOSTILE = 'What is a descriptor in Python? "><script>alert(1)</script><img src=x onerror=alert(1)>'
 PATIENCE = 60_000  # milliseconds, for what a worker does
 NOWHERE = "/nowhere"
 DESKTOP, PHONE = (1200, 900), (360, 740)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    program = next(filter(None, map(shutil.which, PROGRAMS)), None)
-    if not program:
-        pytest.skip("Chromium is not installed")
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
-        yield chromium
-        chromium.close()
 
 
 @pytest.fixture(scope="module")

@@ -24,7 +24,6 @@ from fathom.tools.fetch.web import WebReader
 from fathom.tools.registry import configured_tools
 from fathom.tools.toolbox import open_toolbox
 from tests.test_fetch import Site, site
-from tests.test_web_tools import NoArtifacts
 
 __all__ = ["site"]
 
@@ -180,7 +179,7 @@ async def test_the_browser_belongs_to_the_run(monkeypatch: pytest.MonkeyPatch) -
     asked = ResearchSettings(artifacts="memory://run", model="extractive")
     default = resolve(asked, environment, configured_tools(asked, environment))
     never = default.model_copy(update={"render": Render.never})
-    kept = [open_toolbox(RunContext(settings, environment, NoArtifacts())) for settings in (default, never)]
+    kept = [open_toolbox(RunContext(settings, environment)) for settings in (default, never)]
     assert ["render" in toolbox.settings for toolbox in kept] == [False, True]
     for toolbox in kept:
         await toolbox.aclose()  # nothing was started

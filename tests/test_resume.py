@@ -7,8 +7,6 @@ import json
 import os
 import shutil
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections import Counter
@@ -37,7 +35,18 @@ from fathom.storage.store import ArtifactStore
 from fathom.tasks.supervision import MANY, Supervision, watched
 from tests.conftest import Bucket, FathomCLI, Forked, PrefectServer, base_env, is_own, quiet_port
 from tests.inprocess import investigated
-from tests.processes import AT_ONCE, Kills, OwnServer, asking, end_all, fathom, finish, flow_runs, left_behind
+from tests.processes import (
+    AT_ONCE,
+    Kills,
+    OwnServer,
+    asking,
+    end_all,
+    ended_process,
+    fathom,
+    finish,
+    flow_runs,
+    left_behind,
+)
 from tests.stubs import Stubs, serving
 
 QUERY = "How do tides form on moons with liquid methane seas?"
@@ -98,13 +107,7 @@ async def test_of_several_who_want_a_run_one_gets_it(store: ArtifactStore) -> No
         outcomes = await asyncio.gather(*(take(store) for _ in range(8)), return_exceptions=True)
         assert [type(outcome) for outcome in outcomes].count(LeaseFile) == 1
         assert [type(outcome) for outcome in outcomes].count(RunBusy) == 7
-        await forge(store, pid=await asyncio.to_thread(a_dead_process))
-
-
-def a_dead_process() -> int:
-    process = subprocess.Popen([sys.executable, "-c", ""])
-    process.wait()
-    return process.pid
+        await forge(store, pid=await asyncio.to_thread(ended_process))
 
 
 async def test_a_lease_is_good_until_it_is_released_or_not_renewed(store: ArtifactStore) -> None:

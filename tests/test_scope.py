@@ -29,7 +29,6 @@ from tests.conftest import PrefectServer, new_ledger, quiet_port
 from tests.inprocess import investigated
 from tests.server import served_with
 from tests.stubs import Stubs
-from tests.test_web_tools import NoArtifacts
 
 ELSEWHERE = "http://93.184.215.14/"
 
@@ -85,7 +84,7 @@ async def test_it_is_kept_below_the_choice_of_tools_and_models(docs: list[str]) 
     environment = Environment.read()
     resolved = resolve(ResearchSettings(docs=docs, scope=AccessScope.private), environment, ["documents", "fetch"])
     with pytest.raises(InvalidInput, match="fetch is outside"):
-        open_toolbox(RunContext(resolved, environment, NoArtifacts()))
+        open_toolbox(RunContext(resolved, environment))
     models = ModelBackend(
         Environment.read({"OPENAI_API_KEY": "sk-1234567890"}), new_ledger(), scope=AccessScope.private
     )

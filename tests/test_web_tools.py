@@ -365,19 +365,9 @@ def test_follow_up_reads_the_best_pages_of_all_searches() -> None:
     assert tool.follow_up([]) is None
 
 
-class NoArtifacts:
-    """A run that has read nothing yet."""
-
-    async def list(self) -> list[str]:
-        return []
-
-    async def read(self, name: str) -> ToolOutput:
-        raise FileNotFoundError(name)
-
-
 def opened(settings: ResearchSettings, environment: Environment) -> Toolbox:
     resolved = resolve(settings, environment, configured_tools(settings, environment))
-    return open_toolbox(RunContext(resolved, environment, NoArtifacts()))
+    return open_toolbox(RunContext(resolved, environment))
 
 
 async def test_which_tools_a_run_may_use(tmp_path: Path) -> None:

@@ -7,8 +7,6 @@ import os
 import random
 import re
 import socket
-import subprocess
-import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -38,7 +36,7 @@ from fathom.tasks.limits import ProviderLimit, SharedTurns, read_limits, remove_
 from fathom.telemetry.progress import listen
 from tests.conftest import PrefectServer, quiet_port
 from tests.listening import in_front
-from tests.processes import COMMIT_SECONDS
+from tests.processes import COMMIT_SECONDS, ended_process
 from tests.stubs import Stubs
 
 pytestmark = pytest.mark.usefixtures("prefect_server", "home")
@@ -275,10 +273,3 @@ async def test_a_run_that_a_killed_worker_had_only_taken_is_scheduled_again(tmp_
             await client.set_flow_run_state(run.id, Pending(message=taker), force=True)
             await recover(client, "taken")
         assert (await until(run.id, lambda found: True)).state_type is after
-
-
-def ended_process() -> int:
-    """Return the id of a process that has ended."""
-    process = subprocess.Popen([sys.executable, "-c", ""])
-    process.wait()
-    return process.pid

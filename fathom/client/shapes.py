@@ -13,6 +13,7 @@ from fathom.models import (
     Answered,
     Asked,
     Claim,
+    CorpusFile,
     Draft,
     Model,
     Note,
@@ -25,7 +26,6 @@ from fathom.models import (
     Verdict,
 )
 from fathom.models.evidence import Discrepancy, Referenced, SourceKind
-from fathom.storage.editions import CorpusFile
 from fathom.storage.names import RESPONSES, slug
 from fathom.telemetry.audit_events import Break, ChainedEvent
 

@@ -19,12 +19,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
 from fathom.errors import Conflict, InvalidInput, NotThere, StoreError
-from fathom.models import Model, UnreadFile
+from fathom.models import CorpusFile, Model, UnreadFile
 from fathom.storage.editions import (
     CORPORA,
     FILE_NAME_CHARS,
     LIMITS,
-    CorpusFile,
     Edition,
     StorageLimits,
     Upload,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from fathom.errors import Conflict, InvalidInput, NotThere, TooLarge
-from fathom.models import Model, UnreadFile
+from fathom.models import CorpusFile, Model, UnreadFile
 from fathom.storage.names import cut_slug
 from fathom.storage.ownership import Ownership
 from fathom.text.plain import size
@@ -20,14 +20,6 @@ CORPORA = "corpora"
 _LIST = "fathom corpora list shows what there is"
 NAME_CHARS, FILE_NAME_CHARS = 60, 300
 _NAME = re.compile(rf"[^\W_][\w .-]{{0,{NAME_CHARS - 1}}}")
-
-
-class CorpusFile(Model):
-    """A file of a corpus. `name` is the name under which it was uploaded."""
-
-    name: str
-    sha256: str
-    bytes: int
 
 
 class Edition(Model):

@@ -279,6 +279,18 @@ class ArtifactReader(Protocol):
         """Return a stored output."""
 
 
+class NoArtifacts(ArtifactReader):
+    """The raw outputs of a run that has read nothing."""
+
+    async def list(self) -> list[str]:
+        """Return no names."""
+        return []
+
+    async def read(self, name: str) -> ToolOutput:
+        """Raise the error of a file that does not exist."""
+        raise FileNotFoundError(name)
+
+
 def read_by_tools(settings: ResolvedSettings) -> dict[str, JsonValue]:
     """Return the settings that tools read.
 
@@ -298,7 +310,7 @@ class RunContext:
 
     settings: ResolvedSettings
     environment: Environment
-    artifacts: ArtifactReader  # what the run has read so far
+    artifacts: ArtifactReader = field(default_factory=NoArtifacts)  # what the run has read so far
     query: str = ""  # the run's question, which may name pages to fetch
     configured_vendors: Sequence[type[SearchVendor]] = ()  # in the order in which they are asked
     fetchable: Sequence[str] = ()  # names of the tools whose results may be fetched

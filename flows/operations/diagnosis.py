@@ -32,7 +32,6 @@ from fathom.flows.runs.index import RunIndex
 from fathom.flows.server import find_api
 from fathom.llm.base import CutOff
 from fathom.llm.model_checks import FIRST, SECOND, Probe, check_models, probe
-from fathom.models import ToolOutput
 from fathom.run.estimate import SLOW_MINUTES, usual_tokens
 from fathom.storage.store import ArtifactStore
 from fathom.tools.base import Configurable, RunContext, SearchVendor, Tool
@@ -375,7 +374,7 @@ async def reach(environment: Environment, registry: Registry = REGISTRY) -> list
     except UserError as error:
         return [Condition("online", "broken", f"{error.code} {error.message}", error.next_step)]
     settings = resolve(ResearchSettings(fresh=True, max_results=1), environment, [])
-    run = RunContext(settings, environment, _Nothing(), QUESTION, vendors)
+    run = RunContext(settings, environment, query=QUESTION, configured_vendors=vendors)
     scrubber = Scrubber(environment.secrets)
     waiting = [_asked(kind, kind.name, _search(kind.open(run)), scrubber) for kind in vendors]
     waiting += [_asked(kind, kind.name.replace("_", " "), _look_up(kind.open(run)), scrubber) for kind in sources]
@@ -409,13 +408,3 @@ async def _asked(kind: type[Configurable], name: str, asking: Awaitable[int], sc
     how = error.next_step or (kind.setup if isinstance(error, ToolRejected) else "try again later; runs ask another")
     detail = scrubber.message(f"{error.code} {error.message}")
     return Condition(name, "broken" if kind.variables else "off", detail, scrubber.message(how))
-
-
-class _Nothing:
-    """The empty outputs of a run that has read nothing."""
-
-    async def list(self) -> list[str]:
-        return []
-
-    async def read(self, name: str) -> ToolOutput:
-        raise KeyError(name)

@@ -24,7 +24,7 @@ from fathom.llm.client import ModelBackend
 from fathom.llm.model_checks import check_models, settled_budget
 from fathom.llm.parsing import answer_of
 from fathom.llm.windows import fitting
-from fathom.models import Report, Source, ToolOutput, Usage
+from fathom.models import Report, Source, Usage
 from fathom.report.foreign.check import ForeignCheck, checked, to_judge, wanted_of
 from fathom.report.foreign.reading import Foreign, report_of
 from fathom.report.foreign.sources import Looked, in_folder, on_the_web
@@ -114,21 +114,11 @@ async def _judged(foreign: Foreign, looked: Looked, judging: _Judging, *, fetch:
 
 
 async def _fetched(sources: Sequence[Source], settings: ResolvedSettings, environment: Environment) -> Looked:
-    context = RunContext(settings, environment, _NoArtifacts())
+    context = RunContext(settings, environment)
     try:
         return await on_the_web(sources, context.reader.page, datetime.now(UTC).isoformat(timespec="seconds"))
     finally:
         await context.aclose()
-
-
-class _NoArtifacts:
-    """The raw outputs of a check that is not a run: none."""
-
-    async def list(self) -> list[str]:
-        return []
-
-    async def read(self, name: str) -> ToolOutput:
-        raise FileNotFoundError(name)
 
 
 class _Judging:

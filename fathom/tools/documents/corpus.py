@@ -28,10 +28,10 @@ from pathlib import Path, PurePath
 from pydantic import JsonValue
 
 from fathom.errors import InvalidInput, StoreError
-from fathom.models import Model, UnreadFile
+from fathom.models import CorpusFile, Model, UnreadFile
 from fathom.storage.atomic import AtomicFiles, side_by_side
 from fathom.storage.corpora import CorpusStore
-from fathom.storage.editions import CorpusFile, UsedCorpus
+from fathom.storage.editions import UsedCorpus
 from fathom.telemetry.progress import Event, publish
 from fathom.text.plain import clean_text
 from fathom.tools.documents.embedding import check_installed
