@@ -24,8 +24,7 @@ from fathom.errors import StoreError
 from fathom.flows.approval import agree, write_accepted
 from fathom.flows.rounds import research_rounds
 from fathom.flows.runs import following
-from fathom.flows.runs.changes import compare_with_last
-from fathom.flows.runs.endings import ended, page, tell_failure, whereabouts
+from fathom.flows.runs.endings import compare_with_last, ended, page, tell_failure, whereabouts
 from fathom.flows.runs.library import library_of
 from fathom.flows.runs.states import FLOW
 from fathom.flows.writing import save_exchanges, save_explanation, save_provenance, save_report

@@ -31,8 +31,7 @@ from fathom.storage.store import ArtifactStore
 from fathom.tools.documents.corpus import check_documents
 from fathom.tools.documents_tool import DocumentsTool
 from fathom.tools.mcp.configuration import read_servers
-from fathom.tools.registry import REGISTRY, check_scope, configured_tools
-from fathom.tools.search.choice import without_limits
+from fathom.tools.registry import REGISTRY, check_scope, configured_tools, without_limits
 from fathom.tools.toolbox import searched_by_default
 
 

@@ -25,8 +25,7 @@ from fathom.tools import http
 from fathom.tools.base import RunContext, read_by_tools
 from fathom.tools.pages import WebPage
 from fathom.tools.payment import SearchBudget
-from fathom.tools.registry import REGISTRY, configured_tools
-from fathom.tools.search.choice import prices_of
+from fathom.tools.registry import REGISTRY, configured_tools, prices_of
 from fathom.tools.search.searxng import SearXNG
 from fathom.tools.search.tavily import Tavily
 from fathom.tools.search.web_extract import WebExtractTool

@@ -27,8 +27,8 @@ from fathom.errors import InvalidInput, RunBusy
 from fathom.evidence.verify import verify_run
 from fathom.flows import notifying, watches
 from fathom.flows.execution import local, resuming
-from fathom.flows.runs.changes import is_before
 from fathom.flows.runs.comparing import runs_of
+from fathom.flows.runs.endings import is_before
 from fathom.flows.runs.stored import files_of
 from fathom.models import Ending, RunResult
 from fathom.run.engine import RunStart

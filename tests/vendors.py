@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fathom.tools.base import SearchVendor
-from fathom.tools.registry import REGISTRY
-from fathom.tools.search.choice import named
+from fathom.tools.registry import REGISTRY, named
 
 __all__ = ["CASES", "KEY", "LIMIT", "QUERY", "Case", "Page"]
 

@@ -24,8 +24,7 @@ from fathom.models.run import PhaseCost, Range
 from fathom.retrieval.portions import MOST_REQUESTS
 from fathom.roles.reporter import MAX_SECTIONS
 from fathom.telemetry.progress import Event, publish
-from fathom.tools.registry import REGISTRY
-from fathom.tools.search.choice import prices_of
+from fathom.tools.registry import REGISTRY, prices_of
 
 # Tokens sent and received by a usual call: medians of `make bench` with pages of 20 kB, rounded up.
 _USUAL = {

@@ -28,8 +28,7 @@ from fathom.flows.preflight import estimated, searched_in
 from fathom.models.run import PhaseCost
 from fathom.service.caller import AccessRole, Caller
 from fathom.service.runs import OF_THE_SERVER, RunService
-from fathom.tools.registry import REGISTRY, configured_tools
-from fathom.tools.search.choice import prices_of
+from fathom.tools.registry import REGISTRY, configured_tools, prices_of
 
 
 async def status(service: RunService, caller: Caller) -> Status:
