@@ -6,7 +6,6 @@ an entry, `.serve/audit/{run id}/{number}.json`, each created exclusively: a rac
 
 from __future__ import annotations
 
-import re
 from datetime import UTC, datetime
 from enum import StrEnum
 from uuid import uuid4
@@ -15,10 +14,10 @@ from fathom.client.shapes import ActivityEntry
 from fathom.service.caller import Caller
 from fathom.storage.atomic import side_by_side
 from fathom.storage.names import numbers_in
+from fathom.storage.ownership import RUN_ID
 from fathom.storage.store import ArtifactStore
 
 FOLDER = ".serve/audit"
-RUN_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 class Action(StrEnum):

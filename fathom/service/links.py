@@ -13,10 +13,9 @@ from datetime import UTC, datetime
 
 from fathom.client.shapes import ShareLink
 from fathom.errors import NotThere
-from fathom.service.activity import RUN_ID
 from fathom.service.caller import Caller
 from fathom.service.tokens import hashed
-from fathom.storage.ownership import Ownership
+from fathom.storage.ownership import RUN_ID, Ownership
 from fathom.storage.store import ArtifactStore, json_bytes
 
 PUBLIC = "/shared/"

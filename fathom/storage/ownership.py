@@ -11,7 +11,7 @@ from fathom.models import Model
 from fathom.storage.store import ArtifactStore, json_bytes
 
 FOLDER = ".serve/runs"
-_RUN = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+RUN_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _OWNER, _SHARED, _ADMIN = "owner:", "shared", "admin"
 """Tags of a flow run that say the same: they are set when it is created, before the store can be."""
 
@@ -104,7 +104,7 @@ class Owners:
 
 def path_of(run_id: str) -> str:
     """Return the file that says whose a run is; empty for an id that no run has, as a changed manifest may say."""
-    return _path(run_id) if _RUN.fullmatch(run_id) else ""
+    return _path(run_id) if RUN_ID.fullmatch(run_id) else ""
 
 
 def _path(run_id: str) -> str:

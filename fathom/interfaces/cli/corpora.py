@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fathom.interfaces.cli.options import Json, Root, store_of
+from fathom.interfaces.cli.options import Group, Json, Root, store_of
 from fathom.interfaces.cli.printing import line, one_line, output, row
 from fathom.text.plain import counted, size
 
@@ -19,10 +19,8 @@ if TYPE_CHECKING:
     from fathom.storage.editions import Edition
     from fathom.tools.documents.corpus import CorpusReading
 
-corpora = typer.Typer(
-    help="Upload files that runs on any machine can read.\n\nStart with: fathom corpora add handbook handbook/",
-    rich_markup_mode=None,
-    no_args_is_help=True,
+corpora = Group(
+    help="Upload files that runs on any machine can read.\n\nStart with: fathom corpora add handbook handbook/"
 )
 Name = Annotated[str, typer.Argument(help="Name of the corpus.", show_default=False)]
 SHOWN = 20

@@ -9,16 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fathom.errors import InvalidInput
-from fathom.interfaces.cli.options import Json
+from fathom.interfaces.cli.options import Group, Json
 from fathom.interfaces.cli.printing import line, output
 
 if TYPE_CHECKING:
     from fathom.tasks.limits import ProviderLimit
 
-limits = typer.Typer(
-    help="Limit the requests of all workers to a provider.\n\nExample: fathom limits set openai --per-minute 500",
-    rich_markup_mode=None,
-    no_args_is_help=True,
+limits = Group(
+    help="Limit the requests of all workers to a provider.\n\nExample: fathom limits set openai --per-minute 500"
 )
 Provider = Annotated[
     str,

@@ -8,14 +8,10 @@ from typing import Annotated
 import typer
 
 from fathom.errors import NotThere
-from fathom.interfaces.cli.options import Json, Root, store_of
+from fathom.interfaces.cli.options import Group, Json, Root, store_of
 from fathom.interfaces.cli.printing import line, one_line, output
 
-links = typer.Typer(
-    help="List and remove the links to runs that people made on a server.\n\nStart with: fathom links list",
-    rich_markup_mode=None,
-    no_args_is_help=True,
-)
+links = Group(help="List and remove the links to runs that people made on a server.\n\nStart with: fathom links list")
 
 
 @links.command("list")

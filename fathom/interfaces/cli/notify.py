@@ -9,17 +9,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fathom.errors import InvalidInput
-from fathom.interfaces.cli.options import Json
+from fathom.interfaces.cli.options import Group, Json
 from fathom.interfaces.cli.printing import line, one_line, output
 
 if TYPE_CHECKING:
     from fathom.flows.notifying import Notification
 
-notify = typer.Typer(
+notify = Group(
     help="Notify a webhook or a Slack channel of what happens to runs.\n\n"
     "Start with: fathom notify add --webhook https://hooks.example.org/abc --on changed,failed",
-    rich_markup_mode=None,
-    no_args_is_help=True,
 )
 
 

@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 MOST_COMPLETIONS = 50
 _HOW = "docs/settings.md describes the settings"
+Group = partial(typer.Typer, rich_markup_mode=None, no_args_is_help=True)
+"""A group of commands; alone it prints its help."""
 
 
 def known_runs(context: typer.Context, incomplete: str) -> list[tuple[str, str]]:

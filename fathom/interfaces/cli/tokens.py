@@ -9,18 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fathom.errors import InvalidInput
-from fathom.interfaces.cli.options import Json, Root, store_of
+from fathom.interfaces.cli.options import Group, Json, Root, store_of
 from fathom.interfaces.cli.printing import dollars, line, output
 
 if TYPE_CHECKING:
     from fathom.service.caller import AccessRole
     from fathom.service.tokens import Token, Tokens
 
-tokens = typer.Typer(
-    help="Manage who may use fathom serve.\n\nExample: fathom tokens add ann --role asker --days 90",
-    rich_markup_mode=None,
-    no_args_is_help=True,
-)
+tokens = Group(help="Manage who may use fathom serve.\n\nExample: fathom tokens add ann --role asker --days 90")
 Name = Annotated[str, typer.Argument(help="Name of the user, who owns the runs started with the token.")]
 
 

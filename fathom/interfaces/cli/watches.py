@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fathom.errors import InvalidInput
-from fathom.interfaces.cli.options import Json, Quiet, Root, SettingsCommand, given_options, store_of
+from fathom.interfaces.cli.options import Group, Json, Quiet, Root, SettingsCommand, given_options, store_of
 from fathom.interfaces.cli.printing import line, one_line, only_searched, output, row
 from fathom.interfaces.cli.runs import show_changed
 
@@ -21,11 +21,9 @@ if TYPE_CHECKING:
     from fathom.models import RunResult
     from fathom.storage.runs import StoredRun
 
-watch = typer.Typer(
+watch = Group(
     help="Ask a question regularly and show what changed.\n\n"
     'Start with: fathom watch add "What does the Pro plan cost?" --every 1d --docs prices/',
-    rich_markup_mode=None,
-    no_args_is_help=True,
 )
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the watch, as fathom watch list shows it.")]
 
