@@ -115,14 +115,6 @@ class Document(Model):
     headings: list[str] = []
 
 
-class CorpusFile(Model):
-    """A file of a corpus. `name` is the name under which it was uploaded."""
-
-    name: str
-    sha256: str
-    bytes: int
-
-
 class UnreadFile(Model):
     """A user's file that was not read, or only in part; `path` has the form of citations, `docs:notes/a.pdf`."""
 

@@ -268,6 +268,14 @@ class Phase(Model):
     tokens: int = 0  # sent and received
 
 
+class CorpusFile(Model):
+    """A file of a corpus. `name` is the name under which it was uploaded."""
+
+    name: str
+    sha256: str
+    bytes: int
+
+
 @dataclass(frozen=True)
 class Range:
     """An amount in the usual case, and at most."""
