@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from uuid import uuid4
 
-from fathom.client.shapes import ActivityEntry
+from fathom.models import Model
 from fathom.service.caller import Caller
 from fathom.storage.atomic import side_by_side
 from fathom.storage.names import numbers_in
@@ -38,10 +38,15 @@ class Action(StrEnum):
     removed = "removed"
 
 
-class Activity(ActivityEntry):
-    """An action as it is stored; `token` is the id of the token used, if any."""
+class Activity(Model):
+    """One thing that somebody did. `at` is an ISO 8601 time in UTC, `token` the id of the token used, if any."""
 
+    at: str
+    by: str
+    role: str
     token: str = ""
+    action: Action
+    detail: str = ""
     unique: str = ""  # different for every entry
 
 

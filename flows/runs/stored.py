@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TypeVar
 
 from fathom.changes.model import CHANGES, Changes
-from fathom.client.shapes import AuditTrail
 from fathom.config.environment import Environment, artifact_root
 from fathom.errors import FathomError, InvalidInput, NoReport, RunNotFound, StoreError
 from fathom.evidence.provenance import PROVENANCE, Provenance, read
@@ -48,11 +47,15 @@ class RunDetails(Model):
     ratings: list[ReportRating] = []  # of its readers, the oldest first
 
 
-class Audit(AuditTrail):
-    """An audit log with its file. `head`: its end according to the run's result."""
+class Audit(Model):
+    """A run's audit log and whether it is intact. `head`: its end according to the run's result."""
 
+    run_id: str
     file: str
+    whole: bool
+    broken: Break | None
     head: AuditHead | None
+    events: list[ChainedEvent]
 
 
 def read_run(name: str, artifacts: str | None, reader: Callable[[StoredRun], Awaitable[T]]) -> T:
