@@ -58,7 +58,7 @@ _COURTESY = re.compile(
     r"(?:viele|beste|liebe|herzliche|schöne) grüße|gruß|mfg|cordialement)[,.!]?(?:\s+(?-i:[A-ZÀ-Þ])[\w.'’-]*){0,5})\Z",
     re.IGNORECASE,
 )
-_FIELD = re.compile(r"[-*] \*\*(?P<name>From|To|Cc|Date)\*\*: ")
+_FIELD = re.compile(r"[-*] \*\*(?P<name>From|To|Cc|Date|Subject)\*\*: ")
 _OF_MAIL = frozenset(
     terms(
         "mail mails email address contact message letter subject send sent sender wrote write written receive "
@@ -68,7 +68,7 @@ _OF_MAIL = frozenset(
 
 
 def letterhead(parsed: ParsedText) -> set[int]:
-    """Return the numbers of the fields of mails: From, To, Cc and Date."""
+    """Return the numbers of the fields of mails: From, To, Cc, Date and, of one that is quoted, Subject."""
     found = {
         number: field["name"]
         for number, kind in enumerate(parsed.kinds)
