@@ -206,6 +206,7 @@ def test_make_calls_a_question_without_an_answer_no_error(tmp_path: Path, code: 
     [
         (["research", "  "], "E4001 The query is empty"),
         (["research", "???"], "E4001 The question has no word. (ask a question: "),
+        (["research", "Hello, test!"], "E4001 “Hello, test!” asks for nothing. (ask a question: "),
         (["research", "x" * 10_001], "E4001 The query has 10,001 characters"),
         (["research", "q", "--profile", "fast"], "'quick', 'standard' or 'deep'"),
         (

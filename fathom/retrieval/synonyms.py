@@ -126,7 +126,7 @@ verspätet verspätung verzug verzögerung
 vertragsstrafe strafe bußgeld
 kündigen kündigung gekündigt beenden
 verlängern verlängert verlängerung erneuern erneuert erneuerung
-zahlen bezahlen begleichen zahlung gezahlt
+zahlen bezahlen begleichen entrichten zahlung bezahlung gezahlt bezahlt beglichen entrichtet
 rechnung rechnungen faktura
 urlaub ferien
 krank krankheit erkrankung krankmeldung
