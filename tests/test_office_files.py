@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from fathom.contradictions.succession import readings, replaces
+from fathom.retrieval.expansion import compounds_of, nouns_of, said_otherwise
 from fathom.retrieval.translation import translations_of
 from tests.inprocess import investigated
 from tests.test_file_kinds import message
@@ -198,3 +199,34 @@ def test_a_second_move_and_a_move_from_a_day_replace_the_first() -> None:
     assert not replaced("The meeting is moved to 7 December.", "The annual fee is due on 1 April.", "Annual meeting")
     assert not replaced("The meeting is moved to 7 December.", moved, "Board")
     assert not replaced("The dinner is moved to 7 December.", moved, "Re: Annual meeting")
+
+
+LETTER = (
+    "Hafenverwaltung Seeblick\n\nBescheid\n\nDie Hafengebühr für Ihr Boot beträgt 412,50 Euro. Der Betrag ist bis zum "
+    "15. April 2025 zu zahlen. Bei verspäteter Zahlung wird ein Säumniszuschlag von 12 Euro erhoben.\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("Bis wann muss die Gebühr bezahlt werden?", "15. April 2025"),
+        ("Wie hoch ist die Gebühr?", "412,50 Euro"),
+        ("Wie hoch ist der Zuschlag?", "12 Euro"),
+        ("Wie hoch ist der Mahnzuschlag?", "12 Euro"),
+    ],
+)
+async def test_german_compounds_and_verbs_are_found_by_their_parts(tmp_path: Path, question: str, answer: str) -> None:
+    (docs := tmp_path / "docs").mkdir()
+    (docs / "bescheid.txt").write_text(LETTER, encoding="utf-8")
+    (docs / "haus.txt").write_text("Hausordnung\n\nHunde sind im Büro erlaubt. Die Tür wird um 18 Uhr geschlossen.\n")
+    first = await quoted(docs, tmp_path, question)
+    assert answer in first
+    assert not first.startswith("Not answered")
+
+
+def test_only_nouns_of_german_questions_have_compounds() -> None:
+    assert nouns_of("Wie hoch ist die Gebühr im Hafen?") == {"gebuhr", "hafen"}
+    assert not nouns_of("How high is the Tower of London?")
+    assert compounds_of("gebuhr", ["hafengebuhr", "gebuhr", "gebuhren", "ingebuhr"]) == ["hafengebuhr"]
+    assert "gebuhr" in said_otherwise("Wie hoch ist die Hafengebühr?")["hafengebuhr"]

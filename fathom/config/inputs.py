@@ -14,8 +14,9 @@ MAX_COURTESY = 100  # characters of a text that may ask for nothing
 _WORDS = re.compile(r"\b(\d{2,3}(?:,?\d{3})?)[ -](?:words?|Wörtern?|mots|palabras|parole)\b", re.IGNORECASE)
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _PHRASES = (
-    "hi|hello|hey|good (?:morning|afternoon|evening|day|night)|thanks?|thank you|thx|cheers|bye|goodbye|please|ok(?:ay)?|"
-    "yes|no|tests?|testing|hallo|guten? (?:morgen|tag|abend|nacht)|moin|servus|danke|vielen dank|tschüss|bitte|ja|nein|"
+    "hi|hello|hey|good (?:morning|afternoon|evening|day|night)|thanks?|thank you|thx|cheers|bye|goodbye|please|"
+    "ok(?:ay)?|yes|no|tests?|testing|"
+    "hallo|guten? (?:morgen|tag|abend|nacht)|moin|servus|danke|vielen dank|tschüss|bitte|ja|nein|"
     "bonjour|bonsoir|salut|merci|hola|buen[oa]s (?:días|tardes|noches)|gracias|ciao|buongiorno|grazie|olá|obrigad[oa]|"
     "dank je"
 )
