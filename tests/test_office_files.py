@@ -30,7 +30,7 @@ FILES = {
     ),
     "prices.csv": (
         "Item;Description;Price\nLogo;one draft;€650\nWebsite;five pages;€4,900\nPhotos;one day;€1,250\n"
-        "Text;one page;€85\n"
+        "Text;one page;€85\nBanner;per m²;€21\n"
     ),
     "contract.md": "# Support\n\nWork beyond the contract is charged at €115 an hour.\n",
     "lease.txt": (
@@ -64,6 +64,7 @@ async def quoted(office: Path, artifacts: Path, question: str) -> str:
         ("Did Tom Reiter write to Ines Vogt?", "From: Tom Reiter", []),
         ("What does an hour of work beyond the contract cost?", "€115", ["€4,900", "€85"]),
         ("What do the photos of one day cost?", "€1,250", ["€4,900", "€85"]),
+        ("How much is a banner per square metre?", "€21", []),
         ("How much deposit did we pay?", "£10,350", ["- 3"]),
         ("How soon is the rent payable?", "payable in advance", []),
     ],
@@ -213,7 +214,7 @@ LETTER = (
         ("Bis wann muss die Gebühr bezahlt werden?", "15. April 2025"),
         ("Wie hoch ist die Gebühr?", "412,50 Euro"),
         ("Wie hoch ist der Zuschlag?", "12 Euro"),
-        ("Wie hoch ist der Mahnzuschlag?", "12 Euro"),
+        ("Bis wann muss der Gesamtbetrag bezahlt sein?", "15. April 2025"),
     ],
 )
 async def test_german_compounds_and_verbs_are_found_by_their_parts(tmp_path: Path, question: str, answer: str) -> None:
@@ -223,6 +224,15 @@ async def test_german_compounds_and_verbs_are_found_by_their_parts(tmp_path: Pat
     first = await quoted(docs, tmp_path, question)
     assert answer in first
     assert not first.startswith("Not answered")
+
+
+async def test_who_says_i_in_a_mail_is_its_sender(tmp_path: Path) -> None:
+    mails = THREAD.format(event="it", first="", second="").split("===\n")
+    for number, mail in enumerate(mails):
+        (tmp_path / f"{number}.eml").write_text(mail)
+    first = await quoted(tmp_path, tmp_path / "out", "Who brings the coffee machine?")
+    assert not first.startswith("Not answered")
+    assert "I bring the coffee machine" in first
 
 
 def test_only_nouns_of_german_questions_have_compounds() -> None:

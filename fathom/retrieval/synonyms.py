@@ -174,6 +174,9 @@ from home: remote home
 break down, breaks down, broke down: broken defective failure
 carry over: transfer lapse
 pass on: share disclose
+square metre, square metres, square meter, square meters: m² qm
+cubic metre, cubic metres, cubic meter, cubic meters: m³ cbm
+kilowatt hour, kilowatt hours: kWh
 """
 
 

@@ -67,14 +67,14 @@ _OF_MAIL = frozenset(
 )
 
 
-def letterhead(parsed: ParsedText) -> set[int]:
-    """Return the numbers of the fields of mails: From, To, Cc, Date and, of one that is quoted, Subject."""
+def letterhead(parsed: ParsedText) -> dict[int, str]:
+    """Return the fields of mails by their numbers: From, To, Cc, Date and, of one that is quoted, Subject."""
     found = {
         number: field["name"]
         for number, kind in enumerate(parsed.kinds)
         if kind == "item" and (field := _FIELD.match(parsed.sentence(number).text))
     }
-    return set(found) if {"From", "Date"}.issubset(found.values()) else set()
+    return found if {"From", "Date"}.issubset(found.values()) else {}
 
 
 def asks_of_letters(asked: Iterable[str]) -> bool:
