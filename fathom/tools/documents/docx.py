@@ -10,6 +10,7 @@ from itertools import takewhile
 from typing import Any
 
 from fathom.text.plain import clean_line
+from fathom.text.wording import in_every_language
 from fathom.tools.documents.normal import (
     DocumentSection,
     Outline,
@@ -28,11 +29,12 @@ _MONOSPACE = re.compile(r"courier|mono|consol|menlo|monaco|lucida console", re.I
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"  # repeats the text before it
 _HIDDEN = frozenset((f"{_W}txbxContent", f"{_W}del", _FALLBACK))
+AUTHOR, EVIDENCE = "Fathom", "Evidence"  # of a report that was exported, and the heading above its table of claims
 _TEMPLATE_DATE = "2013-12-23"  # default values of python-docx's empty document
 
 
 def read_docx(data: bytes) -> ReadDocument:
-    """Return a document with the day on which it was last changed.
+    """Return a document with the day on which it was last changed; a report of Fathom's without its evidence.
 
     Raises:
         docx.opc.exceptions.OpcError: it is damaged; parsers raise other errors, too.
@@ -43,7 +45,10 @@ def read_docx(data: bytes) -> ReadDocument:
     modified = document.core_properties.modified
     date = f"{modified:%Y-%m-%d}" if modified else ""
     title, sections = _Reader(document).content()
-    return ReadDocument(title, sections, "" if date == _TEMPLATE_DATE else date)
+    unread = ""
+    if document.core_properties.author == AUTHOR and sections[-1].heading in {*in_every_language(EVIDENCE)}:
+        sections, unread = sections[:-1], "its table of evidence was not read: it repeats the report"
+    return ReadDocument(title, sections, "" if date == _TEMPLATE_DATE else date, unread=unread)
 
 
 class _Reader:
