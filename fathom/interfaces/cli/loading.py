@@ -25,8 +25,7 @@ def loading() -> Iterator[None]:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
     usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    waits = usual and threading.current_thread() is threading.main_thread()
-    if waits:
+    if usual and threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, wait)
     gc.disable()
     try:
@@ -34,7 +33,7 @@ def loading() -> Iterator[None]:
     finally:
         gc.freeze()
         gc.enable()
-        if waits:
+        if signal.getsignal(signal.SIGINT) is wait:
             signal.signal(signal.SIGINT, signal.default_int_handler)
     if pressed:
         raise KeyboardInterrupt
