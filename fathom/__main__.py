@@ -1,5 +1,8 @@
 """`python -m fathom` is the command `fathom`."""
 
-from fathom.interfaces.cli.main import main
+try:
+    from fathom.interfaces.cli.main import main
+except KeyboardInterrupt:
+    raise SystemExit(130) from None
 
 main()

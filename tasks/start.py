@@ -122,7 +122,7 @@ async def _start(
         watch=watch,
         asker=ownership.owner if resolved.library else "",
         parent=parent,
-        understood=understood(query, parent.question, parent.answer) if parent else "",
+        understood=understood(query, parent.question, parent.answer, refused=parent.refused) if parent else "",
         language=language_for(query, parent.question if parent else ""),
         template=template_of(settings.template) if settings.template else None,
     )

@@ -331,6 +331,7 @@ def test_wrong_settings_are_named_with_what_is_allowed(client: httpx.Client) -> 
     empty = client.post("/api/v1/runs", json={"question": "", "extra": [1]}).json()["errors"]
     assert [one["path"] for one in empty] == ["question", "extra"]
     assert "no word" in client.post("/api/v1/runs", json={"question": "???"}).json()["detail"]
+    assert "asks for nothing" in client.post("/api/v1/runs", json={"question": "hello"}).json()["detail"]
     assert client.get("/api/v1/nothing").json()["errors"] == []
     with Fathom(str(client.base_url)) as fathom, pytest.raises(InvalidInput) as refused:
         fathom.runs.start("Why?", settings={"depth": 9})

@@ -254,6 +254,8 @@ def test_what_cannot_be_asked_is_refused_in_the_form_that_clients_know(client: O
     assert refused(openai.BadRequestError, response_format={"type": "json_object"})["code"] == "E4001"
     assert refused(openai.BadRequestError, messages=[{"role": "user", "content": "x" * 10_001}])["code"] == "E4001"
     assert "no word" in refused(openai.BadRequestError, messages=[{"role": "user", "content": "???"}])["message"]
+    hello = [{"role": "user", "content": "hello"}]
+    assert "asks for nothing" in refused(openai.BadRequestError, messages=hello)["message"]
     with pytest.raises(openai.NotFoundError):
         client.responses.retrieve("resp_nothing")
     assert httpx.get(f"{served.url}/v1/nothing", timeout=60).json()["error"]["type"] == "invalid_request_error"

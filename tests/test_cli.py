@@ -72,12 +72,18 @@ finally:
     Path(told).write_text(json.dumps({"modules": sorted(sys.modules), "unbuilt": unbuilt, "disturbed": [*disturbed]}))
 """
 INTERRUPTED = """
-import sys
+import os, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background ignores it
+class Pressed:
+    def __set_name__(self, owner, name):  # Python 3.11 makes a RuntimeError of what this raises
+        os.kill(os.getpid(), signal.SIGINT)
 class Finder:
     def find_spec(self, name, path=None, target=None):
         if name == sys.argv[1]:
             sys.meta_path.remove(self)
-            raise KeyboardInterrupt
+            if sys.argv[2] == "between":
+                raise KeyboardInterrupt
+            type("Made", (), {"pressed": Pressed()})
 sys.meta_path.insert(0, Finder())
 from fathom.interfaces.cli.main import main
 main()
@@ -165,15 +171,17 @@ def test_what_reads_runs_imports_no_prefect_and_no_model(
 
 
 @pytest.mark.parametrize(
-    ("module", "said"),
+    ("module", "where", "said"),
     [
-        ("fathom.interfaces.cli.exits", ""),
-        ("typing", "fathom: interrupted\n"),
-        ("fathom.interfaces.cli.commands", "fathom: interrupted\n"),
+        ("fathom.interfaces.cli.exits", "between", ""),
+        ("typing", "between", "fathom: interrupted\n"),
+        ("fathom.interfaces.cli.commands", "between", "fathom: interrupted\n"),
+        ("fathom.config.environment", "within", "fathom: interrupted\n"),
+        ("fathom.interfaces.cli.commands", "within", "fathom: interrupted\n"),
     ],
 )
-def test_ctrl_c_during_the_imports_is_one_line_at_most(module: str, said: str) -> None:
-    command = [sys.executable, "-c", INTERRUPTED, module]
+def test_ctrl_c_during_the_imports_is_one_line_at_most(module: str, where: str, said: str) -> None:
+    command = [sys.executable, "-c", INTERRUPTED, module, where]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (130, said)
 
@@ -198,6 +206,7 @@ def test_make_calls_a_question_without_an_answer_no_error(tmp_path: Path, code: 
     [
         (["research", "  "], "E4001 The query is empty"),
         (["research", "???"], "E4001 The question has no word. (ask a question: "),
+        (["research", "Hello, test!"], "E4001 “Hello, test!” asks for nothing. (ask a question: "),
         (["research", "x" * 10_001], "E4001 The query has 10,001 characters"),
         (["research", "q", "--profile", "fast"], "'quick', 'standard' or 'deep'"),
         (

@@ -37,6 +37,7 @@ from fathom.storage.store import ArtifactStore
 from fathom.text.plain import clean_line
 from fathom.text.sentences import fences
 from fathom.text.urls import web_address
+from fathom.tools.documents.readers import read_document
 from tests.conftest import Bucket, FathomCLI
 from tests.evidence_run import IDS, finished_run
 from tests.inprocess import investigated
@@ -98,6 +99,20 @@ def test_a_word_document_has_the_report_s_structure() -> None:
     first = [p.text for p in document.paragraphs].index("Sources") + 1
     listed = [p.text for p in document.paragraphs][first : first + len(sources)]
     assert all(text.startswith(f"[{n}]\t{s.title}") for n, (text, s) in enumerate(zip(listed, sources, strict=True), 1))
+
+
+def test_a_word_document_of_a_report_is_read_again_without_what_tells_of_it() -> None:
+    read = read_document("report.docx", render_docx(sample_report()))
+    headings = [section.heading for section in read.sections]
+    assert "Answered in part" in headings
+    assert {"How this was researched", "Sources", "Evidence"}.isdisjoint(headings)
+    assert "not How this was researched, Sources and Evidence" in read.unread
+    document = Document(BytesIO(render_docx(sample_report())))
+    document.core_properties.author = "Ida Brandt"
+    document.save(file := BytesIO())
+    read = read_document("other.docx", file.getvalue())
+    assert [section.heading for section in read.sections][-1] == "Evidence"
+    assert not read.unread
 
 
 LISTS = """

@@ -99,6 +99,20 @@ def test_a_follow_up_is_a_question_of_its_own(asked: str, earlier: str, meant: s
     assert understood(asked, earlier) == meant
 
 
+def test_of_a_question_that_was_refused_no_word_is_taken_that_the_next_one_does_not_need() -> None:
+    before = "When is Tom away?"
+    assert understood("Who stands in for Tom?", before) == "Who stands in for Tom (away)?"
+    assert understood("Who stands in for Tom?", before, refused=True) == "Who stands in for Tom?"
+    assert understood("Who stands in for him?", before, refused=True) == "Who stands in for him (Tom)?"
+    assert understood("and Marta?", before, refused=True) == "When is Marta away?"
+
+
+def test_thanks_after_an_answer_is_no_question() -> None:
+    said = [("user", "hello"), ("user", "When is Tom away?"), ("assistant", "On Monday.")]
+    assert asked_in(said, "thanks a lot!") == ("thanks a lot!", {})
+    assert asked_in(said, "and Marta?") == ("When is Marta away?", {})
+
+
 def test_of_a_message_that_is_too_long_for_a_question_no_more_is_read() -> None:
     page = "a b c " * 300_000
     question, clarified = asked_in([("user", page), ("assistant", "Which one?")], "the second")

@@ -141,6 +141,7 @@ async def test_a_run_reads_the_corpora_and_files_that_it_is_given(served: Served
         templates = (await call(client, "list_templates"))["templates"]
         assert "E4001" in await refusal(client, "research_start", question="Why?", template="no-such-kind")
         assert "The question has no word." in await refusal(client, "research_start", question="???")
+        assert "“test” asks for nothing." in await refusal(client, "research_start", question="test")
         assert "technology-comparison" in [one["name"] for one in templates]
 
 

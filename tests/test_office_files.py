@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from fathom.contradictions.succession import readings, replaces
+from fathom.retrieval.expansion import compounds_of, nouns_of, said_otherwise
 from fathom.retrieval.translation import translations_of
 from tests.inprocess import investigated
+from tests.test_file_kinds import message
 
 FILES = {
     "minutes-2026-04-14.md": (
@@ -27,7 +30,7 @@ FILES = {
     ),
     "prices.csv": (
         "Item;Description;Price\nLogo;one draft;€650\nWebsite;five pages;€4,900\nPhotos;one day;€1,250\n"
-        "Text;one page;€85\n"
+        "Text;one page;€85\nBanner;per m²;€21\n"
     ),
     "contract.md": "# Support\n\nWork beyond the contract is charged at €115 an hour.\n",
     "lease.txt": (
@@ -61,6 +64,7 @@ async def quoted(office: Path, artifacts: Path, question: str) -> str:
         ("Did Tom Reiter write to Ines Vogt?", "From: Tom Reiter", []),
         ("What does an hour of work beyond the contract cost?", "€115", ["€4,900", "€85"]),
         ("What do the photos of one day cost?", "€1,250", ["€4,900", "€85"]),
+        ("How much is a banner per square metre?", "€21", []),
         ("How much deposit did we pay?", "£10,350", ["- 3"]),
         ("How soon is the rent payable?", "payable in advance", []),
     ],
@@ -106,3 +110,133 @@ def test_words_are_looked_for_in_the_other_language() -> None:
     assert {"leas", "project", "cancel"} <= {other for others in said.values() for other in others}
     assert "kaution" in translations_of("What is the deposit for the flat?")["deposit"]
     assert not translations_of("Quel est le prix du projet ?")
+
+
+THREAD = """From: Ida Brandt <ida@club.example>
+Date: Mon, 03 Nov 2025 09:12:00 +0100
+Subject: Annual meeting
+Message-ID: <1@club.example>
+
+A reminder: the annual meeting is on 23 November 2025 in the clubhouse. Bring your keys.
+===
+From: Marta Nowak <marta@club.example>
+Date: Thu, 06 Nov 2025 18:40:00 +0100
+Subject: Re: Annual meeting
+Message-ID: <2@club.example>
+In-Reply-To: <1@club.example>
+
+The clubhouse is let on that day, so we have to move {event} to 30 November 2025.
+{first}
+===
+From: Tom Keller <tom@club.example>
+Date: Sat, 08 Nov 2025 11:05:00 +0100
+Subject: AW: Annual meeting
+Message-ID: <3@club.example>
+In-Reply-To: <2@club.example>
+
+Good, that suits me: I bring the coffee machine.
+{second}
+"""
+REMINDER = "A reminder: the annual meeting is on 23 November 2025 in the clubhouse. Bring your keys."
+
+
+@pytest.mark.parametrize(("event", "is_box"), [("our next get-together", False), ("the annual meeting", True)])
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (f"\nOn Mon, 3 Nov 2025 at 09:12, Ida Brandt <ida@club.example>\nwrote:\n> {REMINDER}\n", f"\n> {REMINDER}\n"),
+        (
+            "\n-----Original Message-----\nFrom: Ida Brandt\nSent: Monday, 3 November 2025 09:12\nTo: Board\n\n"
+            f"{REMINDER}",
+            f"\nVon: Ida Brandt\nGesendet: Montag, 3. November 2025 09:12\nAn: Vorstand\nBetreff: x\n\n{REMINDER}",
+        ),
+        (
+            f"\nAm 03.11.2025 um 09:12 schrieb Ida Brandt:\n> {REMINDER}\n",
+            f"\nAm Sa., 8. Nov. 2025 um 10:00 schrieb Marta:\n> No.\n>> {REMINDER}\n",
+        ),
+    ],
+)
+async def test_what_a_reply_quotes_is_older_than_the_mail_that_moved_it(
+    tmp_path: Path, first: str, second: str, event: str, is_box: bool
+) -> None:
+    mails = THREAD.format(event=event, first=first, second=second).split("===\n")
+    (docs := tmp_path / "docs").mkdir()
+    if is_box:
+        (docs / "club.mbox").write_text("\n".join(f"From x Mon Nov  3 09:12:00 2025\n{mail}" for mail in mails))
+    else:
+        for number, mail in enumerate(mails):
+            (docs / f"{number}.eml").write_text(mail)
+    holds, *superseded = re.split(
+        "Superseded (?:in part )?on 2025-11-06", await quoted(docs, tmp_path, "When is the annual meeting?")
+    )
+    assert "30 November 2025" in holds
+    assert "23 November" not in holds
+    assert "23 November" in "".join(superseded)
+
+
+async def test_what_only_a_quotation_says_may_be_the_answer_and_is_marked(tmp_path: Path) -> None:
+    (docs := tmp_path / "docs").mkdir()
+    sent = "Fri, 14 Nov 2025 08:20:00 +0100"
+    page = (
+        "<p>We come <b>later</b>.</p><p>Ruth</p><div>On Wed, Nov 12, 2025 at 4:03 PM Marta &lt;m@club.example&gt; "
+        "wrote:<br></div><blockquote><p>The key to the boat shed hangs behind the bar.</p></blockquote>"
+    )
+    (docs / "key.eml").write_bytes(message("Re: sockets", "", at=sent, html=page).as_bytes())
+    first = await quoted(docs, tmp_path, "Where does the key to the boat shed hang?")
+    assert first.startswith("May answer this")
+    assert re.search(r"Quoted: On Wed, Nov 12, 2025 at 4:03 PM Marta wrote:\s+The key to the boat shed hangs", first)
+
+
+def test_a_second_move_and_a_move_from_a_day_replace_the_first() -> None:
+    def replaced(later: str, earlier: str, subject: str = "") -> bool:
+        [new], [old] = readings(later, "", "2025-11-12", subject), readings(earlier, "", "2025-11-06", "Dates")
+        return replaces(new, old)
+
+    moved = "We have to move the annual meeting to 30 November."
+    assert replaced("The meeting of 30 November is moved to 7 December.", moved)
+    assert replaced("The meeting is moved to 7 December.", moved, "Re: Annual meeting")
+    assert replaced("The party is postponed to 19 July.", "We moved the summer party to 12 July.")
+    assert replaced("It has been moved to 7 December.", "Annual meeting: 23 November", "Annual meeting")
+    assert not replaced("The meeting is moved to 7 December.", "The annual fee is due on 1 April.", "Annual meeting")
+    assert not replaced("The meeting is moved to 7 December.", moved, "Board")
+    assert not replaced("The dinner is moved to 7 December.", moved, "Re: Annual meeting")
+
+
+LETTER = (
+    "Hafenverwaltung Seeblick\n\nBescheid\n\nDie Hafengebühr für Ihr Boot beträgt 412,50 Euro. Der Betrag ist bis zum "
+    "15. April 2025 zu zahlen. Bei verspäteter Zahlung wird ein Säumniszuschlag von 12 Euro erhoben.\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("Bis wann muss die Gebühr bezahlt werden?", "15. April 2025"),
+        ("Wie hoch ist die Gebühr?", "412,50 Euro"),
+        ("Wie hoch ist der Zuschlag?", "12 Euro"),
+        ("Bis wann muss der Gesamtbetrag bezahlt sein?", "15. April 2025"),
+    ],
+)
+async def test_german_compounds_and_verbs_are_found_by_their_parts(tmp_path: Path, question: str, answer: str) -> None:
+    (docs := tmp_path / "docs").mkdir()
+    (docs / "bescheid.txt").write_text(LETTER, encoding="utf-8")
+    (docs / "haus.txt").write_text("Hausordnung\n\nHunde sind im Büro erlaubt. Die Tür wird um 18 Uhr geschlossen.\n")
+    first = await quoted(docs, tmp_path, question)
+    assert answer in first
+    assert not first.startswith("Not answered")
+
+
+async def test_who_says_i_in_a_mail_is_its_sender(tmp_path: Path) -> None:
+    mails = THREAD.format(event="it", first="", second="").split("===\n")
+    for number, mail in enumerate(mails):
+        (tmp_path / f"{number}.eml").write_text(mail)
+    first = await quoted(tmp_path, tmp_path / "out", "Who brings the coffee machine?")
+    assert not first.startswith("Not answered")
+    assert "I bring the coffee machine" in first
+
+
+def test_only_nouns_of_german_questions_have_compounds() -> None:
+    assert nouns_of("Wie hoch ist die Gebühr im Hafen?") == {"gebuhr", "hafen"}
+    assert not nouns_of("How high is the Tower of London?")
+    assert compounds_of("gebuhr", ["hafengebuhr", "gebuhr", "gebuhren", "ingebuhr"]) == ["hafengebuhr"]
+    assert "gebuhr" in said_otherwise("Wie hoch ist die Hafengebühr?")["hafengebuhr"]

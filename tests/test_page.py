@@ -505,6 +505,7 @@ def test_text_of_others_stays_text(client: httpx.Client, finished: str) -> None:
     [
         ("/", {"question": "  "}, "question", "Please write something"),
         ("/", {"question": "???"}, "question", "The question has no word."),
+        ("/", {"question": "Danke schön!"}, "question", "“Danke schön!” asks for nothing."),
         ("/", {"question": "Why?", "depth": "99"}, "depth", "It must be at least 1 and at most 5."),
         ("/", {"question": "Why?", "max_usd": "much"}, "max_usd", "It must be a number, at least 0."),
         ("/", {"question": "Why?", "max_usd": "-1"}, "max_usd", "It must be at least 0."),

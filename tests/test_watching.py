@@ -185,9 +185,11 @@ async def test_a_change_is_told_once_and_no_change_is_not(
     page.write_text(PAGE, encoding="utf-8")
     own = {"profile": "quick", "docs": [str(docs)], "artifacts": str(root)}
     await watches.add("norden", QUERY, ResearchSettings.model_validate(own), watches.schedule_of("1d", None, "UTC"))
-    assert ((again := await run()).status, again.changes) == (Ending.complete, "")
+    first_shown = fathom_cli(["watch", "run", "norden", "--quiet"], env=prefect_server.env).stdout
+    assert "This watch has no earlier report to compare with" in first_shown
     page.write_text(PAGE.replace("412 MW", "430 MW"), encoding="utf-8")
     shown = fathom_cli(["watch", "run", "norden", "--quiet"], env=prefect_server.env).stdout
+    assert "no earlier report" not in shown
     assert "\nSince the run before: 1 changed, 2 unchanged.\nChanged  412 MW → 430 MW\n" in shown
     again_json = fathom_cli(["watch", "run", "norden", "--json", "--quiet"], env=prefect_server.env).stdout
     assert json.loads(again_json)["comparison"]["unchanged"] == 3

@@ -10,15 +10,31 @@ from fathom.errors import InvalidInput
 from fathom.text.plain import without_controls
 
 MAX_QUERY_CHARS = 10_000
+MAX_COURTESY = 100  # characters of a text that may ask for nothing
 _WORDS = re.compile(r"\b(\d{2,3}(?:,?\d{3})?)[ -](?:words?|Wörtern?|mots|palabras|parole)\b", re.IGNORECASE)
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+_PHRASES = (
+    "hi|hello|hey|good (?:morning|afternoon|evening|day|night)|thanks?|thank you|thx|cheers|bye|goodbye|please|"
+    "ok(?:ay)?|yes|no|tests?|testing|"
+    "hallo|guten? (?:morgen|tag|abend|nacht)|moin|servus|danke|vielen dank|tschüss|bitte|ja|nein|"
+    "bonjour|bonsoir|salut|merci|hola|buen[oa]s (?:días|tardes|noches)|gracias|ciao|buongiorno|grazie|olá|obrigad[oa]|"
+    "dank je"
+)
+_TAILS = "there|all|everybody|everyone|fathom|again|very much|so much|a lot|schön|sehr|zusammen|beaucoup|mille"
+_NOTHING = re.compile(rf"\W*(?:(?:{_PHRASES})(?:\W+(?:{_TAILS}))?(?:\W+|\Z))+", re.IGNORECASE)
+
+
+def asks_nothing(text: str) -> bool:
+    """Whether a text only greets, thanks, agrees or tests: "Hello!", "thanks a lot", "test"."""
+    return len(text) <= MAX_COURTESY and bool(_NOTHING.fullmatch(text))
 
 
 def check_query(query: str) -> str:
     """Return the query without control characters and surrounding space.
 
     Raises:
-        InvalidInput: it is empty, longer than 10,000 characters, or has neither a letter nor a digit ("???").
+        InvalidInput: it is empty, longer than 10,000 characters, has neither a letter nor a digit ("???"), or only
+            greets or thanks ("hello").
     """
     query = without_controls(query).strip()
     how = 'ask a question: fathom research "How does ...?"'
@@ -26,6 +42,8 @@ def check_query(query: str) -> str:
         raise InvalidInput("The query is empty.", next_step=how)
     if not re.search(r"[^\W_]", query):
         raise InvalidInput("The question has no word.", next_step=how)
+    if asks_nothing(query):
+        raise InvalidInput(f"“{query}” asks for nothing.", next_step=how)
     if len(query) > MAX_QUERY_CHARS:
         raise InvalidInput(
             f"The query has {len(query):,} characters; the limit is {MAX_QUERY_CHARS:,}.",

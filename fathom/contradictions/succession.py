@@ -46,6 +46,12 @@ _MOVED = re.compile(
     r"(?: [^,;.?!]{3,60}?)? to (?:the )?\Z",
     re.IGNORECASE,
 )
+# What is moved may have its name in the subject of the mail alone: "our next get-together".
+_UNNAMED = re.compile(
+    r"\b(?:meeting|get-together|gathering|event|appointment|session|it|date|termin|treffen|sitzung|versammlung|"
+    r"veranstaltung|er|es|sie)\b",
+    re.IGNORECASE,
+)
 _TO_GERMAN = re.compile(r"\bauf (?:den )?\Z")
 _MOVED_GERMAN = re.compile(r"(?: \w+){0,3} (?:verschoben|verlegt|vertagt|vorgezogen)\b")
 _SINCE = re.compile(
@@ -95,6 +101,8 @@ expect shift reschedule findet finden statt verschoben verlegt vertagt
 _PRICES = frozenset(terms("price cost costs fee fees priced charge"))
 _MONTHS = frozenset(terms(" ".join(MONTHS)))
 _MEETINGS = frozenset(terms("minutes meeting standup sync retrospective protocol agenda"))
+# Of a mail's subject, what does not identify a thing.
+_UNTOLD = (_ASIDE - _MEETINGS) | frozenset(terms("re aw fw fwd wg sv antw rv tr date dates termin time note change"))
 
 
 class ReadStatement(NamedTuple):
@@ -118,20 +126,22 @@ class ReadStatement(NamedTuple):
     open: bool  # it supposes, asks, or describes the past
     minutes: bool  # minutes of a meeting: only its decisions stay valid
     date: Date | None = None  # of its text, if that states one
+    subject: frozenset[str] = frozenset()  # terms of the subject of its mail that identify what it is about
     revokes: Date | None = None  # the day or month of the decision that it says no longer holds
 
 
 @lru_cache(maxsize=4096)
-def readings(markdown: str, title: str, date: str = "") -> tuple[ReadStatement, ...]:
+def readings(markdown: str, title: str, date: str = "", subject: str = "") -> tuple[ReadStatement, ...]:
     """Return the statements of a quotation: its sentences, items and the cells of its rows; code has none.
 
-    `date`: of its text, as YYYY-MM-DD or YYYY-MM.
+    `date`: of its text, as YYYY-MM-DD or YYYY-MM. `subject`: of its mail, or what else its text is called.
     """
     day = of_iso(date) if date else None
     for fence in reversed(list(fences(markdown))):
         markdown = markdown[: fence.start] + markdown[fence.end :]
     named = frozenset(term for term in query_terms(title) if not term.isdigit()) - _MONTHS
-    return tuple(reading._replace(date=day) for reading in _each(markdown, named))
+    called = frozenset(content_terms(subject)) - _UNTOLD
+    return tuple(reading._replace(date=day, subject=called) for reading in _each(markdown, named))
 
 
 def content_terms(text: str) -> list[str]:
@@ -256,7 +266,9 @@ def differing(a: ReadStatement, b: ReadStatement) -> bool:
 
 def replaces(later: ReadStatement, earlier: ReadStatement) -> bool:
     """Whether the later of two statements says something different about the same thing."""
-    if later.open or earlier.open or not (later.about & earlier.about or later.key == earlier.key):
+    if later.open or earlier.open:
+        return False
+    if not (later.about & earlier.about or later.key == earlier.key or later.moved_to):
         return False
     if _versions(later) != _versions(earlier):
         return False
@@ -318,6 +330,8 @@ def _decided(later: ReadStatement, earlier: ReadStatement) -> bool:
 
 def _changed(later: ReadStatement, earlier: ReadStatement) -> bool:
     """Whether the later sentence tells of a change to what the earlier one says."""
+    if later.moved_to and _moved(later, later.moved_to, earlier):
+        return True
     if not later.changes or earlier.changes or later.key or earlier.key:
         return False
     shared = later.about & earlier.about
@@ -327,10 +341,33 @@ def _changed(later: ReadStatement, earlier: ReadStatement) -> bool:
         return bool(same) and later.old <= said
     if not _telling(shared) or not _covers(shared, earlier.about):
         return False
-    if later.moved_to:
-        return len(earlier.facts.dates) == 1 and not later.moved_to.agrees(earlier.facts.dates[0].date)
-    alike = len(shared) > 1 and _covers(shared, later.about) and later.facts.dates == earlier.facts.dates == []
+    alike = (
+        not later.moved_to
+        and len(shared) > 1
+        and _covers(shared, later.about)
+        and later.facts.dates == earlier.facts.dates == []
+    )
     return alike and _other_figure(later, earlier)
+
+
+def _moved(later: ReadStatement, moved_to: Date, earlier: ReadStatement) -> bool:
+    """Whether the later sentence moves what the earlier one dates or moves, to another day.
+
+    It names that by its words, by the subject of its mail where it says only "the meeting", or by the day from which it
+    is moved.
+    """
+    dates = [found.date for found in earlier.facts.dates]
+    given = earlier.moved_to or (dates[0] if len(dates) == 1 else None)
+    if not given or moved_to.agrees(given):
+        return False
+    shared = later.about & earlier.about
+    by_words = _covers(shared, earlier.about) or bool(earlier.moved_to and later.about <= earlier.about)
+    said = frozenset(content_terms(earlier.text))
+    unnamed = bool(_UNNAMED.search(later.text))
+    by_subject = unnamed and bool(later.subject - _MEETINGS) and later.subject <= said
+    from_day = any(found.date.agrees(given) for found in later.facts.dates)
+    by_day = from_day and bool(shared or later.subject & said or (unnamed and earlier.moved_to))
+    return bool(by_subject or by_day or (by_words and _telling(shared)))
 
 
 def _revoked(later: ReadStatement, earlier: ReadStatement) -> bool:

@@ -263,7 +263,8 @@ def _read(found: re.Match[str]) -> Comparison | None:
         for n, (before, word) in enumerate(pairwise(words), 1)
         if word.islower() and is_verb(word) and word not in other and before.lower() not in _BEFORE_NOUN
     )
-    verb = next(verbs, len(words)) if _THAN.search(found.string) else len(words)  # "the access point or the firewall"
+    told = _THAN.search(found.string) and not _IS.match(found.string)  # not of "the access point or the firewall"
+    verb = next(verbs, len(words)) if told else len(words)
     a, rest = " ".join(words[:verb]), " ".join([rest, *words[verb:]]).strip()  # "A weigh" more than B
     opened = parts.get("open") or parts.get("graded")
     if opened:
@@ -286,6 +287,7 @@ def _read(found: re.Match[str]) -> Comparison | None:
 
 
 _THAN = re.compile(r"\b(?:than|als|que)\b", re.IGNORECASE)
+_IS = re.compile(r"\W*(?:is|are|was|were|ist|sind|war|waren)\b", re.IGNORECASE)  # the verb of the whole question
 _FOR = re.compile(r"\s+(?:for|für)\s+", re.IGNORECASE)
 _BEFORE_NOUN = frozenset(("of", "for", "in", "the", "a", "an", "von", "für"))  # "the head of support"
 _OF_BOTH = re.compile(

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from fathom.config.inputs import MAX_QUERY_CHARS
+from fathom.config.inputs import MAX_QUERY_CHARS, asks_nothing
 from fathom.evidence.computed import winner_of
 from fathom.extractive.comparisons import SUPERLATIVE, comparison_of, grade_words
 from fathom.extractive.questions import is_question, is_verb, keywords, topic_terms, verbs_of
@@ -33,10 +33,6 @@ _WHAT_ABOUT = (
 )
 _LEAD = re.compile(
     rf"[\s¿¡]*(?:(?:{_AND}|{_AND_DUTCH})\b[\s,]*)*(?:(?:{_WHAT_ABOUT})\b)?[\s,]*",
-    re.IGNORECASE,
-)
-_GREETING = re.compile(
-    r"\W*(?:hi|hello|hey|thanks|thank you|good (?:morning|afternoon|evening)|hallo|bonjour|merci|hola|ciao)\b.{0,10}",
     re.IGNORECASE,
 )
 _PRONOUNS = (
@@ -96,17 +92,19 @@ _YEAR = re.compile(r"\b(?:1[5-9]|20)\d\d\b")
 _END = " .?!？。，、;:"
 
 
-def understood(query: str, earlier: str, answer: str = "") -> str:
+def understood(query: str, earlier: str, answer: str = "", *, refused: bool = False) -> str:
     """Return a follow-up to an earlier question as a question that needs no other; itself if it is one.
 
-    "It" is what the answer to that question computed: the plan that is the cheapest.
+    "It" is what the answer to that question computed: the plan that is the cheapest. If that question was refused, its
+    words are added only where the follow-up says that it goes on from there: others did not lead to anything.
     """
     lead = _LEAD.match(query)
     rest = query[lead.end() :] if lead else query
     own = own_words(rest)
     begun = bool(lead and lead[0].strip(" ¿¡\t\n"))
     refers = _refers(rest)
-    if len(own) >= (ALONE_AFTER_AND if begun else ALONE) and not refers:
+    alone = 1 if refused and not begun else ALONE_AFTER_AND if begun else ALONE
+    if asks_nothing(query) or (len(own) >= alone and not refers):
         return query
     plain = (rest.strip(_END) or query.strip(_END)).strip()
     if (begun or len(own) < ALONE) and (replaced := _replaced(plain, earlier)):
@@ -114,6 +112,7 @@ def understood(query: str, earlier: str, answer: str = "") -> str:
     known = {term for word in own for term in terms(word)}
     added = [word for word in own_words(earlier) if not set(terms(word)) & known]
     added = [word for word in added if not (word.islower() and is_verb(word))] or added
+    added = [word for word in added if not word.islower()] or added if refused else added
     added = added if refers else _without_rival(added, plain, earlier)
     asks_other = bool(grade_words(rest) and SUPERLATIVE.search(rest))  # "and the most expensive one?"
     winner = winner_of(answer) if _PRONOUN.search(rest) and not asks_other else ""
@@ -140,7 +139,7 @@ def asked_in(before: Sequence[tuple[str, str]], last: str) -> tuple[str, dict[st
     for role, text in ((role, text[: MAX_QUERY_CHARS + 1]) for role, text in (*before, ("user", last))):
         if role == "assistant":
             asked = " ".join(text.split())
-        elif role == "user" and text.strip() and not (_GREETING.fullmatch(text) and text != last):
+        elif role == "user" and text.strip() and not (asks_nothing(text) and text != last):
             if question and asked.endswith(("?", "？")) and len(asked) <= _ASKED_CHARS and not is_question(text):
                 clarified[asked] = text.strip()
             elif (meant := understood(text.strip(), question, asked)) != text.strip():

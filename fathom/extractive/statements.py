@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise, takewhile
+from itertools import takewhile
 from typing import NamedTuple, Self
 
 from fathom.contradictions.succession import ReadStatement, differing, readings, replaces
 from fathom.extractive.citing import Quoted, Superseded
+from fathom.extractive.dated import dated_sections
 from fathom.extractive.questions import bound_of, is_verb, topic_terms
-from fathom.facts.dates import find_dates, iso
 from fathom.facts.extraction import facts_of
 from fathom.models import Answered, Contradiction, Note, SourceText
 from fathom.retrieval.asked import (
@@ -33,6 +33,7 @@ from fathom.retrieval.asked import (
 from fathom.retrieval.ranking import Passage, titled
 from fathom.retrieval.relevance import MOST_RANKED, Chosen, Found, RankedExcerpts
 from fathom.sources.signals import is_sensational_title
+from fathom.text.quotations import is_quotation
 from fathom.text.tables import joined_tables
 from fathom.text.terms import STOP_WORDS, terms
 
@@ -47,6 +48,9 @@ AROUND = 0.8  # of the score of a chosen excerpt, from which one that contains i
 ON_QUESTION = 0.4  # share of a question's terms, by worth, from which a contradiction matters to it
 LATER = 0.95
 """Factor for each quotation that stands before another in its note: the note was made with the whole text in view."""
+
+
+SAID_EARLIER = 0.8  # factor for what a mail quotes: its own words on the same matter are read first
 
 
 class QuotedStatement(NamedTuple):
@@ -92,9 +96,11 @@ class Quotations:
         *,
         names: Sequence[str],
         headings: Sequence[str] = (),
+        subjects: Sequence[str] = (),
     ) -> None:
         self.sources = sources
         self.names = names  # the titles of the sources as a reader knows them
+        self.subjects = subjects or names  # of mails
         self.headings = headings or [""] * len(sources)  # with dates, of the sections of one document
         self.dates = dates  # YYYY-MM-DD or YYYY-MM of local documents that state one, else empty
         self.titles = [passage.title for passage in passages]
@@ -132,6 +138,7 @@ class Quotations:
             [WebSource.of(text) for text, _ in parts],
             names=[text.title for text, _ in parts],
             headings=[part.heading for _, part in parts],
+            subjects=[part.subject or text.title for text, part in parts],
         )
 
     def rank(self, question: str) -> list[Found]:
@@ -140,7 +147,10 @@ class Quotations:
         found = self._evidence.rank(asked)
         avoided = doubtful(question, self._pages)
         trusted = [each for each in found if each.text not in avoided]
-        preferred = preferences(question, self.dates)
+        preferred = [
+            factor * (SAID_EARLIER if is_quotation(heading) else 1.0)
+            for factor, heading in zip(preferences(question, self.dates), self.headings, strict=True)
+        ]
         weighed = [
             each._replace(score=round(each.score * LATER ** self._orders[each.text] * preferred[each.text], 9))
             for each in trusted or found
@@ -207,7 +217,8 @@ class Quotations:
         It passes if the best one holds nearly all that is asked for, with the thing and the year, and the question
         compares nothing, or if a definition is asked for and the best one opens with it. It may be the answer if it has
         the kind of thing that is asked for. Doubtful pages answer nothing, nothing answers a question that names no
-        thing, and where nothing at all has the attribute that is asked of something, nothing does.
+        thing, and where nothing at all has the attribute that is asked of something, nothing does. What a mail quotes
+        only may be the answer: its sender may have said something else since.
         """
         asked = asked_by(question)
         avoided = doubtful(question, self._pages)
@@ -216,6 +227,8 @@ class Quotations:
             return Answered.no
         best = max((each.share for each in trusted if self._evidence.answers(each, asked)), default=0.0)
         if best >= ANSWERED:
+            if is_quotation(self.headings[trusted[0].text]):
+                return Answered.maybe
             defined = asks_definition(question) and self._evidence.defines(trusted[0], asked)
             return Answered.yes if defined or self._tells(trusted[0], question) else Answered.maybe
         possible = trusted[0].share >= POSSIBLE and self._evidence.answers(trusted[0], asked)
@@ -242,52 +255,6 @@ class Quotations:
     def _relates(self, found: Found, question: str) -> bool:
         """Whether one line says nearly all of a question whose words belong together."""
         return not asks_to_relate(question) or self._evidence.together(found, asked_by(question)) >= TOGETHER
-
-
-class DatedSection(NamedTuple):
-    """A section of a document, with its date: YYYY-MM-DD, YYYY-MM, or empty."""
-
-    text: str
-    date: str
-    heading: str = ""  # that states the date
-
-
-LEAST_DATED = 2  # headings with a date that make the sections of a document ones of different days
-_MOST_DATED_WORDS = 8  # of a line that is no heading of Markdown
-
-
-def dated_sections(text: SourceText) -> list[DatedSection]:
-    """Return the sections below headings with dates, as minutes of several meetings in one file have; else all."""
-    published = text.published if text.kind == "document" else ""
-    whole = [DatedSection(text.text, published)]
-    if text.kind != "document":
-        return whole
-    lines = text.text.splitlines(keepends=True)
-    has_headings = any(line.startswith("#") for line in lines)
-    dates = {
-        number: date
-        for number, line in enumerate(lines)
-        if line.startswith("#" if has_headings else "") and not (number and lines[number - 1].strip())
-        if (date := _date_of_heading(line))
-    }
-    if len({*dates.values()}) < LEAST_DATED:
-        return whole
-    first = "".join(lines[: min(dates)])
-    return [DatedSection(first, published)] * bool(first.strip()) + [
-        DatedSection("".join(lines[start:end]), dates[start], lines[start].strip("#-=* \n"))
-        for start, end in pairwise([*dates, len(lines)])
-    ]
-
-
-def _date_of_heading(line: str) -> str:
-    """Return the only day that a heading, or a short line that is no item and no sentence, states."""
-    plain = line.strip()
-    is_heading = plain.startswith("#")
-    short = len(plain.split()) <= _MOST_DATED_WORDS and not plain.endswith((".", "!", "?", ";")) and "|" not in plain
-    if not is_heading and not (short and not re.match(r"(?:[-*+•]|\d+[.)])\s+(?!-)", plain)):
-        return ""
-    days = {found.date for found in find_dates(plain) if found.date.year and found.date.month and found.date.day}
-    return iso(days.pop()) if len(days) == 1 else ""
 
 
 def asked_by(question: str) -> QuestionTerms:
@@ -425,7 +392,9 @@ class Succession:
         return _joined(holds), _joined([block for block, own in zip(blocks, said, strict=True) if own & old])
 
     def _readings(self, quoted: Quoted) -> Sequence[ReadStatement]:
-        return readings(quoted.markdown, self._quotations.titles[quoted.number], self._quotations.dates[quoted.number])
+        known = self._quotations
+        number = quoted.number
+        return readings(quoted.markdown, known.titles[number], known.dates[number], known.subjects[number])
 
     def _in_order(self, excerpts: Sequence[Quoted]) -> list[Quoted]:
         """Return excerpts, each behind those that replace it."""

@@ -12,7 +12,7 @@ brackets stands what an answer states, but what stands for nothing by itself: a 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from functools import cache
 
@@ -282,7 +282,7 @@ def said_otherwise(question: str) -> dict[str, dict[str, float]]:
     These are forms of a word, one word for a phrase, and words of another language.
     """
     found: dict[str, dict[str, float]] = {}
-    for said in (translations_of(question), phrases_of(question), _forms_of(question)):
+    for said in (translations_of(question), phrases_of(question), _forms_of(question), _heads_of(question)):
         for term, others in said.items():
             found.setdefault(term, {}).update(others)
     return found
@@ -308,6 +308,36 @@ def _inflected(prefix: str, root: str) -> dict[str, float]:
     participles = " ".join(f"{prefix}ge{root}{ending}" for ending in _OF_PARTICIPLE)
     forms = terms(f"{whole} {participles} {prefix}zu{root}en")
     return {**dict.fromkeys(terms(alone), ALONE), **dict.fromkeys(forms, INFLECTED)}
+
+
+LEAST_HEAD, LEAST_MODIFIER = 5, 3  # letters of the last part of a German compound, and of what stands before it
+HEAD = 0.6  # weight of the last part alone
+
+
+def _heads_of(question: str) -> dict[str, dict[str, float]]:
+    """Return the terms of a German question's nouns with what may be the last part of a compound, and their weights.
+
+    "Hafengebühr" is also "Gebühr": the last part says what it is. A part that no text has does no harm.
+    """
+    return {
+        noun: dict.fromkeys((noun[start:] for start in range(LEAST_MODIFIER, len(noun) - LEAST_HEAD + 1)), HEAD)
+        for noun in nouns_of(question)
+    }
+
+
+def nouns_of(question: str) -> frozenset[str]:
+    """Return the terms of the words with a capital in a German question; nothing of questions in other languages."""
+    if language_of_question(question) != "de":
+        return frozenset()
+    words = re.findall(rf"\b[A-ZÄÖÜ][a-zäöüß]{{{LEAST_HEAD - 1},}}", question)
+    return frozenset(term for word in words for term in terms(word))
+
+
+def compounds_of(noun: str, vocabulary: Iterable[str]) -> list[str]:
+    """Return the terms of a vocabulary that are German compounds whose last part is a noun, given as its term."""
+    if len(noun) < LEAST_HEAD:
+        return []
+    return [word for word in vocabulary if word.endswith(noun) and len(word) >= len(noun) + LEAST_MODIFIER]
 
 
 FAMILY_LETTERS = 5  # that words of one family share at least

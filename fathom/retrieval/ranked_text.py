@@ -52,6 +52,8 @@ class SoughtWord(NamedTuple):
     is_quantity: bool
 
 
+_FIRST_PERSON = re.compile(r"\b(?:I|[Ii]ch|[Jj]e)\b")
+
 Sought = Mapping[str, Sequence[SoughtWord]]
 """The words that texts may have for each term of a question."""
 
@@ -134,9 +136,18 @@ class RankedText:
         return self.text.text[first.start : last.end]
 
     def states(self, excerpt: Excerpt, asked: QuestionTerms) -> str:
-        """Return the sentences of an excerpt that state something: no title, question or boilerplate."""
+        """Return the sentences of an excerpt that state something: no title, question or boilerplate.
+
+        Where the writer of a mail says "I", they have the writer's name.
+        """
         own = [self.text.parsed.sentence(n).text for n in excerpt.own if not self._is_boilerplate(n, asked)]
-        return "\n".join(text for text in own if not text.startswith("# ") and not text.rstrip().endswith("?"))
+        stated = [text for text in own if not text.startswith("# ") and not text.rstrip().endswith("?")]
+        return "\n".join([*stated, *self._writer] if any(map(_FIRST_PERSON.search, stated)) else stated)
+
+    @cached_property
+    def _writer(self) -> list[str]:
+        """The field of a mail with the name of who wrote it; nothing of other texts."""
+        return [self.text.parsed.sentence(n).text for n, name in self._letterhead.items() if name == "From"][:1]
 
     def tells(self, excerpt: Excerpt, asked: QuestionTerms) -> set[str]:
         """Return the sentences, rows or items of an excerpt that have a term of the question; else all of them."""

@@ -16,7 +16,15 @@ from typing import NamedTuple
 
 from fathom.retrieval.asked import QuestionTerms, defines, explains, has_kind, read_asked
 from fathom.retrieval.excerpts import Excerpt, announced
-from fathom.retrieval.expansion import FAMILY_LETTERS, is_family, is_misspelt, states, without_quantities
+from fathom.retrieval.expansion import (
+    FAMILY_LETTERS,
+    compounds_of,
+    is_family,
+    is_misspelt,
+    nouns_of,
+    states,
+    without_quantities,
+)
 from fathom.retrieval.ranked_text import ranked_text
 from fathom.retrieval.ranking import Passage
 from fathom.text.blocks import Kind
@@ -29,6 +37,7 @@ SHORTEST = 12  # terms; shorter excerpts are not better
 PAIR = 0.3  # worth of two of the question's terms side by side, as a share of what the two are worth
 COVERED = 2.0  # factor on the share of the question that an excerpt holds, added to 1
 FAMILY = 0.4  # weight of a word of the same family, such as "elasticity" for "elastic"
+COMPOUND = 0.8  # weight of a German compound whose last part is asked for: "Hafengebühr" for "Gebühr"
 MISSPELT = 0.8  # weight of a word that differs from one that no text has by one letter
 BOILERPLATE = 0.15  # factor for what only calls on the reader or repeats key words
 BRIDGE = 0.8  # of the best text's score, that a text gains whose title the question or another of the best texts has
@@ -320,20 +329,28 @@ class RankedExcerpts:
     def _with_families(self, asked: QuestionTerms) -> QuestionTerms:
         """Return what is asked with the words of the texts that are of the same family or nearly spelt alike."""
         wanted: dict[str, Mapping[str, float]] = {}
+        nouns = nouns_of(asked.wording)
         for term, said in asked.terms.items():
             like = {word: FAMILY for word in self._vocabulary.get(term[:FAMILY_LETTERS], ()) if is_family(term, word)}
             if _VERSION.fullmatch(term):
                 like = {word: FAMILY for word in self._vocabulary.get(term[:2], ()) if word.startswith(f"{term}.")}
             if not like and not any(read.text.parsed.occurrences.get(term) for read in self._read):
                 like = {word: MISSPELT for word in self._vocabulary.get(term[:2], ()) if is_misspelt(term, word)}
+            if term in nouns:
+                like |= dict.fromkeys(compounds_of(term, self._known), COMPOUND)
             wanted[term] = {**like, **said}
         return asked._replace(terms=wanted)
+
+    @cached_property
+    def _known(self) -> Collection[str]:
+        """The words of the texts."""
+        return {word for read in self._read for word in read.text.parsed.occurrences}
 
     @cached_property
     def _vocabulary(self) -> Mapping[str, Collection[str]]:
         """The words of the texts by their first two and first five letters."""
         words: defaultdict[str, set[str]] = defaultdict(set)
-        for word in {word for read in self._read for word in read.text.parsed.occurrences}:
+        for word in self._known:
             if len(word) >= FAMILY_LETTERS:
                 words[word[:2]].add(word)
                 words[word[:FAMILY_LETTERS]].add(word)

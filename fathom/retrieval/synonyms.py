@@ -126,7 +126,7 @@ verspätet verspätung verzug verzögerung
 vertragsstrafe strafe bußgeld
 kündigen kündigung gekündigt beenden
 verlängern verlängert verlängerung erneuern erneuert erneuerung
-zahlen bezahlen begleichen zahlung gezahlt
+zahlen bezahlen begleichen entrichten zahlung bezahlung gezahlt bezahlt beglichen entrichtet
 rechnung rechnungen faktura
 urlaub ferien
 krank krankheit erkrankung krankmeldung
@@ -174,6 +174,9 @@ from home: remote home
 break down, breaks down, broke down: broken defective failure
 carry over: transfer lapse
 pass on: share disclose
+square metre, square metres, square meter, square meters: m² qm
+cubic metre, cubic metres, cubic meter, cubic meters: m³ cbm
+kilowatt hour, kilowatt hours: kWh
 """
 
 

@@ -58,7 +58,7 @@ _COURTESY = re.compile(
     r"(?:viele|beste|liebe|herzliche|schöne) grüße|gruß|mfg|cordialement)[,.!]?(?:\s+(?-i:[A-ZÀ-Þ])[\w.'’-]*){0,5})\Z",
     re.IGNORECASE,
 )
-_FIELD = re.compile(r"[-*] \*\*(?P<name>From|To|Cc|Date)\*\*: ")
+_FIELD = re.compile(r"[-*] \*\*(?P<name>From|To|Cc|Date|Subject)\*\*: ")
 _OF_MAIL = frozenset(
     terms(
         "mail mails email address contact message letter subject send sent sender wrote write written receive "
@@ -67,14 +67,14 @@ _OF_MAIL = frozenset(
 )
 
 
-def letterhead(parsed: ParsedText) -> set[int]:
-    """Return the numbers of the fields of mails: From, To, Cc and Date."""
+def letterhead(parsed: ParsedText) -> dict[int, str]:
+    """Return the fields of mails by their numbers: From, To, Cc, Date and, of one that is quoted, Subject."""
     found = {
         number: field["name"]
         for number, kind in enumerate(parsed.kinds)
         if kind == "item" and (field := _FIELD.match(parsed.sentence(number).text))
     }
-    return set(found) if {"From", "Date"}.issubset(found.values()) else set()
+    return found if {"From", "Date"}.issubset(found.values()) else {}
 
 
 def asks_of_letters(asked: Iterable[str]) -> bool:

@@ -25,6 +25,7 @@ from fathom.retrieval.ranking import Passage, path_words
 from fathom.retrieval.relevance import ExcerptPlace, best_places
 from fathom.text.languages import language_tag
 from fathom.text.parsed import parse
+from fathom.text.quotations import is_quotation
 from fathom.text.tokens import count_tokens
 from fathom.text.urls import source_ids
 from fathom.tools.base import RunContext, Tool
@@ -132,7 +133,11 @@ class DocumentsTool(Tool):
             title = index.document(match.document).title
             headings = {p.id: p.heading for p in index.passages(match.document)}
             best = dict.fromkeys(headings[hit.passage] for hit in match.hits)
-            documents.append(Document(title=title, headings=[h for h in best if h and h != title][:HEADINGS]))
+            documents.append(
+                Document(
+                    title=title, headings=[h for h in best if h not in ("", title) and not is_quotation(h)][:HEADINGS]
+                )
+            )
         unread = [UnreadFile(path=url, reason=reason) for url, reason in index.skipped.items()]
         return Survey(documents=documents, unread=unread)
 

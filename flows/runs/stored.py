@@ -223,6 +223,12 @@ async def changes_of(result: RunResult) -> Changes | None:
     return await _folder(result).stored(Changes, CHANGES) if result.changes else None
 
 
+async def lacks_earlier(result: RunResult) -> bool:
+    """Whether a run that has ended is the first of its watch that could be compared with another."""
+    run = None if result.changes else await _folder(result).manifest()
+    return bool(run and run.watch)
+
+
 def _folder(result: RunResult) -> RunFolder:
     root, folder = locate(result.artifacts, "")
     return RunFolder(ArtifactStore(root), f"{RUNS}/{folder}")

@@ -19,11 +19,12 @@ def main() -> None:
     atexit.register(gc.freeze)  # collecting everything once more takes a second at exit
     with exits():
         arguments = check_text(sys.argv[1:]) or ["--help"]
-        from fathom.interfaces.cli.warm import handed_over
+        with loading():
+            from fathom.interfaces.cli.warm import handed_over
 
         if (code := handed_over(arguments)) is not None:
             sys.exit(code)
-        # Imported here, so that Ctrl-C while it is imported is an exit like any other.
+        # Imported here, so that Ctrl-C is an exit like any other.
         with loading():
             import typer
 

@@ -163,13 +163,13 @@ def follow(
 
 def _show_result(result: RunResult, address: str, *, open_it: bool, quiet: bool, as_json: bool) -> None:
     """Print the answer of a run that has ended, for a watch what changed, and how it ended; perhaps open its report."""
-    from fathom.flows.runs.stored import changes_of, reference, report_of
+    from fathom.flows.runs.stored import changes_of, lacks_earlier, reference, report_of
 
-    async def read() -> tuple[Report | None, Changes | None]:
-        return None if as_json else await report_of(result), await changes_of(result)
+    async def read() -> tuple[Report | None, Changes | None, bool]:
+        return None if as_json else await report_of(result), await changes_of(result), await lacks_earlier(result)
 
     shown = reference(result, artifact_root())
-    report, changes = asyncio.run(read())
+    report, changes, is_first = asyncio.run(read())
 
     def show(_: object) -> None:
         if report:
@@ -177,6 +177,8 @@ def _show_result(result: RunResult, address: str, *, open_it: bool, quiet: bool,
         if changes:
             line(("\nSince the run before: ", "bold"), f"{result.changes}.")
             show_changed(changes)
+        if is_first:
+            line("\nThis watch has no earlier report to compare with: its next run shows what has changed.")
         if quiet:
             _warn(result, "" if report else shown)
             return

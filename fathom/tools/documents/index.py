@@ -21,7 +21,7 @@ from itertools import groupby
 from typing import Any, Literal, NamedTuple
 
 from fathom.retrieval.chunking import LONGEST_AGAIN, ChunkPart, parts_of
-from fathom.retrieval.expansion import related_terms, said_otherwise
+from fathom.retrieval.expansion import compounds_of, nouns_of, related_terms, said_otherwise
 from fathom.retrieval.identifiers import Borne, Identifier, borne_by, identifiers_of, naming
 from fathom.text.sentences import split_sentences
 from fathom.text.terms import count_words, query_terms, terms
@@ -29,6 +29,7 @@ from fathom.tools.documents.normal import ReadDocument
 
 HITS = 300  # passages of one query
 MAX_QUERY_TERMS = 64
+MAX_COMPOUNDS = 20  # of a noun that a search is made for
 VOCABULARY_CHARS = 5_000_000  # read in half a second
 BEGINNINGS, BEGINNING_CHARS = 200, 2_000
 _LONG_WORD = re.compile(r"[^\W\d_]{5,}")  # shorter words are not taken for misspelt
@@ -48,6 +49,7 @@ CREATE INDEX passages_of ON passages (document);
 CREATE INDEX identifiers_named ON identifiers (name);
 CREATE INDEX identifiers_of ON identifiers (document);
 CREATE VIRTUAL TABLE search USING fts5(title, heading, text, tokenize="ascii tokenchars '.,'");
+CREATE VIRTUAL TABLE terms USING fts5vocab(search, row);
 """
 # A word of the query counts twice in a title or heading.
 _SEARCH = """
@@ -206,7 +208,8 @@ class Index:
         named = query_terms(query)
         forms = said_otherwise(query)
         others = (other for term in named for other in (*related_terms(term), *forms.get(term, ())))
-        asked = list(dict.fromkeys([*named, *others]))[:MAX_QUERY_TERMS]
+        longer = (word for noun in nouns_of(query) for word in self._compounds(noun))
+        asked = list(dict.fromkeys([*named, *longer, *others]))[:MAX_QUERY_TERMS]
         named_by = self._named(query)
         if not asked and not named_by:
             return []
@@ -217,6 +220,13 @@ class Index:
             found.setdefault(document, [Hit(self.passages(document)[0].id, 0.0)])
         matches = [Match(document, hits, named_by.get(document, 0)) for document, hits in found.items()]
         return sorted(matches, key=lambda match: -match.named)[:limit]
+
+    def _compounds(self, noun: str) -> list[str]:
+        """Return the terms that are German compounds whose last part is a noun, the most frequent first."""
+        rows = self._rows(
+            "SELECT term FROM terms WHERE substr(term, -length(?1)) = ?1 ORDER BY doc DESC, term", (noun,)
+        )
+        return compounds_of(noun, (term for (term,) in rows))[:MAX_COMPOUNDS]
 
     def _named(self, query: str) -> dict[int, int]:
         """Return the documents that a query names by an identifier, with the certainty of the match."""

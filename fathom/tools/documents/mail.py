@@ -15,10 +15,13 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from fathom.text.plain import clean_line, clean_text
+from fathom.text.quotations import quotation
 from fathom.tools.documents.header import written
 from fathom.tools.documents.html import read_page
 from fathom.tools.documents.normal import DocumentSection, ReadDocument, joined
+from fathom.tools.documents.quoting import MailPart, told_apart
 
+PART = 3  # level of the headings within a message: of what it quotes, and of attachments
 NAMED = 5  # attachments that a reason names
 MAX_PARENTS = 1_000  # messages from an answer up to the first one of its thread
 FIELDS = ("From", "To", "Cc", "Date", "Subject")
@@ -42,7 +45,7 @@ class _Message(NamedTuple):
 
 
 def read_mail(data: bytes, read_text: ReadText) -> ReadDocument:
-    """Return a message, its text below its subject, dated by its header.
+    """Return a message, its text below its subject, dated by its header; what it quotes has sections of its own.
 
     The parser raises various errors for damaged ones.
     """
@@ -77,10 +80,9 @@ def read_mailbox(data: bytes, read_text: ReadText) -> ReadDocument:
             if not number:
                 subject = _REPLY.sub("", message.fields.get("Subject", ""), count=1)
                 sections.append(DocumentSection("", subject or "Without a subject", 1))
-            sender = re.sub(r"\s*<[^<>]*>", "", message.fields.get("From", "")) or "Unknown sender"
             top, *more = message.sections
             text = joined([message.shown, top.text])
-            sections.append(DocumentSection(text, ", ".join(filter(None, (sender, _day(message)))), 2))
+            sections.append(DocumentSection(text, _sent_by(message.fields, message.when), 2))
             sections += more
     others = [name for message in messages for name in message.others]
     return ReadDocument("", sections, max(map(_day, messages), default=""), unread=_unread(others))
@@ -91,25 +93,39 @@ def _message(data: bytes, read_text: ReadText) -> _Message:
     message: Any = message_from_bytes(data, policy=policy.default)
     fields = {name: line for name in FIELDS if (line := clean_line(str(message[name] or "")))}
     body = message.get_body(preferencelist=("plain", "html"))
-    blocks, below, others = list(_texts(body)), list[DocumentSection](), list[str]()
+    sent = getattr(message["Date"], "datetime", None)
+    own, quoted = _said(joined(_texts(body)), _sent_by(fields, sent))
+    below, others = list[DocumentSection](), list[str]()
     for part in message.iter_attachments():
         name = clean_line(part.get_filename() or "")
         read = read_text(name, _bytes_of(part)) if name else None
         if read is None:
             others += [name] if name else []
         else:
-            below += [DocumentSection("", name, 3), *(_deeper(section) for section in read)]
-    if names := [*(section.heading for section in below if section.level == 3), *others]:
-        blocks.append(f"Attachments: {', '.join(names)}")
-    sent = getattr(message["Date"], "datetime", None)
+            below += [DocumentSection("", name, PART), *(_deeper(section) for section in read)]
+    if names := [*(section.heading for section in below if section.level == PART), *others]:
+        own = joined([own, f"Attachments: {', '.join(names)}"])
     answers = _IDS.findall(f"{message['References'] or ''} {message['In-Reply-To'] or ''}")
-    own = next(iter(_IDS.findall(str(message["Message-ID"] or ""))), "")
+    named = next(iter(_IDS.findall(str(message["Message-ID"] or ""))), "")
     shown = written({name: value for name, value in fields.items() if name != "Subject"})
-    return _Message(fields, shown, [DocumentSection(joined(blocks)), *below], sent, own, answers, others)
+    return _Message(fields, shown, [DocumentSection(own), *quoted, *below], sent, named, answers, others)
+
+
+def _said(text: str, sender: str) -> tuple[str, list[DocumentSection]]:
+    """Return what a message says above its quotations, and what it quotes and goes on with, in their order."""
+    first, *others = told_apart(text) or [MailPart("", is_quoted=False)]
+    parts = [first, *others] if first.is_quoted else others
+    quoted = (DocumentSection(p.text, quotation(p.by) if p.is_quoted else sender, PART) for p in parts)
+    return "" if first.is_quoted else first.text, list(quoted)
+
+
+def _sent_by(fields: dict[str, str], sent: datetime | None) -> str:
+    sender = re.sub(r"\s*<[^<>]*>", "", fields.get("From", "")) or "Unknown sender"
+    return f"{sender}, {sent:%Y-%m-%d}" if sent else sender
 
 
 def _deeper(section: DocumentSection) -> DocumentSection:
-    return DocumentSection(section.text, section.heading, section.level + 3 if section.heading else 0)
+    return DocumentSection(section.text, section.heading, section.level + PART if section.heading else 0)
 
 
 def _texts(body: EmailMessage | None) -> Iterator[str]:
