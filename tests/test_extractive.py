@@ -435,6 +435,43 @@ def test_one_line_must_say_how_something_is_done(below: str, answered: Answered)
 @pytest.mark.parametrize(
     ("said", "answered"),
     [
+        ("Old orders of the shop are shown in grey.", Answered.maybe),
+        ("To delete old orders of the shop, open them and press Remove.", Answered.yes),
+    ],
+)
+def test_how_something_is_done_is_told_where_it_is_done(said: str, answered: Answered) -> None:
+    text = f"# Orders\n\n{said}\n\nA colleague may delete what nobody reads.\n"
+    source = SourceText(source_id="S000001", url="docs:a.md", title="Orders", kind="document", text=text)
+    assert Quotations.of_texts([source]).answer("How do I delete the old orders of a shop?") is answered
+
+
+def test_how_something_is_done_is_not_told_by_the_path_of_a_value() -> None:
+    api = "- paths./orders/{order}/cancel.post.responses.404.description: Order not found\n- info.title: Orders\n"
+    guide = "# Orders\n\nTo cancel an order, write to the office.\n"
+    texts = [
+        SourceText(source_id=f"S00000{n}", url=f"docs:{n}", title="Orders", kind="document", text=text)
+        for n, text in enumerate([api, guide])
+    ]
+    quotations = Quotations.of_texts(texts)
+    steps, value = "How do I cancel an order?", "What is the description of the response 404 when I cancel an order?"
+    assert "write to the office" in quotations.markdown(quotations.rank(steps)[0], steps)
+    assert "Order not found" in quotations.markdown(quotations.rank(value)[0], value)
+
+
+def test_what_something_is_for_counts_like_any_other_word() -> None:
+    text = (
+        "# Settings\n\nThe variables that a pump reads:\n\n| variable | meaning |\n|---|---|\n"
+        "| `PUMP_NAME` | what the pump is called |\n| `PUMP_READ` | whether others may read the pump |\n"
+        "| `KEY`, `ADDRESS` | M7 |\n"
+    )
+    source = SourceText(source_id="S000001", url="docs:a.md", title="Settings", kind="document", text=text)
+    worth = Quotations.of_texts([source]).worth("Which variables does a pump read for M7?")
+    assert "m7" in max(worth, key=lambda term: worth[term])
+
+
+@pytest.mark.parametrize(
+    ("said", "answered"),
+    [
         ("Overtime on Saturdays was worked until 31 October 2026.", Answered.maybe),
         ("Overtime was worked on 14 Saturdays until 31 October 2026.", Answered.yes),
     ],

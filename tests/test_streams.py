@@ -220,7 +220,7 @@ STEPS = st.fixed_dictionaries(
     {
         "title": PHRASES,
         "description": PHRASES,
-        "queries": st.lists(PHRASES, min_size=1, max_size=4),
+        "queries": st.lists(PHRASES, min_size=1, max_size=4, unique=True),  # four times the same one is a repetition
         "priority": st.sampled_from(["high", "medium"]),
         "depends_on": st.lists(st.integers(1, 5), max_size=2),
     }

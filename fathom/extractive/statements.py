@@ -24,6 +24,7 @@ from fathom.retrieval.asked import (
     asks_for_steps,
     asks_to_relate,
     compares,
+    deed_of,
     has_kind,
     kind_of,
     preferences,
@@ -48,9 +49,10 @@ AROUND = 0.8  # of the score of a chosen excerpt, from which one that contains i
 ON_QUESTION = 0.4  # share of a question's terms, by worth, from which a contradiction matters to it
 LATER = 0.95
 """Factor for each quotation that stands before another in its note: the note was made with the whole text in view."""
-
-
 SAID_EARLIER = 0.8  # factor for what a mail quotes: its own words on the same matter are read first
+NO_STEP = 0.5
+"""Factor for one value of a file of settings or data where it is asked how something is done."""
+_VALUE = re.compile(r"\W*[^\s:]*(?:\w\.|\])[^\s:]*: ")  # "server.ports[0]: 80"
 
 
 class QuotedStatement(NamedTuple):
@@ -147,14 +149,13 @@ class Quotations:
         found = self._evidence.rank(asked)
         avoided = doubtful(question, self._pages)
         trusted = [each for each in found if each.text not in avoided]
-        preferred = [
-            factor * (SAID_EARLIER if is_quotation(heading) else 1.0)
-            for factor, heading in zip(preferences(question, self.dates), self.headings, strict=True)
-        ]
-        weighed = [
-            each._replace(score=round(each.score * LATER ** self._orders[each.text] * preferred[each.text], 9))
-            for each in trusted or found
-        ]
+        preferred, steps = preferences(question, self.dates), asks_for_steps(question)
+        weighed = []
+        for each in trusted or found:
+            factor = LATER ** self._orders[each.text] * preferred[each.text]
+            factor *= SAID_EARLIER if is_quotation(self.headings[each.text]) else 1.0
+            factor *= NO_STEP if steps and _VALUE.match(self.says(each)) else 1.0
+            weighed.append(each._replace(score=round(each.score * factor, 9)))
         return sorted(weighed, key=lambda each: -each.score)
 
     def choose(self, found: Sequence[Found], question: str, max_tokens: int, most: int = MOST_RANKED) -> list[Chosen]:
@@ -253,8 +254,10 @@ class Quotations:
         return dated and (kind is None or not kind.is_thing or has_kind(kind, stated, question))
 
     def _relates(self, found: Found, question: str) -> bool:
-        """Whether one line says nearly all of a question whose words belong together."""
-        return not asks_to_relate(question) or self._evidence.together(found, asked_by(question)) >= TOGETHER
+        """Whether one line says nearly all of a question whose words belong together, with what is to be done."""
+        if not asks_to_relate(question):
+            return True
+        return self._evidence.together(found, asked_by(question), deed_of(question)) >= TOGETHER
 
 
 def asked_by(question: str) -> QuestionTerms:

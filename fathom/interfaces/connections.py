@@ -12,7 +12,6 @@ import ipaddress
 import resource
 from collections import OrderedDict
 from collections.abc import Iterable
-from http import HTTPStatus
 from typing import Any
 
 from uvicorn import Config
@@ -20,7 +19,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
 from fathom.errors import FathomError, TooManyRequests, TooSlow
-from fathom.interfaces.problems import MEDIA_TYPE, problem_of, retry_after_of
+from fathom.interfaces.problems import MEDIA_TYPE, phrase_of, problem_of, retry_after_of
 from fathom.service.options import ConnectionLimits
 
 MOST_FILES = 10_240
@@ -137,7 +136,7 @@ class ClientConnection(H11Protocol):
                 **retry_after_of(error),
             }
             lines = [
-                f"HTTP/1.1 {problem.status} {HTTPStatus(problem.status).phrase}",
+                f"HTTP/1.1 {problem.status} {phrase_of(problem.status)}",
                 *(f"{name}: {value}" for name, value in headers.items()),
             ]
             self.transport.write("\r\n".join(lines).encode() + b"\r\n\r\n" + body)

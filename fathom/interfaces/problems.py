@@ -71,6 +71,11 @@ _STATUS: dict[type[FathomError], HTTPStatus] = {
 MEDIA_TYPE = "application/problem+json"
 
 
+def phrase_of(status: int) -> str:
+    """Return the name of a status. The standard library's are others from Python 3.13 on."""
+    return httpx.codes.get_reason_phrase(status)
+
+
 def status_of(error: FathomError) -> HTTPStatus:
     """Return the HTTP status of a failure: the status of its class, or of the nearest class above."""
     kinds = (kind for kind in type(error).__mro__ if issubclass(kind, FathomError))
@@ -82,7 +87,7 @@ def problem_of(error: FathomError) -> Problem:
     status, wrong = status_of(error), _wrong_in(error)
     return Problem(
         type=f"urn:fathom:error:{error.code}",
-        title=status.phrase,
+        title=phrase_of(status),
         status=status,
         detail=without_credentials(error.message),  # it may repeat what was sent
         code=error.code,
@@ -146,7 +151,7 @@ def _of_framework(request: Request, error: HTTPException) -> tuple[Problem, dict
     if status is HTTPStatus.NOT_FOUND:
         how = f"GET {API}/openapi.json lists the addresses"
         return problem_of(NotThere(f"There is nothing at {request.url.path[:200]}.", next_step=how)), headers
-    return Problem(title=status.phrase, status=status, detail=str(error.detail)), headers
+    return Problem(title=phrase_of(status), status=status, detail=str(error.detail)), headers
 
 
 def methods_at(request: Request) -> list[str]:

@@ -55,7 +55,8 @@ sure tell tend thing think towards understand upcoming want wonder somebody some
 """
 LIGHT_TERMS = frozenset(terms(_LIGHT))
 """Terms that hardly say what is asked."""
-_SETTING = re.compile(r"\A[Hh]ow (?:do|does|did) ([A-Z]\w+)(?= \w+ \w+)|\b(?:in|for|with|using) ([A-Z]\w+)\Z")
+_LIGHT_DEEDS = LIGHT_TERMS | frozenset(query_terms("use work handle deal"))
+_SETTING = re.compile(r"\A[Hh]ow (?:do|does|did) ([A-Z]\w+)(?= \w+ \w+)|\bin ([A-Z]\w+)\Z")
 _ATTRIBUTE = re.compile(
     r"\b[Ww](?:hat|hich) (?!is |are |was |were |do |does |did |has |have |can |if )((?:[\w-]+ ){0,2}?[\w-]+) "
     r"(?:is|are|was|were|do|does|did|has|have|had|can|may|must|should|will)\b"
@@ -101,6 +102,21 @@ class QuestionTerms(NamedTuple):
 def asks_for_steps(question: str) -> bool:
     """Whether a question asks how something is done."""
     return bool(_STEPS.search(question))
+
+
+def deed_of(question: str) -> str:
+    """Return the term of what is done where it is asked how: "cancel" of "How do I cancel my order?".
+
+    It is empty where the verb says little, as "use" does.
+    """
+    found = _STEPS.search(question)
+    verb = (
+        next((word for word in question[found.end() :].split() if not word.endswith("ly") and word != "to"), "")
+        if found
+        else ""
+    )
+    said = query_terms(verb)
+    return said[0] if said and said[0] not in _LIGHT_DEEDS else ""
 
 
 def asks_to_relate(question: str) -> bool:

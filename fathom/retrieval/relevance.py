@@ -208,12 +208,16 @@ class RankedExcerpts:
         """Whether an excerpt opens with a definition of what is asked for."""
         return defines(self._read[found.text].says(found.excerpt), asked)
 
-    def together(self, found: Found, asked: QuestionTerms) -> float:
-        """Return the largest share of a question's terms, by worth, that one line of an excerpt, or above it, holds."""
+    def together(self, found: Found, asked: QuestionTerms, needed: str = "") -> float:
+        """Return the largest share of a question's terms, by worth, that one line of an excerpt, or above it, holds.
+
+        Only lines count that have the needed term, if there is one, or a word in its place.
+        """
         asked = self._with_families(asked)
         worth = self._worth(asked)
         held = self._read[found.text].held_in_lines(found.excerpt, asked)
-        most = max((sum(worth[term] * share for term, share in line.items()) for line in held), default=0.0)
+        lines = (line for line in held if needed not in worth or line.get(needed))
+        most = max((sum(worth[term] * share for term, share in line.items()) for line in lines), default=0.0)
         return most / (sum(worth.values()) or 1.0)
 
     def answers(self, found: Found, asked: QuestionTerms) -> bool:

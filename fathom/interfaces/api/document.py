@@ -7,7 +7,6 @@ shape.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from http import HTTPStatus
 from typing import Any
 
 from fastapi import FastAPI
@@ -15,7 +14,7 @@ from fastapi.openapi.utils import get_openapi
 
 from fathom.client.resources import BatchRequest
 from fathom.client.shapes import Problem
-from fathom.interfaces.problems import MEDIA_TYPE
+from fathom.interfaces.problems import MEDIA_TYPE, phrase_of
 
 OURS = ("/api/v1/", "/research/")
 OPEN = ("/api/v1/health", "/api/v1/ready")
@@ -79,9 +78,9 @@ def completed(document: dict[str, Any]) -> dict[str, Any]:
             continue
         for status in _problems(path, method, operation):
             own = operation["responses"].setdefault(str(status), {})
-            own.setdefault("description", HTTPStatus(status).phrase)
+            own.setdefault("description", phrase_of(status))
             if "HTTPValidationError" in str(own.get("content")):
-                own["description"] = HTTPStatus(status).phrase
+                own["description"] = phrase_of(status)
             own["content"] = {MEDIA_TYPE: _example(status)}
         operation["responses"] = dict(sorted(operation["responses"].items()))
     return document
@@ -104,8 +103,8 @@ def _problems(path: str, method: str, operation: dict[str, Any]) -> Iterator[int
 
 
 def _example(status: int) -> dict[str, Any]:
-    phrase = HTTPStatus(status).phrase
-    example = {"type": "about:blank", "title": phrase, "status": status, "detail": "What is wrong.", "next_step": ""}
+    title = phrase_of(status)
+    example = {"type": "about:blank", "title": title, "status": status, "detail": "What is wrong.", "next_step": ""}
     return {"schema": {"$ref": "#/components/schemas/Problem"}, "example": {**example, "code": None}}
 
 
