@@ -43,7 +43,7 @@ def shown(
     """
     room = float(most_requests * request_tokens)
     kept, left_out = list(texts), 0
-    if sum(count_tokens(text.text) for text in texts) > room:
+    if sum(parse(text.text).tokens for text in texts) > room:
         kept, left_out = narrow(texts, focus, int(room), fill=True)
     while len(requests := _requests(kept, text_tokens, request_tokens)) > most_requests:
         room *= NARROWER
@@ -56,8 +56,9 @@ def _requests(texts: Sequence[SourceText], text_tokens: int, request_tokens: int
     for text in texts:
         frame = FRAME_TOKENS + count_tokens(f"{text.title} {text.fields or ''}")
         limit = max(LEAST_TOKENS, min(text_tokens, request_tokens - frame))
-        parts = [(_said_once(part), frame + count_tokens(part.text)) for part in portions(text, limit)]
-        by_source.setdefault(text.source_id, []).extend(parts)
+        for part in portions(text, limit):
+            tokens = parse(text.text).tokens if part is text else count_tokens(part.text)
+            by_source.setdefault(text.source_id, []).append((_said_once(part), frame + tokens))
     requests: list[list[SourceText]] = []
     left = 0
     for parts in by_source.values():
@@ -89,12 +90,10 @@ def portions(text: SourceText, max_tokens: int) -> list[SourceText]:
     A part ends between paragraphs, rows, items and fences. One of these that is longer is cut at its lines, prose at
     its sentences; only a single one of these makes a part that is longer. `[...]` marks where the text goes on.
     """
-    if count_tokens(text.text) <= max_tokens:
-        return [text]
     parsed = parse(text.text)
-    sentences = parsed.sentences
-    if not sentences:
+    if parsed.tokens <= max_tokens or not len(parsed):
         return [text]
+    sentences = parsed.sentences
     chunks = chunks_of(parsed)
     context = _Context(chunks, sentences)
     ends = [0, *(sentence.end for sentence in sentences)]

@@ -23,6 +23,7 @@ from typing import Generic, NamedTuple, TypeVar
 from fathom.text.blocks import Kind, open_fence
 from fathom.text.sentences import Sentence, split_sentences
 from fathom.text.terms import terms
+from fathom.text.tokens import count_tokens
 
 KEPT_CHARS = 6_000_000  # characters of the cached texts, parsed last
 
@@ -68,6 +69,11 @@ class ParsedText:
     def sentences(self) -> list[Sentence]:
         """All sentences."""
         return list(map(self.sentence, range(len(self))))
+
+    @cached_property
+    def tokens(self) -> int:
+        """The number of its tokens, as `count_tokens` estimates it."""
+        return count_tokens(self.text)
 
     @cached_property
     def occurrences(self) -> Mapping[str, Sequence[int]]:
