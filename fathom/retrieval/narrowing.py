@@ -73,8 +73,8 @@ def _pieces(number: int, text: str, parsed: ParsedText, room: int) -> Iterator[P
 
     What takes more than a fourth of the room, in tokens of four bytes, or is longer than `LONGEST` is cut at its lines.
     """
-    sentences = parsed.sentences
     chunks = chunks_of(parsed)
+    sentences = chunks.sentences
     companions = chunks.companions()
     opening = opening_of(sentences)
     above = headings_above(sentences)

@@ -15,7 +15,6 @@ from fathom.models import SourceText
 from fathom.retrieval.chunking import Chunks, chunks_of, headings_above
 from fathom.retrieval.narrowing import GAP_TOKENS, Piece, assemble, line_start, narrow
 from fathom.text.parsed import parse
-from fathom.text.sentences import Sentence
 from fathom.text.tokens import count_tokens
 
 MOST_REQUESTS = 6  # for the output of one tool call
@@ -93,9 +92,8 @@ def portions(text: SourceText, max_tokens: int) -> list[SourceText]:
     parsed = parse(text.text)
     if parsed.tokens <= max_tokens or not len(parsed):
         return [text]
-    sentences = parsed.sentences
     chunks = chunks_of(parsed)
-    context = _Context(chunks, sentences)
+    sentences, context = chunks.sentences, _Context(chunks)
     ends = [0, *(sentence.end for sentence in sentences)]
     costs = [count_tokens(text.text[start:end]) + 1 for start, end in pairwise(ends)]
     found: list[SourceText] = []
@@ -129,11 +127,11 @@ def _cuts(chunks: Chunks, costs: Sequence[int], context: _Context, max_tokens: i
 class _Context:
     """What a part of a text needs that stands before it, by the sentence that the part begins with."""
 
-    def __init__(self, chunks: Chunks, sentences: Sequence[Sentence]) -> None:
-        self._sentences = sentences
+    def __init__(self, chunks: Chunks) -> None:
+        self._sentences = chunks.sentences
         self._chunks = chunks
         self._companions = chunks.companions()
-        self._above = headings_above(sentences)
+        self._above = headings_above(chunks.sentences)
 
     def of(self, number: int, max_tokens: int) -> list[int]:
         """Return the numbers of the sentences to be shown before one: at most a third of a part's tokens, and a fence.
