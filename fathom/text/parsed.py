@@ -36,11 +36,6 @@ class ParsedText:
         self.kinds: Sequence[Kind] = [s.kind for s in sentences]
         self.paragraphs: Sequence[int] = array("I", (s.paragraph for s in sentences))
         self._places = array("I", (place for s in sentences for place in (s.start, s.end)))
-        self._terms: list[str] = []  # of all sentences
-        self._firsts = array("I", [0])  # of each sentence, the index of its first term; at the end, their number
-        for sentence in sentences:
-            self._terms += terms(sentence.text)
-            self._firsts.append(len(self._terms))
 
     def __len__(self) -> int:
         return len(self.kinds)
@@ -59,11 +54,13 @@ class ParsedText:
 
     def terms(self, number: int) -> list[str]:
         """Return the terms of a sentence, in reading order."""
-        return self._terms[self._firsts[number] : self._firsts[number + 1]]
+        found, firsts = self._terms
+        return found[firsts[number] : firsts[number + 1]]
 
     def length(self, numbers: range) -> int:
         """Return the number of terms of some consecutive sentences."""
-        return self._firsts[numbers.stop] - self._firsts[numbers.start]
+        _, firsts = self._terms
+        return firsts[numbers.stop] - firsts[numbers.start]
 
     @property
     def sentences(self) -> list[Sentence]:
@@ -74,6 +71,15 @@ class ParsedText:
     def tokens(self) -> int:
         """The number of its tokens, as `count_tokens` estimates it."""
         return count_tokens(self.text)
+
+    @cached_property
+    def _terms(self) -> tuple[list[str], Sequence[int]]:
+        """The terms of all sentences, and of each the index of its first term; at the end, their number."""
+        found, firsts = list[str](), array("I", [0])
+        for number in range(len(self)):
+            found += terms(self.text[self._places[2 * number] : self._places[2 * number + 1]])
+            firsts.append(len(found))
+        return found, firsts
 
     @cached_property
     def occurrences(self) -> Mapping[str, Sequence[int]]:
