@@ -204,9 +204,9 @@ async def _asked(
         request.model_copy(update={"texts": some, "page_tokens": _page_tokens(some, engine)})
         for some in spread.requests
     ]
-    # While the model is waited for, the texts are parsed: the check of the note, the scores and the report need it.
+    # While the model is waited for, the terms of the texts are looked for: the scores and the report need them.
     asking = asyncio.gather(*(ask(COMPRESSOR, one, engine, saving=saving) for one in requests))
-    answers, _ = await asyncio.gather(asking, asyncio.to_thread(_parse, request.texts))
+    answers, _ = await asyncio.gather(asking, asyncio.to_thread(_find_terms, request.texts))
     return [answer for answer, _ in answers], sum((used for _, used in answers), Usage())
 
 
@@ -262,9 +262,9 @@ async def serving(result: ToolResult, noted: NotedBefore, step: PlanStep, engine
     return list((await asyncio.to_thread(noted.covering, texts, [step])).values())
 
 
-def _parse(texts: list[SourceText]) -> None:
+def _find_terms(texts: list[SourceText]) -> None:
     for text in texts:
-        parse(text.text)
+        _ = parse(text.text).occurrences
 
 
 def _grounded(step: PlanStep, result: ToolResult, answer: CompressAnswer, texts: list[SourceText]) -> Grounded:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -25,6 +26,7 @@ from fathom.text.sentences import split_sentences
 from fathom.text.tokens import count_tokens
 from tests.inprocess import QUERY, investigated
 from tests.stubs import LAST_FACT, SENTINEL, Record, Stubs, long_table
+from tests.stubs.pages import page
 
 pytestmark = pytest.mark.usefixtures("home")
 
@@ -66,6 +68,21 @@ def test_parts_hold_every_line_in_order_within_the_limit(text: str, limit: int) 
         assert part.text.count("```") % 2 == 0
         assert part.source_id == "S000001"
         assert part.full == (len(parts) == 1)
+
+
+def test_cutting_a_page_calls_few_functions_for_a_sentence() -> None:
+    read, calls = source(page("https://atlas.example/boats", 50_000).text), 0
+
+    def count(_frame: object, event: str, _argument: object) -> None:
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    sys.setprofile(count)
+    try:
+        assert len(portions(read, 2_000)) > 3
+    finally:
+        sys.setprofile(None)
+    assert calls < 90 * len(split_sentences(read.text))  # 67; 123, if all were looked for
 
 
 @settings(max_examples=200, deadline=None)

@@ -1,6 +1,7 @@
 """How good sources are: domains, dates, signs in the text, corroboration, the overall score, rules and warnings."""
 
 import math
+import sys
 import time
 import tomllib
 from collections.abc import Sequence
@@ -18,6 +19,7 @@ from fathom.contradictions.finding import Said
 from fathom.models import Bibliographic, Contradiction, PlanStep, Source, SourceText
 from fathom.models.evidence import Claim, Corroboration, Quote, SourceQuality, SourceType, Verdict
 from fathom.report.chapters import better_side, sides_of
+from fathom.sources.corroboration import corroborate
 from fathom.sources.domains import admitted, good_enough, rate, reading_bonus, site_of
 from fathom.sources.scoring import (
     CREDIBLE,
@@ -32,6 +34,7 @@ from fathom.sources.scoring import (
 )
 from fathom.sources.signals import read_signals
 from fathom.sources.warnings import report_warnings
+from fathom.text.parsed import parse
 from fathom.text.urls import domain_of, host_of
 from fathom.text.wording import ENGLISH
 
@@ -463,6 +466,28 @@ def test_a_source_has_a_fact_if_one_sentence_has_most_of_its_words_and_all_of_it
     other = web("https://b.example/", " ".join(f"The {' '.join(words)}." for words in said), 2)
     found = score(own, other, facts=[Said(" ".join(fact), (own.source_id,))])[0].corroboration
     assert (found > 0) == (held and len(wanted) >= 4)
+
+
+def test_only_sentences_with_the_words_of_a_fact_are_read_for_its_numbers() -> None:
+    prices = " ".join(f"Pump {n} costs {n} euros." for n in range(2_000))
+    apart = " ".join(f"{word.capitalize()}." for word in FERRY.split())  # all words of the fact, and no sentence of it
+    own = web("https://a.example", f"{FERRY} {prices}", 1)
+    texts = [own, *(web(f"https://{n}.example", f"{apart} {prices}", n) for n in range(2, 5))]
+    facts = [Said(FERRY, (own.source_id,))]
+    sentences = sum(len(parse(text.text)) for text in texts)
+    assert all(parse(text.text).occurrences for text in texts)
+    calls = 0
+
+    def count(_frame: object, event: str, _argument: object) -> None:
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    sys.setprofile(count)
+    try:
+        corroborate(texts, facts)
+    finally:
+        sys.setprofile(None)
+    assert calls < sentences
 
 
 def test_a_copied_text_corroborates_nothing() -> None:

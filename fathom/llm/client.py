@@ -48,7 +48,7 @@ from fathom.llm.openai_chat import OpenAIChat, speaks_openai_chat
 from fathom.llm.over_litellm import LiteLLM
 from fathom.llm.prompts import REPETITIONS, request_options, sent_messages, varies
 from fathom.llm.services import MAX_WAIT, circuit_of, pulse_of, slots, spacing_of
-from fathom.llm.windows import Learnt, sent_tokens, shrunk, table_answer
+from fathom.llm.windows import Learnt, shrunk, table_answer
 from fathom.models import Usage
 from fathom.network import check_sending, is_local, through, turn
 from fathom.telemetry.logs import Warnings
@@ -225,7 +225,7 @@ class ModelBackend:
         model, transport = call.model.model, self._transport(call.model.model)
         service, (provider, name) = transport.service(model), provider_and_name(model)
         most_sent = len(request.encode()) + OVERHEAD_TOKENS
-        most_received = learnt.answer_tokens(call.model, sent_tokens(options))
+        most_received = learnt.answer_tokens(call.model, options)
         worst = partial(_worst_case, most_received, most_sent, self._pricing.highest(model) or Rates())
         async with (
             slots(self._calls.at_once),

@@ -221,14 +221,15 @@ class Learnt:
     def asks(self, call: ModelCall) -> tuple[dict[str, Any], int]:
         """Return the options of a call, and the maximum length of its answer."""
         options = request_options(call, self.dialect)
-        return options, self.answer_tokens(call.model, sent_tokens(options))
+        return options, self.answer_tokens(call.model, options)
 
-    def answer_tokens(self, model: RoleModel, sent: int = 0) -> int:
-        """Return how long an answer may be, thoughts included, beside a prompt of some tokens."""
+    def answer_tokens(self, model: RoleModel, options: Mapping[str, Any] | None = None) -> int:
+        """Return how long an answer may be, thoughts included, alone or beside a request with these options."""
         most = model.max_tokens + (model.thinking_tokens if self.dialect.thinks else 0)
         most = min(most, self._longest_answer or most)
         if self.window is None:
             return most
+        sent = sent_tokens(options) if options else 0
         return max(1, min(most, max(self.window - sent, int(self.window * ANSWER_SHARE))))
 
     def room(self, model: RoleModel) -> float:

@@ -51,16 +51,16 @@ class ChunkPart(NamedTuple):
 
 def parts_of(text: str) -> list[ChunkPart]:
     """Return the parts of a text in order; together they hold every character that is not whitespace."""
-    return _Reading(text).parts
+    return _Reading(text, list(split_blocks(text))).parts
 
 
 class _Reading:
     """Reads a text from top to bottom and remembers what is open."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, blocks: Sequence[Block]) -> None:
         self._text = text
         self.parts: list[ChunkPart] = []
-        self._blocks = list(split_blocks(text))
+        self._blocks = blocks
         self._starts: list[int] = []  # of the blocks read, with the indentation of their lines
         self._number = 0  # of the block that is read
         self._before: Block | None = None
@@ -73,7 +73,7 @@ class _Reading:
         self._closed = False  # whether the block before ends fenced code
         self._top = 0  # the first block of the table that is open
         self._header: tuple[int, ...] = ()  # the rows that name its columns
-        for number, block in enumerate(self._blocks):
+        for number, block in enumerate(blocks):
             self._number = number
             self._read(block)
             self._before = block
@@ -202,11 +202,16 @@ class Chunks:
     """The sentences of a text, by what of them stands together; a sentence goes by its number in the text."""
 
     def __init__(self, text: str, sentences: Sequence[Sentence]) -> None:
-        self._sentences = sentences
+        self.sentences = sentences
         self._firsts = [0]  # number of each block's first sentence; at the end, the number of sentences
         self._firsts += (n for n in range(1, len(sentences)) if sentences[n].paragraph != sentences[n - 1].paragraph)
         self._firsts.append(len(sentences))
-        self._parts = parts_of(text)
+        blocks = [
+            Block(sentences[first].start, sentences[end - 1].end, sentences[first].kind)
+            for first, end in pairwise(self._firsts)
+            if end
+        ]
+        self._parts = _Reading(text, blocks).parts
         self._begins = frozenset(part.blocks.start for part in self._parts)
 
     def units(self) -> list[range]:
@@ -240,15 +245,15 @@ class Chunks:
 
     def is_opener(self, number: int) -> bool:
         """Whether a sentence is the line that opens a fence."""
-        return bool(open_fence("", self._sentences[number].text))
+        return bool(open_fence("", self.sentences[number].text))
 
     def _needed(self, block: int) -> Iterator[int]:
         own = range(self._firsts[block], self._firsts[block + 1])
-        own = own[-1:] if self._sentences[own[0]].kind == "prose" else own
-        return (n for n in own if len(self._sentences[n].text) <= _LONGEST)
+        own = own[-1:] if self.sentences[own[0]].kind == "prose" else own
+        return (n for n in own if len(self.sentences[n].text) <= _LONGEST)
 
     def _may_begin(self, number: int) -> bool:
-        before, sentence = self._sentences[number - 1], self._sentences[number]
+        before, sentence = self.sentences[number - 1], self.sentences[number]
         merged = before.paragraph != sentence.paragraph and sentence.paragraph not in self._begins
         return before.kind != "heading" and not merged
 

@@ -54,10 +54,10 @@ def narrow(texts: Sequence[SourceText], query: str, max_tokens: int, *, fill: bo
     they are long, a heading has what follows it, and every text that is shown has its front matter or title. `fill`:
     passages without a word of the query, in reading order, take what room is left.
     """
-    total = sum(count_tokens(text.text) for text in texts)
+    parsed = [parse(text.text) for text in texts]
+    total = sum(text.tokens for text in parsed)
     if total <= max_tokens:
         return Narrowed(list(texts), 0)
-    parsed = [parse(text.text) for text in texts]
     pieces = [piece for i, text in enumerate(texts) for piece in _pieces(i, text.text, parsed[i], max_tokens)]
     kept = _choose(pieces, _scores(query, texts, parsed, pieces), max_tokens, fill=fill)
     narrowed = [
@@ -73,8 +73,8 @@ def _pieces(number: int, text: str, parsed: ParsedText, room: int) -> Iterator[P
 
     What takes more than a fourth of the room, in tokens of four bytes, or is longer than `LONGEST` is cut at its lines.
     """
-    sentences = parsed.sentences
     chunks = chunks_of(parsed)
+    sentences = chunks.sentences
     companions = chunks.companions()
     opening = opening_of(sentences)
     above = headings_above(sentences)

@@ -15,7 +15,6 @@ from fathom.models import SourceText
 from fathom.retrieval.chunking import Chunks, chunks_of, headings_above
 from fathom.retrieval.narrowing import GAP_TOKENS, Piece, assemble, line_start, narrow
 from fathom.text.parsed import parse
-from fathom.text.sentences import Sentence
 from fathom.text.tokens import count_tokens
 
 MOST_REQUESTS = 6  # for the output of one tool call
@@ -43,7 +42,7 @@ def shown(
     """
     room = float(most_requests * request_tokens)
     kept, left_out = list(texts), 0
-    if sum(count_tokens(text.text) for text in texts) > room:
+    if sum(parse(text.text).tokens for text in texts) > room:
         kept, left_out = narrow(texts, focus, int(room), fill=True)
     while len(requests := _requests(kept, text_tokens, request_tokens)) > most_requests:
         room *= NARROWER
@@ -56,8 +55,9 @@ def _requests(texts: Sequence[SourceText], text_tokens: int, request_tokens: int
     for text in texts:
         frame = FRAME_TOKENS + count_tokens(f"{text.title} {text.fields or ''}")
         limit = max(LEAST_TOKENS, min(text_tokens, request_tokens - frame))
-        parts = [(_said_once(part), frame + count_tokens(part.text)) for part in portions(text, limit)]
-        by_source.setdefault(text.source_id, []).extend(parts)
+        for part in portions(text, limit):
+            tokens = parse(text.text).tokens if part is text else count_tokens(part.text)
+            by_source.setdefault(text.source_id, []).append((_said_once(part), frame + tokens))
     requests: list[list[SourceText]] = []
     left = 0
     for parts in by_source.values():
@@ -89,14 +89,11 @@ def portions(text: SourceText, max_tokens: int) -> list[SourceText]:
     A part ends between paragraphs, rows, items and fences. One of these that is longer is cut at its lines, prose at
     its sentences; only a single one of these makes a part that is longer. `[...]` marks where the text goes on.
     """
-    if count_tokens(text.text) <= max_tokens:
-        return [text]
     parsed = parse(text.text)
-    sentences = parsed.sentences
-    if not sentences:
+    if parsed.tokens <= max_tokens or not len(parsed):
         return [text]
     chunks = chunks_of(parsed)
-    context = _Context(chunks, sentences)
+    sentences, context = chunks.sentences, _Context(chunks)
     ends = [0, *(sentence.end for sentence in sentences)]
     costs = [count_tokens(text.text[start:end]) + 1 for start, end in pairwise(ends)]
     found: list[SourceText] = []
@@ -130,11 +127,11 @@ def _cuts(chunks: Chunks, costs: Sequence[int], context: _Context, max_tokens: i
 class _Context:
     """What a part of a text needs that stands before it, by the sentence that the part begins with."""
 
-    def __init__(self, chunks: Chunks, sentences: Sequence[Sentence]) -> None:
-        self._sentences = sentences
+    def __init__(self, chunks: Chunks) -> None:
+        self._sentences = chunks.sentences
         self._chunks = chunks
         self._companions = chunks.companions()
-        self._above = headings_above(sentences)
+        self._above = headings_above(chunks.sentences)
 
     def of(self, number: int, max_tokens: int) -> list[int]:
         """Return the numbers of the sentences to be shown before one: at most a third of a part's tokens, and a fence.

@@ -187,7 +187,7 @@ def bears_on(note: Note, source_id: str, text: str, step: PlanStep) -> bool:
     """
     if source_id not in note.cited:
         return False
-    wanted = _asked(step) & set(terms(text))
+    wanted = _asked(step) & parse(text).occurrences.keys()
     return bool(wanted) and _has(note, BEARS, wanted)
 
 
@@ -245,7 +245,7 @@ class NotedBefore(Model):
         before = [other for other in self.steps if str(other.step_id) in note.steps]
         if str(step.step_id) in self.read_for.get(note.artifact_file, ()):
             return text.source_id in own.cited and _has_more("\n\n".join([own.summary, *own.extraction]), step, before)
-        new = _asked(step).difference(*map(_asked, before)) & set(terms(text.text))
+        new = _asked(step).difference(*map(_asked, before)) & parse(text.text).occurrences.keys()
         return bears_on(own, text.source_id, text.text, step) and _has(own, BEARS_NEW, new)
 
     def left_out(self, text: SourceText, step: PlanStep) -> list[Useless]:

@@ -97,12 +97,14 @@ class _Texts:
         self._texts = {text.source_id: _FactText(parse(text.text), numbers) for text in texts}
         self._repeating: dict[frozenset[str], bool] = {}
 
-    def having(self, fact: str) -> set[str]:
-        """Return the sources in which one sentence has the fact."""
+    def having(self, fact: str, own: Sequence[str]) -> set[str]:
+        """Return the sources in which one sentence has the fact, beside the sources that it is from."""
         wanted, numbers = query_terms(fact), _numbers(fact)
         if len(wanted) < (LEAST_OF_ROW if numbers and "|" in fact else LEAST_TERMS):
             return set()
-        return {source_id for source_id, text in self._texts.items() if text.has(wanted, numbers)}
+        return {
+            source_id for source_id, text in self._texts.items() if source_id not in own and text.has(wanted, numbers)
+        }
 
     def repeat(self, mine: str, yours: str) -> bool:
         """Whether one of two texts repeats the other, by their sentences."""
@@ -122,24 +124,26 @@ class _FactText:
 
     def __init__(self, parsed: ParsedText, numbers: frozenset[str]) -> None:
         self._parsed = parsed
-        self._numbers = numbers  # the numbers of the facts
         self._having: dict[str, int] = {}  # the sentences with each term that was looked for
+        self._with_number = dict.fromkeys(numbers, 0)  # of the sentences read for numbers, those with each of them
+        self._read = 0  # the sentences read for numbers
 
     def has(self, wanted: Sequence[str], numbers: frozenset[str]) -> bool:
         """Whether a sentence has enough of a fact's words, and all of its numbers."""
         least = math.ceil(HELD * len(wanted))
         if sum(term in self._parsed.occurrences for term in wanted) < least:
             return False
-        found = self._speaking
-        for number in numbers:
-            found &= self._with_number.get(number, 0)
         # The sentences with at least n of the terms seen so far, by n.
-        reached = [found, *[0] * least]
+        reached = [self._speaking, *[0] * least]
         for term in wanted:
             having = self._with_term(term)
             for held in range(least, 0, -1):
                 reached[held] |= reached[held - 1] & having
-        return bool(reached[least])
+        found = reached[least]
+        self._read_numbers(found)
+        for number in numbers:
+            found &= self._with_number[number]
+        return bool(found)
 
     @cached_property
     def said(self) -> frozenset[int]:
@@ -151,15 +155,18 @@ class _FactText:
         """The sentences with content: no headings, rules or code."""
         return self._bits(number for number, kind in enumerate(self._parsed.kinds) if kind not in _SILENT)
 
-    @cached_property
-    def _with_number(self) -> dict[str, int]:
-        """The sentences with content that have each number of the facts."""
+    def _read_numbers(self, sentences: int) -> None:
+        """Read the numbers of some sentences, given as bits; few sentences have the words of any fact."""
+        unread = f"{sentences & ~self._read:b}"[::-1]
         found: dict[str, list[int]] = {}
-        for at, kind in enumerate(self._parsed.kinds):
-            if kind not in _SILENT:
-                for number in _numbers(self._parsed.sentence(at).text) & self._numbers:
-                    found.setdefault(number, []).append(at)
-        return {number: self._bits(places) for number, places in found.items()}
+        at = unread.find("1")
+        while at >= 0:
+            for number in _numbers(self._parsed.sentence(at).text) & self._with_number.keys():
+                found.setdefault(number, []).append(at)
+            at = unread.find("1", at + 1)
+        for number, places in found.items():
+            self._with_number[number] |= self._bits(places)
+        self._read |= sentences
 
     def _with_term(self, term: str) -> int:
         if term not in self._having:
@@ -193,7 +200,7 @@ def corroborate(texts: Sequence[SourceText], facts: Iterable[Said]) -> dict[str,
     parties = {text.source_id: party(text) for text in texts}
     found: dict[str, list[int]] = {}
     for fact, source_ids, _ in facts:
-        having = read.having(fact) | ({*source_ids} & parties.keys())
+        having = read.having(fact, source_ids) | ({*source_ids} & parties.keys())
         for source_id in dict.fromkeys(source_ids):
             if own := parties.get(source_id):
                 others = [other for other in having if not own.related(parties[other])]

@@ -23,6 +23,7 @@ from typing import Generic, NamedTuple, TypeVar
 from fathom.text.blocks import Kind, open_fence
 from fathom.text.sentences import Sentence, split_sentences
 from fathom.text.terms import terms
+from fathom.text.tokens import count_tokens
 
 KEPT_CHARS = 6_000_000  # characters of the cached texts, parsed last
 
@@ -35,11 +36,6 @@ class ParsedText:
         self.kinds: Sequence[Kind] = [s.kind for s in sentences]
         self.paragraphs: Sequence[int] = array("I", (s.paragraph for s in sentences))
         self._places = array("I", (place for s in sentences for place in (s.start, s.end)))
-        self._terms: list[str] = []  # of all sentences
-        self._firsts = array("I", [0])  # of each sentence, the index of its first term; at the end, their number
-        for sentence in sentences:
-            self._terms += terms(sentence.text)
-            self._firsts.append(len(self._terms))
 
     def __len__(self) -> int:
         return len(self.kinds)
@@ -58,16 +54,32 @@ class ParsedText:
 
     def terms(self, number: int) -> list[str]:
         """Return the terms of a sentence, in reading order."""
-        return self._terms[self._firsts[number] : self._firsts[number + 1]]
+        found, firsts = self._terms
+        return found[firsts[number] : firsts[number + 1]]
 
     def length(self, numbers: range) -> int:
         """Return the number of terms of some consecutive sentences."""
-        return self._firsts[numbers.stop] - self._firsts[numbers.start]
+        _, firsts = self._terms
+        return firsts[numbers.stop] - firsts[numbers.start]
 
     @property
     def sentences(self) -> list[Sentence]:
         """All sentences."""
         return list(map(self.sentence, range(len(self))))
+
+    @cached_property
+    def tokens(self) -> int:
+        """The number of its tokens, as `count_tokens` estimates it."""
+        return count_tokens(self.text)
+
+    @cached_property
+    def _terms(self) -> tuple[list[str], Sequence[int]]:
+        """The terms of all sentences, and of each the index of its first term; at the end, their number."""
+        found, firsts = list[str](), array("I", [0])
+        for number in range(len(self)):
+            found += terms(self.text[self._places[2 * number] : self._places[2 * number + 1]])
+            firsts.append(len(found))
+        return found, firsts
 
     @cached_property
     def occurrences(self) -> Mapping[str, Sequence[int]]:
@@ -122,10 +134,12 @@ NONE = range(0)
 _UNDERLINE = re.compile(r"\n\s*([^\w\s])\1+\s*\Z")
 _UNDERLINES = "=-~^\"'`*#+.:_"  # the outermost first, as most reST has them
 _GUESSED_LEVEL = 7  # of a heading without a mark
-_INTRODUCING = re.compile(
-    r"[:：?？]\W*\Z|\b(?:as follows|(?:the )?following(?: \w+){0,3}|(?:see|shown|listed) below)\b[^.]{0,40}[.:]?\W*\Z"
+_OPEN = re.compile(r"[:：?？]\W*\Z")
+_ANNOUNCING = re.compile(
+    r"\b(?:as follows|(?:the )?following(?: \w+){0,3}|(?:see|shown|listed) below)\b[^.]{0,40}[.:]?\W*\Z"
     r"|\A\W*(?:Below|Here) (?:is|are|'s)\b"
 )
+_ANNOUNCED = ("follow", "below", "Below", "Here")  # looking for a part is far quicker than the pattern
 
 
 class Unit(NamedTuple):
@@ -145,7 +159,10 @@ def units_of(parsed: ParsedText, text: str) -> list[Unit]:
 
 def introduces(sentence: str) -> bool:
     """Whether a sentence announces or asks for the text that follows."""
-    return bool(_INTRODUCING.search(sentence[:12] + sentence[12:][-100:]))
+    around = sentence[:12] + sentence[12:][-100:]
+    if _OPEN.search(around):
+        return True
+    return any(map(around.__contains__, _ANNOUNCED)) and bool(_ANNOUNCING.search(around))
 
 
 class _Reading:

@@ -6,6 +6,9 @@ nothing.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from operator import mul
+
 
 def _class(byte: int) -> str:  # noqa: PLR0911 - a table, written as a ladder
     """Return the class of a UTF-8 byte: its kind in ASCII, the script that a lead byte begins elsewhere."""
@@ -31,7 +34,7 @@ _CLASSES = "".join(_class(byte) for byte in range(256)).encode()
 # kind of text weighted alike; the marks and the accented letters, too rare to fit, are set by hand.
 _FOLDED = {b"a": 0.21, b" a": 0.29, b"na": 0.29, b".a": 0.29, b"0a": 0.29, b"a" * 7: -0.80, b"a" * 11: 0.34}
 _EXACT = {b"AA": 0.20, b"0": 1.17, b"000": -2.10, b".": 0.75, b"..": -1.26, b" .": 0.87, b"n": 0.52}
-_EXACT |= {b"l": 1.8, b"g": 0.44, b"h": 1.2, b"j": 0.95, b"t": 1.0, b"e": 2.5}  # other than ASCII
+_OTHER = {b"l": 1.8, b"g": 0.44, b"h": 1.2, b"j": 0.95, b"t": 1.0, b"e": 2.5}  # than ASCII
 
 
 def count_tokens(text: str) -> int:
@@ -44,7 +47,10 @@ def count_tokens(text: str) -> int:
     if not text:
         return 0
     classes = text.encode("utf-8", errors="replace").translate(_CLASSES)
-    folded = classes.lower()
-    estimate = sum(weight * folded.count(pattern) for pattern, weight in _FOLDED.items())
-    estimate += sum(weight * classes.count(pattern) for pattern, weight in _EXACT.items())
-    return max(1, round(estimate))
+    exact = _EXACT if text.isascii() else _EXACT | _OTHER
+    return max(1, round(_weighed(_FOLDED, classes.lower()) + _weighed(exact, classes)))
+
+
+def _weighed(patterns: Mapping[bytes, float], classes: bytes) -> float:
+    weights: Iterable[float] = map(mul, patterns.values(), map(classes.count, patterns))
+    return sum(weights)
