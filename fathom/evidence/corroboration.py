@@ -74,12 +74,12 @@ def corroborate(
         against = {passage.text.source.source_id: passage for passage in reversed(other)}
     sources = {passage.text.source.source_id for passage in support} | (set(cited) if judged else set())
     kept = [_standing(text) for text in search.texts if text.source.source_id in sources | set(cited)]
+    titles = {text.source.title for text in search.texts if text.source.source_id in cited} or {""}
     for passage in near:
         source_id = passage.text.source.source_id
         if any(one.changes(_standing(passage.text)) for one in kept):
             continue  # the claim's own passage is newer, and says that it changes this
-        pair = [Said(claim, ("claim",)), Said(passage.best.text, ("source",))]
-        if source_id not in sources and find_contradictions(pair):
+        if source_id not in sources and any(_contradicts(passage, claim, title) for title in titles):
             against.setdefault(source_id, passage)
 
     def credible(passage: SourcePassage) -> bool:
@@ -156,6 +156,12 @@ def _gives(passage: SourcePassage, cell: str) -> bool:
 
 def _one_each(passages: Sequence[SourcePassage]) -> list[SourcePassage]:
     return list({passage.text.source.source_id: passage for passage in reversed(passages)}.values())[::-1]
+
+
+def _contradicts(passage: SourcePassage, claim: str, title: str) -> bool:
+    """Whether a passage contradicts a claim that rests on a source of this title: it says what the claim is about."""
+    pair = [Said(claim, ("claim",), title), Said(passage.best.text, ("source",), passage.text.source.title)]
+    return bool(find_contradictions(pair))
 
 
 def _says_the_same(claim: str, passage: SourcePassage) -> bool:
