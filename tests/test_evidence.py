@@ -407,6 +407,16 @@ def test_a_source_about_another_thing_by_its_title_does_not_contradict_a_claim(t
     assert found.corroboration == corroboration
 
 
+@pytest.mark.parametrize(
+    ("by", "verdict"),
+    [("13 pairs", "not_checked"), ("25 %", "not_checked"), ("14 pairs", "not_stated"), ("33 %", "not_stated")],
+)
+def test_how_far_a_number_fell_follows_from_two_that_a_source_states(by: str, verdict: str) -> None:
+    text = in_memory("The series of pairs is 48 (2019), 45 (2020), 52 (2021, corrected) and 39 (2022).")
+    claim = ClaimSentence(0, f"From 2021 to 2022 the number fell by {by}.", (text.source.source_id,), "prose")
+    assert check(claim, Search([text])).verdict == verdict
+
+
 def test_a_number_of_a_list_is_no_claim() -> None:
     section = ReportSection(heading="H", markdown="- 1\\. While it runs, nothing is lost. [S1a2b3c]")
     assert [found.sentence for found in claims_of([section])] == ["While it runs, nothing is lost."]
