@@ -7,6 +7,7 @@ from itertools import combinations
 from typing import NamedTuple
 
 from fathom.contradictions.finding import Said, find_contradictions
+from fathom.contradictions.titles import title_of
 from fathom.evidence.complaints import agreeing
 from fathom.evidence.likeness import cells_of, nearest_rows, supporting, verbatim
 from fathom.evidence.passages import Search, SourcePassage
@@ -16,6 +17,7 @@ from fathom.models.evidence import Corroboration, Verdict
 from fathom.sources.corroboration import HELD, Standing, party, standing_of
 from fathom.sources.scoring import CREDIBLE
 from fathom.text.blocks import Kind
+from fathom.text.parsed import parse
 from fathom.text.sentences import split_sentences
 from fathom.text.terms import is_near_duplicate, query_terms, terms
 
@@ -159,8 +161,14 @@ def _one_each(passages: Sequence[SourcePassage]) -> list[SourcePassage]:
 
 
 def _contradicts(passage: SourcePassage, claim: str, title: str) -> bool:
-    """Whether a passage contradicts a claim that rests on a source of this title: it says what the claim is about."""
-    pair = [Said(claim, ("claim",), title), Said(passage.best.text, ("source",), passage.text.source.title)]
+    """Whether a passage contradicts a claim that rests on a source of this title: it says what the claim is about.
+
+    A text that has a name of that title is about the same, though its own title may only name who publishes it.
+    """
+    held = parse(passage.text.text).occurrences
+    known = any(name.words <= held.keys() for name in title_of(title).names)
+    other = "" if known else passage.text.source.title
+    pair = [Said(claim, ("claim",), title), Said(passage.best.text, ("source",), other)]
     return bool(find_contradictions(pair))
 
 
