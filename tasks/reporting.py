@@ -19,7 +19,7 @@ from fathom.roles.reporter import OutlinedSection
 from fathom.run.engine import Engine
 from fathom.tasks.model_calls import ask, ask_overview
 from fathom.tasks.results import Outlined, Written
-from fathom.text.citations import with_known_ids
+from fathom.text.citations import cited_above_code, with_known_ids
 from fathom.text.tokens import count_tokens
 from fathom.text.wording import wording
 
@@ -100,7 +100,7 @@ async def write_section(
         wanted=_engine.wanted,
     )
     answer, usage = await ask(SECTION, request, _engine)
-    markdown = with_known_ids(answer.text.strip(), noted(memory.notes))
+    markdown = cited_above_code(with_known_ids(answer.text.strip(), noted(memory.notes)))
     if request.is_given and markdown.strip(" .*_\n").casefold() == "nothing found":
         markdown = wording(_engine.language)(NOTHING_FOUND)
     return _written(section.heading, markdown, usage, _engine)

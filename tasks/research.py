@@ -202,7 +202,8 @@ class _StepResearch:
         fresh = _fresh(results, self._calls)
         await reading.found(step, itertools.chain.from_iterable(fresh))
         own = [reading.reads(step, keys) for keys in fresh]
-        before = EarlierReading(NotedBefore() if self._reads_for_nothing else self._noted, self._before)
+        noted = NotedBefore() if self._reads_for_nothing else self._noted
+        earlier = [call.result for call in self._calls if not call.narrowed_tokens]
         compressed: list[Compressed] = await asyncio.gather(
             *(
                 compress(
@@ -211,11 +212,11 @@ class _StepResearch:
                     result,
                     keys,
                     others=reading.others(step, keys),
-                    before=before,
+                    before=EarlierReading(noted, self._before, [*earlier, *results[:number]]),
                     narrow=narrow,
                     _engine=self._engine,
                 )
-                for result, keys in zip(results, own, strict=True)
+                for number, (result, keys) in enumerate(zip(results, own, strict=True))
             )
         )
         notes: dict[str, Note | None] = {}

@@ -17,7 +17,7 @@ from fathom.llm.base import Failure
 from fathom.llm.windows import spare_tokens
 from fathom.models import Note, PlanStep, SourceText, ToolCall, ToolFailure, ToolOutput, ToolResult, Usage
 from fathom.retrieval.narrowing import message_tokens
-from fathom.retrieval.portions import MOST_REQUESTS, Shown, shown
+from fathom.retrieval.portions import MOST_REQUESTS, Shown, said_anew, shown
 from fathom.retrieval.ranking import titled
 from fathom.roles import COMPRESSOR, CompressAnswer, CompressRequest
 from fathom.roles.compressor import merged
@@ -160,18 +160,21 @@ async def compress(
     new = {key: text for key, text in by_key.items() if key not in bears}
     taken = await asyncio.to_thread(before.earlier_run.covering, new, steps)
     unread = [text for key, text in new.items() if key not in taken]
-    texts = await asyncio.to_thread(before.worth_reading, unread, steps)
-    if not texts and not taken:
-        return Compressed(note=None, usage=Usage(), reused=reused)
+    worth = await asyncio.to_thread(before.worth_reading, unread, steps)
     request = CompressRequest(
         plan_title=plan_title,
         step_title=step.title,
         step_description=step.description,
         also=[f"{other.title}: {other.description}" for other in (*others.found, *others.later)],
         tool_name=result.call.tool,
-        texts=texts,
-        page_tokens=_page_tokens(texts, _engine),
+        texts=worth,
+        page_tokens=_page_tokens(worth, _engine),
     )
+    new_parts = await _new_parts(request, before.results, narrow=narrow, engine=_engine)
+    texts, whole = [text for text, _ in new_parts], [text for text, part in new_parts if part is text]
+    if not texts and not taken:
+        return Compressed(note=None, usage=Usage(), reused=reused)
+    request = request.model_copy(update={"texts": [part for _, part in new_parts]})
     spread = await _spread(request, narrow=narrow, engine=_engine) if texts else Shown([], 0)
     said_now, usage = await _asked(request, spread, _engine, saving=narrow)
     said_before = _answers(taken, new)
@@ -190,7 +193,7 @@ async def compress(
         usage=usage,
         narrowed_tokens=spread.left_out_tokens,
         reused=reused,
-        useless=[] if spread.left_out_tokens or usage.fallbacks or not said_now else _unquoted(texts, merged(said_now)),
+        useless=[] if spread.left_out_tokens or usage.fallbacks or not said_now else _unquoted(whole, merged(said_now)),
         read_for=[] if taken or usage.fallbacks else [str(other.step_id) for other in others.later],
     )
     return compressed.model_copy(update={"note": await _told(grounded, _engine)}) if answer.is_useful else compressed
@@ -285,17 +288,47 @@ async def _spread(request: CompressRequest, *, narrow: bool, engine: Engine) -> 
 
     The extractive backend reads everything, which is free, and selects passages itself.
     """
-    model, limits = engine.model_for(COMPRESSOR, saving=narrow), engine.settings.compression
-    if model.model == EXTRACTIVE:
+    if not (room := await _room(request, narrow=narrow, engine=engine)):
         return Shown([request.texts], 0)
-    window = await find_window(COMPRESSOR, engine, saving=narrow)
-    spare = spare_tokens(COMPRESSOR, request.model_copy(update={"texts": []}), model, window)
-    room = int(max(LEAST_INPUT_TOKENS, min(limits.max_input_tokens, spare)))
+    most = engine.settings.compression.max_text_tokens
     return await asyncio.to_thread(
         shown,
         request.texts,
         " ".join([request.step_title, request.step_description, *request.also]),
-        text_tokens=limits.max_text_tokens,
-        request_tokens=min(room, limits.max_text_tokens) if narrow else room,
+        text_tokens=most,
+        request_tokens=min(room, most) if narrow else room,
         most_requests=1 if narrow else MOST_REQUESTS,
     )
+
+
+async def _room(request: CompressRequest, *, narrow: bool, engine: Engine) -> int:
+    """Return how many tokens of texts a request to the compressor can show; 0 where no model reads them."""
+    model, limits = engine.model_for(COMPRESSOR, saving=narrow), engine.settings.compression
+    if model.model == EXTRACTIVE:
+        return 0
+    window = await find_window(COMPRESSOR, engine, saving=narrow)
+    spare = spare_tokens(COMPRESSOR, request.model_copy(update={"texts": []}), model, window)
+    return int(max(LEAST_INPUT_TOKENS, min(limits.max_input_tokens, spare)))
+
+
+async def _new_parts(
+    request: CompressRequest, results: Sequence[ToolResult], *, narrow: bool, engine: Engine
+) -> list[tuple[SourceText, SourceText]]:
+    """Return each text of a request that has something new, with its part that no earlier result of the step has.
+
+    Results that were perhaps not shown whole do not count. The extractive backend reads everything, which is free.
+    """
+    room = 0 if narrow else await _room(request, narrow=narrow, engine=engine)
+    ids = {text.source_id for text in request.texts}
+    read: dict[str, list[str]] = {}
+    for result in results:
+        own = [source for source in result.sources if source.source_id in ids]
+        if own and result.raw_tokens <= MOST_REQUESTS * room:
+            for text in (await engine.run_folder.read(result.artifact_file, own)).results:
+                read.setdefault(text.source_id, []).append(text.text)
+
+    def parts() -> list[tuple[SourceText, SourceText]]:
+        found = ((text, said_anew(text, read.get(text.source_id, []))) for text in request.texts)
+        return [(text, part) for text, part in found if part]
+
+    return await asyncio.to_thread(parts)

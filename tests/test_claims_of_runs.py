@@ -100,6 +100,16 @@ async def test_a_sentence_that_cites_nothing_is_corrected_by_passages_of_its_sec
     assert asked and all("4711 zeppelins" in told and '\n<source id="S' in told for told in asked)
 
 
+async def test_a_sentence_below_code_that_is_cited_behind_its_fence_is_checked(
+    providers: Stubs, tmp_path: Path
+) -> None:
+    """It was taken for code, which no check reads: the fence was not closed."""
+    false = "Exactly 4711 zeppelins crossed methane in 1899."
+    providers.settings.section = f"It starts with:\n\n```sh\nfrob\n```\n[ID]\n\n{false} [ID]"
+    result = await investigated(tmp_path, report={"judge": "never"}, profile="quick")
+    assert {claim.verdict for claim in report_of(result).claims if claim.sentence == false} == {Verdict.not_stated}
+
+
 async def test_what_the_writer_takes_out_is_named_in_the_report(providers: Stubs, tmp_path: Path) -> None:
     providers.settings.faults = {"section": ["half_false", "ok*"]}
     result = await investigated(tmp_path)

@@ -137,6 +137,74 @@ def test_what_is_meant_stands_in_the_title_if_only_the_first_word_could_be_a_nam
     assert between(a, b, ("A day at the Corvid bridge", "Corvid"))
 
 
+SAME_SUBJECT = [
+    (  # a publisher is no subject
+        "The crossing takes {} minutes in calm weather.",
+        ("35", "50"),
+        ("The Aurora enters service | Coast News", "Lindholm Line: the Aurora - Shipping Register"),
+    ),
+    (  # a capital that only the title gives
+        "The population was {} at the last census.",
+        ("6,138", "9,304"),
+        ("Population of Norrholm", "Census of Norrholm"),
+    ),
+    (  # what the sentence names may be what the other's title names
+        "{} people and runs five routes.",
+        ("Lindholm employs 412", "The company employs 398"),
+        ("Ferries of the coast", "Lindholm looks back on a busy year"),
+    ),
+    (  # one title names the model, the other does not
+        "The dry weight is {} kilograms.",
+        ("23", "31"),
+        ("Tried out: the Otter 12", "Otter pumps - Encyclopedia"),
+    ),
+    (  # one year, told in two reports
+        "In 2020 the company sold {} ships.",
+        ("118", "131"),
+        ("Lindholm annual report 2020", "Lindholm annual report 2021"),
+    ),
+    (  # what happened once has one date, whenever it is told
+        "The plant of Vester was opened by the minister in {}.",
+        ("2015", "2017"),
+        ("Vester power plant annual report 2021", "Vester power plant annual report 2023"),
+    ),
+]
+OTHER_SUBJECT = [
+    (  # more words shared than not
+        "Ships of some size use the outer quay, which runs for {} metres along the channel.",
+        ("275", "410"),
+        ("Vester plans for the next ten years 2025 vester", "Ostra plans for the next ten years 2025 ostra"),
+    ),
+    (  # words of addresses
+        "Customers bought goods for {} million crowns in 2025.",
+        ("119", "233"),
+        ("Lindholm Freight - Encyclopedia wiki lindholm freight", "Hansen Optics - Encyclopedia wiki hansen optics"),
+    ),
+    ("The dry weight is {} kilograms.", ("23", "47"), ("Tried out: the Marlin S", "Marlin L - Encyclopedia marlin l")),
+    ("Tidewright waits {} seconds.", ("30", "60"), ("Tidewright 3.1 manual", "Tidewright 3.2 release notes")),
+    ("Lindholm employs {} people.", ("412", "398"), ("Lindholm annual report 2021", "Lindholm annual report 2023")),
+    ("The ferry runs {} times a day.", ("12", "9"), ("Lindholm plans for Norrholm", "Hansen plans for Norrholm")),
+]
+
+
+@pytest.mark.parametrize(("sentence", "values", "titles"), SAME_SUBJECT)
+def test_sentences_are_about_what_their_titles_name(
+    sentence: str, values: tuple[str, str], titles: tuple[str, str]
+) -> None:
+    a, b = map(sentence.format, values)
+    assert between(a, b, titles)
+    assert between(b, a, titles[::-1])
+
+
+@pytest.mark.parametrize(("sentence", "values", "titles"), OTHER_SUBJECT)
+def test_titles_that_name_other_things_versions_or_years_are_about_other_things(
+    sentence: str, values: tuple[str, str], titles: tuple[str, str]
+) -> None:
+    a, b = map(sentence.format, values)
+    assert not between(a, b, titles)
+    assert not between(b, a, titles[::-1])
+
+
 def test_a_name_that_opens_a_sentence_says_what_is_meant() -> None:
     a, b = "Alderney sold 3,120 tickets to visitors.", "Alderney sold 4,875 tickets to visitors."
     assert between(a, b, ("A day on the island", "Boats of the coast"))

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from fathom.config.environment import Environment
 from fathom.config.settings import ResearchSettings, resolve
+from fathom.evidence.claims import claims_of
 from fathom.models import (
     Call,
     Gap,
@@ -15,6 +16,7 @@ from fathom.models import (
     Plan,
     PlanStep,
     Reflection,
+    ReportSection,
     StepOutcome,
     StepStatus,
     ToolCall,
@@ -24,7 +26,7 @@ from fathom.models import (
 from fathom.report.assembly import next_steps
 from fathom.run.checklist import Reason, decide
 from fathom.run.state import ResearchState
-from fathom.text.citations import cited_ids, number_citations, with_known_ids
+from fathom.text.citations import cited_above_code, cited_ids, number_citations, with_known_ids
 from fathom.text.plain import counted
 from fathom.text.urls import canonical_url, source_ids
 from fathom.text.wording import ENGLISH
@@ -140,6 +142,23 @@ def test_no_citation_points_at_what_was_not_retrieved(ids: list[str]) -> None:
 )
 def test_what_is_cited_behind_or_below_a_row_is_in_its_last_cell(row: str, kept: str) -> None:
     assert with_known_ids(f"| A | B |\n|---|---|\n{row}", {"S0a0a0a", "S0b0b0b"}) == f"| A | B |\n|---|---|\n{kept}"
+
+
+@pytest.mark.parametrize(
+    ("draft", "kept"),
+    [
+        ("Do it:\n\n```sh\nrun\n```\n[S0a0a0a]\n\nThen", "Do it: [S0a0a0a]\n\n```sh\nrun\n```\n\nThen"),
+        ("Do it: [S0a0a0a]\n```\nrun\n``` [S0a0a0a].\nThen", "Do it: [S0a0a0a]\n```\nrun\n```\nThen"),
+        ("1. Do it:\n   ~~~\n   run\n   ~~~ [S0a0a0a]\nThen", "1. Do it: [S0a0a0a]\n   ~~~\n   run\n   ~~~\nThen"),
+        ("### How\n\n```\nrun\n```[S0a0a0a]\n\nThen", "### How\n\n```\nrun\n```\n\n[S0a0a0a]\n\nThen"),
+    ],
+)
+def test_what_is_cited_behind_code_is_at_the_line_above_and_what_follows_is_no_code(draft: str, kept: str) -> None:
+    """A fence with a citation behind it closes nothing: what follows was taken for code, and not checked."""
+    text = cited_above_code(with_known_ids(f"{draft} it stops at once. [S0a0a0a]", {"S0a0a0a"}))
+    assert text == f"{kept} it stops at once. [S0a0a0a]"
+    report = ReportSection(heading="How", markdown=text)
+    assert "Then it stops at once." in [claim.sentence for claim in claims_of([report])]
 
 
 def test_the_same_page_has_the_same_id_however_it_is_addressed() -> None:

@@ -397,6 +397,26 @@ def test_another_source_says_a_claim_only_in_a_sentence_that_says_the_same(claim
     assert (text.source in [passage.text.source for passage in found.corroborating]) is same
 
 
+@pytest.mark.parametrize(("title", "corroboration"), [("Otter", "contradicted"), ("Marlin", "single_source")])
+def test_a_source_about_another_thing_by_its_title_does_not_contradict_a_claim(title: str, corroboration: str) -> None:
+    """The claim is about what the source that it cites is about."""
+    claim = "The dry weight is 23 kilograms."
+    own = in_memory(f"# Otter\n\n{claim}", url="https://a.example.org/otter", title="Otter pumps - Encyclopedia")
+    other = in_memory("The dry weight is 47 kilograms.", url="https://b.example.com/x", title=f"Tried out: the {title}")
+    found = corroborate(claim, Search([own, other]), {}, cited=[own.source.source_id])
+    assert found.corroboration == corroboration
+
+
+@pytest.mark.parametrize(
+    ("by", "verdict"),
+    [("13 pairs", "not_checked"), ("25 %", "not_checked"), ("14 pairs", "not_stated"), ("33 %", "not_stated")],
+)
+def test_how_far_a_number_fell_follows_from_two_that_a_source_states(by: str, verdict: str) -> None:
+    text = in_memory("The series of pairs is 48 (2019), 45 (2020), 52 (2021, corrected) and 39 (2022).")
+    claim = ClaimSentence(0, f"From 2021 to 2022 the number fell by {by}.", (text.source.source_id,), "prose")
+    assert check(claim, Search([text])).verdict == verdict
+
+
 def test_a_number_of_a_list_is_no_claim() -> None:
     section = ReportSection(heading="H", markdown="- 1\\. While it runs, nothing is lost. [S1a2b3c]")
     assert [found.sentence for found in claims_of([section])] == ["While it runs, nothing is lost."]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import time
 from collections.abc import Mapping
@@ -17,7 +18,7 @@ from fathom.config.groups import Budget
 from fathom.models import RunResult, SourceText
 from fathom.retrieval.chunking import OMISSION, opening_of
 from fathom.retrieval.narrowing import narrow
-from fathom.retrieval.portions import MOST_REQUESTS, portions, shown
+from fathom.retrieval.portions import MOST_REQUESTS, portions, said_anew, shown
 from fathom.roles import CompressAnswer
 from fathom.roles.compressor import merged
 from fathom.run.engine import Engine
@@ -266,3 +267,57 @@ async def test_with_little_of_the_budget_left_the_best_passages_are_read(provide
     assert len(providers.calls("compressor")) == result.metrics.tool_calls
     assert result.metrics.narrowed_tokens > result.metrics.raw_tokens / 4
     assert any(NARROWED in note["summary"] for note in notes_of(result))
+
+
+_LONG = [
+    f"The {kind} harbour has {n} lamps, and the keeper of each writes down when it was lit and put out. " * 2
+    for n, kind in enumerate(("north", "south", "east", "west", "upper", "lower"), 2)
+]
+
+
+def test_a_stretch_that_two_excerpts_share_is_shown_once_below_its_headings() -> None:
+    def excerpt(*numbers: int) -> str:
+        return "# Lamps\n\n" + "\n\n".join(f"## Harbour {n}\n\n{_LONG[n].strip()}" for n in numbers)
+
+    first, second = source(excerpt(0, 1, 2)), source(excerpt(1, 2, 3))
+    part = said_anew(second, [first.text])
+    assert part is not None
+    assert lines_of(part.text) == ["# Lamps", OMISSION, "## Harbour 3", _LONG[3].strip()]
+    assert said_anew(second, []) is second
+    assert said_anew(source(excerpt(3, 4)), [first.text]) == source(excerpt(3, 4))
+    assert said_anew(source(excerpt(1, 2)), [first.text]) is None
+
+
+async def test_what_several_searches_of_a_step_find_in_one_document_is_shown_once(
+    providers: Stubs, tmp_path: Path
+) -> None:
+    """All that they found is shown, and nothing of it twice."""
+    kinds = ("figures", "evidence", "review", "figures, evidence, review")
+    said = [
+        f"## Keeper {n}\n\nTides form on moons with liquid: the {kinds[n % 4]} of tides are described by keeper {n}. "
+        + "It was so. " * 30
+        for n in range(400)
+    ]
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "seas.md").write_text("# Seas\n\n" + "\n\n".join(said))
+    result = await investigated(
+        tmp_path / "store", depth=1, profile="quick", docs=[str(tmp_path / "docs")], tools=["documents"], max_steps=1
+    )
+    shown_lines = [
+        line for record in providers.calls("compressor") for line in lines_of(said_to(record)) if "described" in line
+    ]
+    assert result.metrics.tool_calls > 1
+    found = [path.read_text() for path in Path(result.artifacts).glob("*documents*.json")]
+    assert len(shown_lines) == len(set(shown_lines)) > 20
+    assert set(re.findall(r"described by keeper (\d+)", "".join(shown_lines))) == set(
+        re.findall(r"described by keeper (\d+)", "".join(found))
+    )
+
+
+@settings(max_examples=150, deadline=None)
+@given(_BLOCKS.map("\n\n".join), _BLOCKS.map("\n\n".join), _BLOCKS.map("\n\n".join))
+def test_of_any_two_excerpts_every_line_is_shown(before: str, both: str, after: str) -> None:
+    one, other = f"{before}\n\n{both}", f"{both}\n\n{after}"
+    part = said_anew(source(other), [one])
+    told = {*lines_of(one), *(lines_of(part.text) if part else [])}
+    assert {line for line in lines_of(other) if not line.startswith(("#", "|", "```"))} <= told

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+from fathom.contradictions.titles import Named, Title, title_of
 from fathom.facts.dates import Date
 from fathom.facts.extraction import Facts, Figure, Name, blanked, facts_of, figures_of, part_of_name
 from fathom.text.terms import STOP_WORDS, query_terms, terms
@@ -25,6 +26,7 @@ _SUPPOSED = re.compile(
     re.IGNORECASE,
 )
 _WORD = re.compile(r"[A-Za-z][\w'’-]*")
+_SMALL = re.compile(r"(?<![\w'’-])[^\W\dA-Z][\w'’-]*")
 _COUNTED = re.compile(r"\b([a-z]{3,}) (?:(?:about|around|some|over) )?\d[\d,]* ([a-z]{3,})")
 _CONDITION = re.compile(
     r"\b(?:at|after|within|beyond|for|among) (?:about |around |over |under )?[$€£]?\Z", re.IGNORECASE
@@ -60,9 +62,11 @@ class Assertion(NamedTuple):
     text: str
     said: str  # the text without citations and emphasis
     source_ids: tuple[str, ...]
-    title: frozenset[str]  # terms of the source's title; empty: not known
+    title: Title  # of its source
     terms: frozenset[str]  # content words, without figures and dates
     names: frozenset[str]  # as terms
+    named: tuple[Named, ...]  # the same, name by name
+    ordinary: frozenset[str]  # terms of its words in small letters
     numbered: frozenset[str]  # "python 3": a number that is part of a name
     qualifiers: frozenset[str]  # words that say which part, time or state is meant
     changes: frozenset[str]  # words that make a figure a change: "rose by 40"
@@ -90,17 +94,20 @@ def assertion_of(text: str, source_ids: tuple[str, ...], title: str = "") -> Ass
     plain = blanked(undated, ((figure.start, figure.end) for figure in figures))
     years = {str(found.date.year) for found in facts.dates if found.date.year}
     counted = {(m[1], m[2]) for m in _COUNTED.finditer(said) if not {m[1], m[2]} & STOP_WORDS}
+    unnamed = bool(_UNNAMED.match(said)) or _opens_only(facts.names, said, bool(pronoun))
     return Assertion(
         text=text,
         said=said,
         source_ids=source_ids,
-        title=frozenset(query_terms(title)) if title else frozenset(),
+        title=title_of(title),
         terms=frozenset(query_terms(re.sub(r"\d+", " ", plain))),
         names=frozenset(terms(" ".join(word for name in facts.names for word in name.words))),
+        named=tuple(Named(frozenset(terms(" ".join(name.words))), sure=not unnamed) for name in facts.names),
+        ordinary=frozenset(terms(" ".join(_SMALL.findall(said)))),
         numbered=frozenset(part_of_name(number, undated) for number in facts.numbers) - {""},
         qualifiers=lower & _QUALIFYING,
         changes=lower & _CHANGING,
-        unnamed=bool(_UNNAMED.match(said)) or _opens_only(facts.names, said, bool(pronoun)),
+        unnamed=unnamed,
         counted=frozenset(("".join(terms(a)), "".join(terms(b))) for a, b in counted),
         times=frozenset(years | {number.text for number in facts.numbers if number.unit == "decade"}),
         figures=figures,

@@ -18,6 +18,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from fathom.contradictions.assertions import Assertion, assertion_of
+from fathom.contradictions.titles import alike, names_apart, of_other_years, one_pattern, other_versions
 from fathom.facts.extraction import Figure, agree
 from fathom.facts.opposites import NEGATION, side_of
 from fathom.models import Contradiction
@@ -125,12 +126,25 @@ def _about(assertion: Assertion) -> frozenset[str]:
 
 def _point(a: Assertion, b: Assertion) -> Point | None:
     """Return the point on which two sentences disagree; None if they agree."""
-    titles = not a.title or not b.title or len(a.title & b.title) >= TITLES * min(len(a.title), len(b.title))
-    if a.numbered != b.numbered or a.qualifiers != b.qualifiers or not (titles or _anchored(a, b)):
+    if a.numbered != b.numbered or a.qualifiers != b.qualifiers or other_versions(a.title, b.title):
+        return None
+    if not (_anchored(a, b) or _one_subject(a, b)):
         return None
     if dates := _dates_apart(a, b):
         return dates
-    return None if _other_names(a, b) else _figures_apart(a, b) or opposed(a, b)
+    if _other_names(a, b) or (not a.times and of_other_years(a.title, b.title)):
+        return None
+    return _figures_apart(a, b) or opposed(a, b)
+
+
+def _one_subject(a: Assertion, b: Assertion) -> bool:
+    """Whether sentences that do not both name their subject have the same one, by their names and their titles'."""
+    pattern = one_pattern(a.title, b.title)
+    mine, yours = (
+        [*one.named, *(name._replace(sure=name.sure or pattern) for name in one.title.names)] for one in (a, b)
+    )
+    apart = names_apart(mine, yours, a.ordinary | b.ordinary)
+    return alike(a.title, b.title, TITLES) if apart is None else not apart
 
 
 def _anchored(a: Assertion, b: Assertion) -> bool:
@@ -198,7 +212,7 @@ def _same_event(a: Assertion, b: Assertion, verb: str, done_to: bool) -> bool:
         return False
     about = (a.terms & b.terms) - set(verb.split())
     # "The report was published" may be any report: a name, two words or the titles must say which.
-    known = len(about) >= 2 or about & a.names or (about and a.title and b.title)
+    known = len(about) >= 2 or about & a.names or (about and a.title.words and b.title.words)
     return bool(known) and _alike(a, b, frozenset())
 
 

@@ -7,6 +7,7 @@ from itertools import combinations
 from typing import NamedTuple
 
 from fathom.contradictions.finding import Said, find_contradictions
+from fathom.contradictions.titles import title_of
 from fathom.evidence.complaints import agreeing
 from fathom.evidence.likeness import cells_of, nearest_rows, supporting, verbatim
 from fathom.evidence.passages import Search, SourcePassage
@@ -16,6 +17,7 @@ from fathom.models.evidence import Corroboration, Verdict
 from fathom.sources.corroboration import HELD, Standing, party, standing_of
 from fathom.sources.scoring import CREDIBLE
 from fathom.text.blocks import Kind
+from fathom.text.parsed import parse
 from fathom.text.sentences import split_sentences
 from fathom.text.terms import is_near_duplicate, query_terms, terms
 
@@ -74,12 +76,12 @@ def corroborate(
         against = {passage.text.source.source_id: passage for passage in reversed(other)}
     sources = {passage.text.source.source_id for passage in support} | (set(cited) if judged else set())
     kept = [_standing(text) for text in search.texts if text.source.source_id in sources | set(cited)]
+    titles = {text.source.title for text in search.texts if text.source.source_id in cited} or {""}
     for passage in near:
         source_id = passage.text.source.source_id
         if any(one.changes(_standing(passage.text)) for one in kept):
             continue  # the claim's own passage is newer, and says that it changes this
-        pair = [Said(claim, ("claim",)), Said(passage.best.text, ("source",))]
-        if source_id not in sources and find_contradictions(pair):
+        if source_id not in sources and any(_contradicts(passage, claim, title) for title in titles):
             against.setdefault(source_id, passage)
 
     def credible(passage: SourcePassage) -> bool:
@@ -156,6 +158,18 @@ def _gives(passage: SourcePassage, cell: str) -> bool:
 
 def _one_each(passages: Sequence[SourcePassage]) -> list[SourcePassage]:
     return list({passage.text.source.source_id: passage for passage in reversed(passages)}.values())[::-1]
+
+
+def _contradicts(passage: SourcePassage, claim: str, title: str) -> bool:
+    """Whether a passage contradicts a claim that rests on a source of this title: it says what the claim is about.
+
+    A text that has a name of that title is about the same, though its own title may only name who publishes it.
+    """
+    held = parse(passage.text.text).occurrences
+    known = any(name.words <= held.keys() for name in title_of(title).names)
+    other = "" if known else passage.text.source.title
+    pair = [Said(claim, ("claim",), title), Said(passage.best.text, ("source",), other)]
+    return bool(find_contradictions(pair))
 
 
 def _says_the_same(claim: str, passage: SourcePassage) -> bool:

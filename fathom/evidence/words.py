@@ -11,7 +11,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Sequence
 from decimal import Decimal
-from functools import lru_cache
+from functools import lru_cache, partial
+from itertools import product, takewhile
 from typing import NamedTuple
 
 from fathom.evidence.claims import ClaimSentence
@@ -46,6 +47,13 @@ _COMPARED = re.compile(
     r"weniger|länger|kürzer|höher|niedriger|größer|kleiner|schwerer|leichter|teurer|billiger|als|nach|vor|danach|zuvor)\b",
     re.IGNORECASE,
 )
+# "fell by 13": how far, from a value that a source states to another one.
+_CHANGED_BY = re.compile(
+    r"\b(?:(?P<up>rose|rises?|risen|grew|grows?|grown|increased?|increases|climbed|gained)|"
+    r"(?P<down>fell|falls?|fallen|dropp?(?:ed|s)?|decreased?|decreases|declined?|declines|shrank|sank))\b[^.;]{0,20}?\bby\s+\Z",
+    re.IGNORECASE,
+)
+STATED_TOGETHER = 200  # characters between two values of which a claim gives the difference
 _CENTURY = re.compile(r"(?:st|nd|rd|th|\.)?[\s-]*(?:centur|jahrhundert|jh\b)", re.IGNORECASE)
 _AT_OPENING = re.compile(r"[(\"“„‘«–—/]\s*\S+\Z")
 _ROUNDED = re.compile(
@@ -152,8 +160,31 @@ def _numbers_nowhere(facts: Facts, read: Sequence[str]) -> Iterator[str]:
         if counts or _COMPARED.match(facts.text, number.end):
             continue
         about = bool(_ROUNDED.search(facts.text[max(0, number.start - BEFORE) : number.start]))
+        changed = _CHANGED_BY.search(facts.text[max(0, number.start - STATED_TOGETHER) : number.start])
+        if changed and any(_is_change(number, text, up=bool(changed["up"])) for text in read):
+            continue
         if not any(_has_number(text, number, about) or _is_within(number, facts.text, text) for text in read):
             yield number.text
+
+
+def _is_change(change: Number, text: str, *, up: bool) -> bool:
+    """Whether a text has two values near each other of which a number is the difference, or its share of the first."""
+    for part in _parts(text):
+        numbers = facts_of(part).numbers
+        near = ((a, b) for n, a in enumerate(numbers) for b in takewhile(partial(_near, a), numbers[n + 1 :]))
+        for a, b in near:
+            for x, y in product(a.values, b.values) if a.unit == b.unit else ():
+                old = min(x, y) if up else max(x, y)
+                share = round(100 * abs(x - y) / old) if old else None
+                if abs(x - y) in change.values and change.unit in ("", a.unit):
+                    return True
+                if change.unit == "%" and share is not None and share in change.values:
+                    return True
+    return False
+
+
+def _near(a: Number, b: Number) -> bool:
+    return b.start - a.end <= STATED_TOGETHER
 
 
 def _has_number(text: str, number: Number, about: bool) -> bool:

@@ -124,6 +124,53 @@ def _cuts(chunks: Chunks, costs: Sequence[int], context: _Context, max_tokens: i
     yield range(first, len(costs))
 
 
+LEAST_REPEATED = 200  # characters of a stretch that two excerpts of one source share, from which it is shown once
+
+
+def said_anew(text: SourceText, before: Sequence[str]) -> SourceText | None:
+    """Return an excerpt without the stretches that other excerpts of its source have; None if no other is left.
+
+    What is left has what it needs to be understood, as the parts of a text have. A stretch is of whole paragraphs,
+    rows, items and fences, and at least `LEAST_REPEATED` characters long.
+    """
+    if not before:
+        return text
+    parsed = parse(text.text)
+    sentences = parsed.sentences
+    chunks = chunks_of(parsed)
+    units = chunks.units()
+
+    def stretch(first: int, last: int) -> str:
+        below = next((n for n in units[first] if sentences[n].kind != "heading"), units[first][0])
+        return text.text[sentences[below].start : sentences[units[last][-1]].end]
+
+    new: list[range] = []
+    first = 0
+    while first < len(units):
+        last = first - 1
+        while last + 1 < len(units) and any(stretch(first, last + 1) in other for other in before):
+            last += 1
+        if last >= first and len(stretch(first, last)) >= LEAST_REPEATED:
+            first = last + 1
+            continue
+        if new and new[-1].stop == units[first][0]:
+            new[-1] = range(new[-1].start, units[first].stop)
+        else:
+            new.append(units[first])
+        first += 1
+    if sum(map(len, new)) == len(sentences):
+        return text
+    context = _Context(chunks, sentences)
+    pieces = []
+    for own in new:
+        if any(sentences[n].kind != "heading" for n in own):
+            beside = dict.fromkeys([*context.of(own[0], len(text.text)), *context.closing(own)], 0)
+            start, end = line_start(text.text, sentences[own[0]].start), sentences[own[-1]].end
+            pieces.append(Piece(0, start, end, own, 0, beside))
+    body = assemble(text.text, parsed, pieces)
+    return text.model_copy(update={"text": body, "full": False}) if body else None
+
+
 class _Context:
     """What a part of a text needs that stands before it, by the sentence that the part begins with."""
 

@@ -13,7 +13,7 @@ from fathom.config.templates import TemplateSection
 from fathom.models import Answered, Contradiction, Draft, Plan, SourceText
 from fathom.roles.base import Answer, Complaint, OverviewAnswer, Remembering, RoleSpec, Text, bounds
 from fathom.roles.planner import StepId
-from fathom.text.citations import cited_ids, with_known_ids, without_citations
+from fathom.text.citations import cited_above_code, cited_ids, with_known_ids, without_citations
 from fathom.text.terms import query_terms
 
 MAX_SECTIONS = 10
@@ -173,7 +173,7 @@ def _check_section(_request: SectionRequest, answer: Text) -> list[Complaint]:
 
 
 def _draft(request: SectionRequest, text: str) -> Draft:
-    text = with_known_ids(text, request.known)
+    text = cited_above_code(with_known_ids(text, request.known))
     return Draft(position=request.position, heading=request.section.heading, text=text)
 
 

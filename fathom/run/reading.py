@@ -14,7 +14,7 @@ from typing import NamedTuple
 from pydantic import Field
 
 from fathom.evidence.grounding import ground
-from fathom.models import Call, Model, Note, PlanStep, Source, SourceText
+from fathom.models import Call, Model, Note, PlanStep, Source, SourceText, ToolResult
 from fathom.text.citations import cited_ids
 from fathom.text.parsed import ParsedText, parse
 from fathom.text.sentences import split_sentences
@@ -263,10 +263,14 @@ class NotedBefore(Model):
 
 
 class EarlierReading(NamedTuple):
-    """What is known of texts that were read before: by earlier steps, or by the earlier run of a follow-up."""
+    """What is known of texts that were read before: by earlier steps, or by the earlier run of a follow-up.
+
+    `results` are those of the same step that are read before: parts of a source that they have are not read again.
+    """
 
     noted: NotedBefore
     earlier_run: NotedBefore
+    results: Sequence[ToolResult] = ()
 
     def worth_reading(self, texts: Iterable[SourceText], steps: Sequence[PlanStep]) -> list[SourceText]:
         """Return the texts that may have something for one of some steps."""

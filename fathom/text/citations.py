@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable
 
+from fathom.text.blocks import open_fence
+
 _ID = r"S[0-9a-f]{6,64}"
 _UNSEEN = r"[\xad\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]"
 _COLON = rf"{_UNSEEN}*(?::|&(?:#0*58|#x0*3a|colon);?){_UNSEEN}*"
@@ -37,6 +39,8 @@ _BARE = re.compile(rf"(?<![\w@:/\\.$-]){_HOST}/{_REST}", re.IGNORECASE)
 _GROUP = re.compile(rf"(?<!\s)\s*\[({_ID}(?:\s*[,;]\s*{_ID})*)\]")
 _CITED_BEHIND_ROW = re.compile(rf"(?<!\\)\|((?:\s*\[{_ID}\])+)\s*[.,;]?\s*\Z")
 _ROWS_CITED_BEHIND = re.compile(rf"^[ \t>]*(?:[-*+][ \t]+)?\|.*\|(?:[ \t]*\[{_ID}\])+[ \t]*[.,;]?[ \t]*$", re.MULTILINE)
+_CITED_FENCE = re.compile(rf"(?P<fence>[ \t>]*(?:`{{3,}}|~{{3,}}))(?P<ids>(?:[ \t]*\[{_ID}\])+)[ \t]*[.,;]?[ \t]*\Z")
+_LEADS_TO_NOTHING = re.compile(r"[ \t>]*(?:#|\||```|~~~)")  # a heading, a row, the end of other code
 _ENDS_LINE = re.compile(rf"(?:\s*\[{_ID}(?:\s*[,;]\s*{_ID})*\])*[ \t]*[.,;]?[ \t]*(?:\n|\Z)")
 # Variants that small models write: other brackets, and ids without an end, which have a digit, unlike words.
 _CODE = re.compile(r"(```.*?(?:```|\Z)|`[^`\n]*`)", re.DOTALL)
@@ -86,6 +90,30 @@ def with_known_ids(text: str, known: Collection[str]) -> str:
     parts = _CODE.split(text)
     parts[::2] = [_MISWRITTEN.sub(mend, part) for part in parts[::2]]
     return _ROWS_CITED_BEHIND.sub(lambda row: in_last_cell(row[0], ""), _GROUP.sub(keep, "".join(parts)))
+
+
+def cited_above_code(text: str) -> str:
+    """Return the text with citations behind a closing fence moved to the line that leads to the code.
+
+    A fence with anything behind it closes nothing: all that follows would be code. Where no line leads to the code,
+    they stand in a line of their own below it.
+    """
+    lines = text.split("\n")
+    fence, lead = "", -1
+    for number, line in enumerate(lines):
+        cited = _CITED_FENCE.match(line) if fence else None
+        before, above = fence, lines[number - 1] if number else ""
+        fence = open_fence(fence, cited["fence"] if cited else line, above)
+        if fence and not before:
+            near = [n for n in range(max(number - 2, 0), number) if lines[n].strip()]
+            lead = near[-1] if near and not _LEADS_TO_NOTHING.match(lines[near[-1]]) else -1
+        if not cited or fence:
+            continue
+        ids = "".join(f"[{i}]" for i in dict.fromkeys(cited_ids(cited["ids"])) if lead < 0 or i not in lines[lead])
+        lines[number] = cited["fence"] if lead >= 0 else f"{cited['fence']}\n\n{ids}"
+        if lead >= 0 and ids:
+            lines[lead] = f"{lines[lead].rstrip()} {ids}"
+    return "\n".join(lines)
 
 
 def in_last_cell(row: str, said: str) -> str:
