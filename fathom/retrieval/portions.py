@@ -136,9 +136,8 @@ def said_anew(text: SourceText, before: Sequence[str]) -> SourceText | None:
     if not before:
         return text
     parsed = parse(text.text)
-    sentences = parsed.sentences
     chunks = chunks_of(parsed)
-    units = chunks.units()
+    sentences, units = chunks.sentences, chunks.units()
 
     def stretch(first: int, last: int) -> str:
         below = next((n for n in units[first] if sentences[n].kind != "heading"), units[first][0])
@@ -160,7 +159,7 @@ def said_anew(text: SourceText, before: Sequence[str]) -> SourceText | None:
         first += 1
     if sum(map(len, new)) == len(sentences):
         return text
-    context = _Context(chunks, sentences)
+    context = _Context(chunks)
     pieces = []
     for own in new:
         if any(sentences[n].kind != "heading" for n in own):
