@@ -113,6 +113,13 @@ def test_thanks_after_an_answer_is_no_question() -> None:
     assert asked_in(said, "and Marta?") == ("When is Marta away?", {})
 
 
+def test_a_short_answer_to_what_was_asked_back_is_kept() -> None:
+    said = [("user", "How do pumps start?"), ("assistant", "Do you mean water pumps?"), ("user", "Yes")]
+    said = [*said, ("assistant", "Electric ones?")]
+    both = {"Do you mean water pumps?": "Yes", "Electric ones?": "no"}
+    assert asked_in(said, "no") == ("How do pumps start?", both)
+
+
 def test_of_a_message_that_is_too_long_for_a_question_no_more_is_read() -> None:
     page = "a b c " * 300_000
     question, clarified = asked_in([("user", page), ("assistant", "Which one?")], "the second")

@@ -29,21 +29,32 @@ def asks_nothing(text: str) -> bool:
     return len(text) <= MAX_COURTESY and bool(_NOTHING.fullmatch(text))
 
 
+_HOW = 'ask a question: fathom research "How does ...?"'
+
+
 def check_query(query: str) -> str:
-    """Return the query without control characters and surrounding space.
+    """Return the question without control characters and surrounding space.
 
     Raises:
-        InvalidInput: it is empty, longer than 10,000 characters, has neither a letter nor a digit ("???"), or only
-            greets or thanks ("hello").
+        InvalidInput: it is no text to search for, as `check_words` says, or only greets or thanks ("hello").
+    """
+    query = check_words(query)
+    if asks_nothing(query):
+        raise InvalidInput(f"“{query}” asks for nothing.", next_step=_HOW)
+    return query
+
+
+def check_words(query: str) -> str:
+    """Return what to search for, without control characters and surrounding space.
+
+    Raises:
+        InvalidInput: it is empty, longer than 10,000 characters, or has neither a letter nor a digit ("???").
     """
     query = without_controls(query).strip()
-    how = 'ask a question: fathom research "How does ...?"'
     if not query:
-        raise InvalidInput("The query is empty.", next_step=how)
+        raise InvalidInput("The query is empty.", next_step=_HOW)
     if not re.search(r"[^\W_]", query):
-        raise InvalidInput("The question has no word.", next_step=how)
-    if asks_nothing(query):
-        raise InvalidInput(f"“{query}” asks for nothing.", next_step=how)
+        raise InvalidInput("The question has no word.", next_step=_HOW)
     if len(query) > MAX_QUERY_CHARS:
         raise InvalidInput(
             f"The query has {len(query):,} characters; the limit is {MAX_QUERY_CHARS:,}.",

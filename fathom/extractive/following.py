@@ -139,9 +139,11 @@ def asked_in(before: Sequence[tuple[str, str]], last: str) -> tuple[str, dict[st
     for role, text in ((role, text[: MAX_QUERY_CHARS + 1]) for role, text in (*before, ("user", last))):
         if role == "assistant":
             asked = " ".join(text.split())
-        elif role == "user" and text.strip() and not (asks_nothing(text) and text != last):
+        elif role == "user" and text.strip():
             if question and asked.endswith(("?", "？")) and len(asked) <= _ASKED_CHARS and not is_question(text):
                 clarified[asked] = text.strip()
+            elif asks_nothing(text) and text != last:
+                continue
             elif (meant := understood(text.strip(), question, asked)) != text.strip():
                 question = meant
             else:

@@ -113,12 +113,12 @@ def library(
     """
 
     from fathom.client.shapes import LibraryHits
-    from fathom.config.inputs import check_query
+    from fathom.config.inputs import check_words
     from fathom.flows.runs.library import Library
     from fathom.flows.runs.stored import on_stderr
 
     store = store_of(artifacts)
-    searched = Library(store, Environment.read().cache, on_stderr).search(check_query(query), limit)
+    searched = Library(store, Environment.read().cache, on_stderr).search(check_words(query), limit)
     linked = [hit.model_copy(update={"link": store.address(hit.folder)}) for hit in asyncio.run(searched)]
     output(LibraryHits(query=query, hits=linked), _show_hits, as_json=as_json)
 
