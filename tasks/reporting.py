@@ -9,8 +9,7 @@ from typing import Any
 from fathom.config.groups import EXTRACTIVE
 from fathom.config.templates import TemplateSection
 from fathom.evidence.stored import StoredText
-from fathom.extractive.reporter import NOTHING_FOUND
-from fathom.extractive.statements import quotations_for
+from fathom.extractive.reporter import NOTHING_FOUND, answered
 from fathom.models import Brief, Contradiction, Note, Plan, ReportSection, SourceText, Usage, Width, noted
 from fathom.retrieval.narrowing import Memory, narrow
 from fathom.roles import ANSWER, OUTLINE, SECTION, OutlineAnswer, OutlineRequest, SectionRequest, ShortAnswerRequest
@@ -169,8 +168,7 @@ async def write_answer(
     written = written.model_copy(update={"confidence": answer.confidence})
     if not written.section.quoted:
         return written
-    found = quotations_for(request.notes, request.passages).answer(request.query)
-    return written.model_copy(update={"answered": found})
+    return written.model_copy(update={"answered": answered(request)})
 
 
 def _written(heading: str, markdown: str, usage: Usage, engine: Engine) -> Written:

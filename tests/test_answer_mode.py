@@ -16,7 +16,7 @@ from fathom.extractive.answering import write_answer
 from fathom.llm.base import ModelCall
 from fathom.llm.dialects import Dialect
 from fathom.llm.prompts import messages
-from fathom.models import Claim, Corroboration, Ending, Note, Verdict
+from fathom.models import Answered, Claim, Corroboration, Ending, Note, Verdict
 from fathom.report.answer import confidence_within
 from fathom.roles import ANSWER, ShortAnswerRequest
 from fathom.roles.reporter import ANSWER_CHARS, ShortAnswer
@@ -288,3 +288,53 @@ def test_reasons_and_defaults_come_first(query: str, right: str) -> None:
 def test_a_row_that_the_question_names_comes_before_one_that_mentions_it() -> None:
     valves = "| Valve | Remark |\n|---|---|\n| Orla | closes before Pim, or after Pim |\n| Pim | made of copper |"
     assert answer("What is the remark on Pim?", valves).startswith("Pim; Remark: made of copper")
+
+
+def test_the_second_of_two_hops_is_answered_with_what_the_first_names() -> None:
+    policy = "The leave policy is in force from 1 January 2024. The owner of the leave policy is Dora Simms."
+    staff = "| Name | Office | Joined |\n|---|---|---|\n| Dora Simms | Leith | 2010-02-15 |\n| Ida Berg | Oban | 2019 |"
+    said = answer("When did the owner of the leave policy join?", policy, staff)
+    assert said.startswith("Dora Simms; Joined: 2010-02-15")
+
+
+@pytest.mark.parametrize(
+    ("steps", "end"),
+    [
+        (["Stop the motor of the pump.", "Close the valve.", "Lift the lid."], "Close the valve; Lift the lid"),
+        ([f"Turn screw {n} of the pump by half a turn." for n in range(5)], "by half a turn; …"),
+    ],
+)
+def test_how_something_is_done_is_answered_with_its_steps_as_far_as_they_fit(steps: list[str], end: str) -> None:
+    listed = "\n".join(f"- {step}" for step in steps)
+    about = "The pump must never be opened by one person alone."
+    assert answer("How do I open the pump?", about, f"To open the pump:\n\n{listed}").endswith(end)
+
+
+def test_a_row_that_the_question_names_needs_none_of_its_other_words() -> None:
+    fields = "Data of the ferries:\n\n| Field | Meaning |\n|---|---|\n| Load | mass plus ballast |\n| Draught | depth |"
+    about = "The data of the ferries are sent ashore."
+    said = answer("In the data of the ferries, how is the field Load computed?", about, fields)
+    assert said == "Load; Meaning: mass plus ballast"
+
+
+def test_a_condition_without_what_follows_is_no_answer() -> None:
+    told = (
+        "If the limit of the deck is exceeded, a signal of three long and two short tones is heard on the bridge and "
+        "in the hold for as long as the cars stand there"
+    )
+    assert answer("When is the limit of the deck exceeded?", f"{told}.") != "If the limit of the deck is exceeded"
+
+
+@pytest.mark.usefixtures("home")
+async def test_a_computed_answer_is_headed_as_in_a_report(tmp_path: Path) -> None:
+    folder = tmp_path / "tents"
+    folder.mkdir()
+    (folder / "tents.md").write_text(
+        "# Tents\n\n| Tent | Price |\n|---|---|\n| Vale 3 | €329 |\n| Ridge 2 | €249 |\n| Summit 1 | €410 |\n"
+    )
+    short, long = [
+        await investigated(tmp_path / mode, "Which tent costs the most?", model=None, docs=[str(folder)], mode=mode)
+        for mode in ("answer", "report")
+    ]
+    assert "€410 (Summit 1)" in (short.answer or "")
+    assert short.answered is long.answered is Answered.yes

@@ -14,6 +14,7 @@ from fathom.evidence.words import check
 from fathom.extractive.comparisons import comparison_of
 from fathom.extractive.critic import reflect
 from fathom.extractive.hops import hop_of
+from fathom.extractive.tables import from_tables
 from fathom.models import Answered, Note, Plan, PlanStep, RunResult, SourceText, Verdict
 from fathom.roles import ReflectRequest
 from fathom.text.records import records_of
@@ -435,6 +436,13 @@ def test_a_computed_sentence_is_computed_again_from_what_its_sources_state() -> 
         "2 of the 3 rows have “Summit”: Ridge 2; Summit 1.",
     ):
         assert _verdict(wrong) is not Verdict.supported, wrong
+
+
+def test_a_row_whose_name_is_still_open_is_not_the_latest() -> None:
+    rows = "| 2.53 | 2024-06 |\n| 3.5 | 2025-07 |\n| 3.13 | 2026-07 |\n| TBD | 2027-06 |"
+    found = from_tables("Which is the latest release?", ["Releases"], [f"| Release | Date |\n|---|---|\n{rows}\n"])
+    assert found
+    assert found[1].sentence == "Computed: the latest of the 3 values of “Date” is 2026-07 (3.13)."
 
 
 def test_nothing_is_computed_from_a_table_that_was_cut() -> None:

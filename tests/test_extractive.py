@@ -481,6 +481,14 @@ def test_a_date_is_no_count(said: str, answered: Answered) -> None:
     assert Quotations.of_texts([source]).answer("How many Saturdays of overtime were worked?") is answered
 
 
+def test_when_behind_out_asks_for_no_date() -> None:
+    text = "If you leave the firm, award leave is not paid out. It expires with your contract."
+    source = SourceText(source_id="S1", url="docs:h/leave.md", title="Leave", text=text, kind="document")
+    quotations = Quotations.of_texts([source])
+    assert quotations.answer("Is award leave paid out when I leave?") is not Answered.no
+    assert quotations.answer("Can you find out when award leave is paid out?") is Answered.no
+
+
 def test_a_numbered_heading_is_quoted_as_no_item_of_a_list() -> None:
     text = "## 2. Actions\n\n| Who | Action |\n|---|---|\n| Ida | Repair gate 3 |\n"
     quoted = as_markdown(text, split_markdown(text))

@@ -24,7 +24,7 @@ from fathom.retrieval.ranking import path_words
 from fathom.text.parsed import parse
 from fathom.text.records import records_of
 from fathom.text.sentences import Sentence
-from fathom.text.tables import WholeTable, plain_cell, tables_of
+from fathom.text.tables import NOTHING, WholeTable, plain_cell, tables_of
 from fathom.text.terms import terms
 
 MARK = "Computed: "
@@ -276,8 +276,8 @@ TOTAL = re.compile(
 
 
 def _counted(table: WholeTable) -> list[Sequence[str]]:
-    """Return the rows of a table without totals and averages."""
-    return [row for row in table.rows if not TOTAL.match(row[0])]
+    """Return the rows of a table without totals and averages, and without those whose name is still open ("TBD")."""
+    return [row for row in table.rows if not (TOTAL.match(row[0]) or (row[0] and row[0].lower() in NOTHING))]
 
 
 def count(table: WholeTable, wanted: str, *, lacking: bool = False) -> str | None:

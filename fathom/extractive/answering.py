@@ -22,6 +22,7 @@ from typing import NamedTuple
 from fathom.evidence.computed import without_names
 from fathom.extractive.citing import Quoted, announces, split_blocks
 from fathom.extractive.computing import computed_answer
+from fathom.extractive.hops import second_hop
 from fathom.extractive.questions import is_verb, questions_of
 from fathom.extractive.statements import (
     Quotations,
@@ -31,7 +32,7 @@ from fathom.extractive.statements import (
     quotations_for,
 )
 from fathom.models import Note
-from fathom.retrieval.asked import asks_default, has_kind, kind_of
+from fathom.retrieval.asked import asks_default, asks_for_steps, has_kind, kind_of
 from fathom.retrieval.expansion import is_quantity, states
 from fathom.retrieval.relevance import Found
 from fathom.roles.reporter import ANSWER_CHARS, ShortAnswer, ShortAnswerRequest
@@ -66,6 +67,9 @@ _LIMITING = re.compile(
     r"may|might|could|would|should|allegedly|reportedly|claim\w*|den(?:y|ied|ies)|false\w*|wrong\w*|disput\w*|"
     r"instead|rather|unlike|than|cannot|planned|proposed|expected|rumou?r\w*)\b|n['’]t\b",
     re.I,
+)
+_ONLY_CONDITION = re.compile(
+    r"(?:if|when|while|where|because|since|after|before|although|though|unless|until|once|whereas)\b[^,]*", re.I
 )
 _DEFAULT = re.compile(r"\bdefaults?\b|\b(?:unless|if|when) (?:not|un|none|no\b)", re.IGNORECASE)
 _RULE = re.compile(r"^\|(?:-+\|)+$", re.MULTILINE)
@@ -114,10 +118,12 @@ def choose_answer(request: ShortAnswerRequest) -> ChosenAnswer | None:
         for sentence in (computed.sentence, without_names(computed.sentence)):
             if sentence and _fits([sentence]):
                 return ChosenAnswer([(sentence, computed.sources)], Signs(1.0, 1.0, of_kind=True, rival=0.0))
-    whole = _Candidates(quotations, request.query)
+    hop = second_hop(quotations, request.query)
+    described = _Candidates(quotations, hop.asked, hop.found) if hop else None
+    whole = described if described and described.best else _Candidates(quotations, request.query)
     if not whole.best:
         return None
-    parts = _of_both(quotations, request.query) or whole.filled()
+    parts = (whole is not described and _of_both(quotations, request.query)) or whole.filled()
     closed = [*(part._replace(text=_stopped(part.text)) for part in parts[:-1]), parts[-1]]
     return ChosenAnswer([(part.text, quotations.sources[part.number]) for part in closed], whole.signs())
 
@@ -127,7 +133,7 @@ def _of_both(quotations: Quotations, query: str) -> list[_Candidate]:
     questions = questions_of(query)
     if len(questions) != 2:
         return []
-    firsts, seconds = (_Candidates(quotations, each, (ANSWER_CHARS, HALF)).best_first() for each in questions)
+    firsts, seconds = (_Candidates(quotations, each, chars=(ANSWER_CHARS, HALF)).best_first() for each in questions)
     fitting: dict[float, list[_Candidate]] = {}
     for a, b in product(firsts[:OF_EACH], seconds[:OF_EACH]):
         if not _differ(a.text, b.text):
@@ -138,7 +144,7 @@ def _of_both(quotations: Quotations, query: str) -> list[_Candidate]:
 
 
 def _stopped(text: str) -> str:
-    return text if text.endswith((".", "!", "…", "。")) else f"{text}."
+    return text if text.endswith((".", "!", "?", ":", "…", "。")) else f"{text}."
 
 
 def _fits(texts: Sequence[str]) -> bool:
@@ -157,16 +163,25 @@ def _differ(a: str, b: str) -> bool:
 class _Candidates:
     """The parts of excerpts that may answer a question, and what each is worth."""
 
-    def __init__(self, quotations: Quotations, question: str, chars: Sequence[int] = (ANSWER_CHARS,)) -> None:
+    def __init__(
+        self,
+        quotations: Quotations,
+        question: str,
+        found: Sequence[Found] | None = None,
+        *,
+        chars: Sequence[int] = (ANSWER_CHARS,),
+    ) -> None:
         self._question = question
         self._chars = chars  # that a part may have
         self._kind = kind_of(question)
+        self._words = frozenset(terms(question))
         self._worth = quotations.worth(question)
         self._total = sum(self._worth.values()) or 1.0
-        self._listed = asks_list(question)
+        self._listed = asks_list(question) or asks_for_steps(question)
         self._default = asks_default(question)
         self._succession = Succession(quotations, question)
-        self._found = list(self._of(self._succession.found[:CONSIDERED], quotations))
+        considered = self._succession.found if found is None else found
+        self._found = list(self._of(considered[:CONSIDERED], quotations))
         self.best = max(self._found, key=lambda each: each.score, default=None)
 
     def best_first(self) -> list[_Candidate]:
@@ -212,6 +227,8 @@ class _Candidates:
             if not part.text or part.text.endswith((":", "?")):  # it only announces or asks
                 continue
             held, fits = self._held(part.text), has_kind(self._kind, part.text, self._question)
+            if part.row and self._words.issuperset(part.row):
+                held = max(held, share)  # its columns say the rest
             worth = score * part.factor * (1 - HELD + HELD * held) * (OF_KIND if fits else 1.0)
             if self._listed and part.listed and (fits or not (self._kind and self._kind.needed)):
                 worth *= LISTED
@@ -242,9 +259,10 @@ class _Part(NamedTuple):
 
     text: str
     factor: float
-    listed: bool = False  # all items of a list
+    listed: bool = False  # all items of a list, or as many as fit
     whole: str = ""  # with what else fits if nothing stands beside it
     code: bool = False
+    row: frozenset[str] = frozenset()  # terms of its first cell
 
 
 Held = Callable[[str], float]
@@ -267,7 +285,7 @@ def _parts(markdown: str, held: Held, chars: int) -> Iterator[_Part]:
         sentences = [sentence.clean for line in said for sentence in split_sentences(line)]
         lead = sentences[-1] if announces(block) and sentences else ""
         prose += sentences
-    for text in (" ".join(prose), *map(" ".join, pairwise(prose))):
+    for text in map(_joined, (prose, *pairwise(prose))):
         if len(text) <= chars:
             yield _Part(text, 1.0)
     for sentence in prose:
@@ -302,7 +320,7 @@ def _of_items(items: Sequence[str], chars: int) -> Iterator[_Part]:
             break
         text = longer
     if text:
-        yield _Part(f"{text}; …", CUT)
+        yield _Part(f"{text}; …", CUT, listed=True)
 
 
 def _name(item: str) -> str:
@@ -335,7 +353,7 @@ def _of_rows(lines: Sequence[str], held: Held, chars: int) -> Iterator[_Part]:
         asked = [each for each in named if held(each[0]) >= held(named[0][0])]
         text = _row(cells[0], asked, held, chars)
         if len(text) <= chars:
-            yield _Part(text, 1.0, whole=_row(cells[0], named, held, chars))
+            yield _Part(text, 1.0, whole=_row(cells[0], named, held, chars), row=frozenset(terms(cells[0])))
 
 
 def _row(first: str, named: Iterable[tuple[str, str]], held: Held, chars: int) -> str:
@@ -373,10 +391,11 @@ def _spans(sentence: str, chars: int) -> Iterator[_Part]:
 
 
 def _reads(clause: str) -> bool:
-    """Whether a clause has a verb behind a subject, and no bracket is left open."""
+    """Whether a clause has a verb behind a subject, is not only a condition, and leaves no bracket open."""
     words = clause.lower().split()
     verbs = [i for i, word in enumerate(words) if is_verb(word.strip(",.;:"), words[i - 1] if i else "")]
-    return bool(verbs) and verbs[0] > 0 and clause.count("(") == clause.count(")") and clause.count('"') % 2 == 0
+    says = bool(verbs) and verbs[0] > 0 and not _ONLY_CONDITION.fullmatch(clause)
+    return says and clause.count("(") == clause.count(")") and clause.count('"') % 2 == 0
 
 
 def _shortened(sentence: str, chars: int) -> Iterator[_Part]:

@@ -31,7 +31,7 @@ from fathom.models import Answered, Note, PlanStep
 from fathom.retrieval.asked import asks_definition, asks_for_newest, kind_of
 from fathom.retrieval.relevance import Chosen, Found
 from fathom.roles import OutlineAnswer, OutlineRequest, SectionRequest, Text
-from fathom.roles.reporter import OutlinedSection
+from fathom.roles.reporter import OutlinedSection, WritingRequest
 from fathom.text.sentences import split_sentences
 from fathom.text.terms import is_near_duplicate, terms
 from fathom.text.wording import Wording, wording
@@ -44,14 +44,14 @@ LEAST_NEW = 2  # sentences, rows or items that a section must have of its own
 
 def outline(request: OutlineRequest) -> OutlineAnswer:
     """Return the short answer first, then the template's sections or those that the steps make."""
-    answered = _answered(request)
-    heading = CLOSEST if answered is Answered.no else ANSWER
+    found = answered(request)
+    heading = CLOSEST if found is Answered.no else ANSWER
     answer = OutlinedSection(heading=heading, focus=f"Answer the question: {request.query}", step_ids=[])
     # What a template has is added to every outline.
     groups = [] if request.sections else _telling(request, answer)
     return OutlineAnswer(
         title=_title(request.query),
-        answered=answered,
+        answered=found,
         sections=[answer, *(_section(steps, request) for steps in groups)],
     )
 
@@ -82,8 +82,8 @@ def _title(query: str) -> str:
     return title if len(title) > len(" …") else f"{query.strip()[: TITLE_CHARS - 2]} …"
 
 
-def _answered(request: OutlineRequest) -> Answered:
-    """Return whether quotations answer the question, may do so, or have something on only some of its parts."""
+def answered(request: WritingRequest) -> Answered:
+    """Return whether quotations, or what is computed of them, answer a question, may do so, or answer it in part."""
     quotations = quotations_for(request.notes, request.passages)
     if hop := second_hop(quotations, request.query):
         return hop.answered

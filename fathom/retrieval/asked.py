@@ -360,10 +360,11 @@ in at from near to on of outside around across the a an it he she they this thes
 _SMALL = frozenset(_SMALL_WORDS.split())
 
 
-# "What happens to my data when I cancel?" asks for no date; "Do you know when it opens?" does.
+# "Is leave paid out when I quit?" asks for no date; "Do you know when it opens?" does.
 _WHEN_CLAUSE = re.compile(
     r"(?P<asked>\W*(?:what|which|how|why|who|where|is|are|was|were|do|does|did|can|could|may|must|will|would|should)\b"
-    r".*?)(?<!\bknow)(?<!\bknown)(?<!\bsay)(?<!\bsays)(?<!\btell)(?<!\bme)(?<!\bus)(?<!\bout)(?<!\bremember)(?<!\band)"
+    r".*?)(?<!\bknow)(?<!\bknown)(?<!\bsay)(?<!\bsays)(?<!\btell)(?<!\bme)(?<!\bus)"
+    r"(?<!\bfind out)(?<!\bfound out)(?<!\bremember)(?<!\band)"
     r"(?<!\bor)(?<!\bsince)(?<!\buntil)(?<!\bby)(?<!\bexactly)(?<!\bidea)(?<!\bsure)\s+when\b(?!\s*\?*\Z)",
     re.IGNORECASE | re.DOTALL,
 )

@@ -58,6 +58,10 @@ def tables_of(text: str) -> Iterator[WholeTable]:
             )
 
 
+NOTHING = frozenset(("", "-", "–", "—", "?", "n/a", "na", "n.a.", "k. a.", "k.a.", "tbd", "null", "unknown"))
+"""Cells that state nothing, in small letters."""
+
+
 def _inner(row: str) -> str:
     return row.strip("| ")
 

@@ -25,7 +25,7 @@ from fathom.models import SourceText, ToolOutput
 from fathom.roles.researcher import QUERY_CHARS
 from fathom.sources.corroboration import COMPUTED, COMPUTED_FROM
 from fathom.text.plain import clean_line, counted
-from fathom.text.tables import BAR, WholeTable, plain_cell, tables_of
+from fathom.text.tables import BAR, NOTHING, WholeTable, plain_cell, tables_of
 from fathom.text.urls import source_ids
 from fathom.tools import sql
 from fathom.tools.base import ArtifactReader, RunContext, Tool
@@ -40,7 +40,6 @@ SHOWN_ROWS = 30  # of a table below a result, of each of its two groups
 _OWN_OUTPUT = re.compile(r"__(?:artifact_grep|artifact_read|compute)(__\d+)?\.\w+\Z")
 _SELECT = re.compile(r"(?:select|with)\b", re.IGNORECASE)
 _WAIT = 6 * SECONDS  # the machine may be busy
-_NOTHING = frozenset(("", "-", "–", "—", "?", "n/a", "na", "n.a.", "k. a.", "k.a.", "tbd", "null", "unknown"))
 _WORDS = re.compile(r"[^\W\d_](?:[^\W\d_]|[ .,/()'’-])*")
 _EMPHASIS = re.compile(r"[*`]")
 _FIGURE = re.compile(r"\W{0,3}(\d(?:[\d.,’' ]*\d)?)")
@@ -201,7 +200,7 @@ def _typed(header: str, cells: Sequence[str]) -> tuple[str, list[Cell]]:
 
     A column of names has more different ones than numbers, and is text.
     """
-    words = {n: cell for n, cell in enumerate(cells) if cell.lower() not in _NOTHING and _WORDS.fullmatch(cell)}
+    words = {n: cell for n, cell in enumerate(cells) if cell.lower() not in NOTHING and _WORDS.fullmatch(cell)}
     texts = Counter(words.values())
     kind, values = _figures(header, [cell for n, cell in enumerate(cells) if n not in words])
     others = sum(value is not None for value in values)
@@ -221,7 +220,7 @@ def _told(texts: Counter[str]) -> str:
 
 def _figures(header: str, cells: Sequence[str]) -> tuple[str, list[Cell]]:
     """Return what the values of a column are, and the values: numbers only where each cell is one, in one unit."""
-    given = {n: _unit_behind(cell) for n, cell in enumerate(cells) if cell.lower() not in _NOTHING}
+    given = {n: _unit_behind(cell) for n, cell in enumerate(cells) if cell.lower() not in NOTHING}
     texts: list[Cell] = [cell or None for cell in cells]
     found = {n: list(values_of(cell)) for n, cell in given.items()}
     if any(map(is_number, found.values())):
