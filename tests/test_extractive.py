@@ -432,6 +432,22 @@ def test_one_line_must_say_how_something_is_done(below: str, answered: Answered)
     assert Quotations.of_texts([source]).answer("How do I define a custom exception?") is answered
 
 
+async def test_a_heading_stands_once_above_what_is_quoted_of_its_section(tmp_path: Path) -> None:
+    rows = "".join(f"| `PUMP_{n}` | what pump {n} is called |\n" for n in range(1, 12))
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    (docs / "settings.md").write_text(
+        "# Settings\n\n## Environment\n\nThe environment is read once, when a pump starts.\n\n"
+        f"| variable | meaning |\n|---|---|\n{rows}| `KEY`, `ADDRESS` | M7 |\n| `M7_LOCK` | how M7 locks pumps |\n",
+        encoding="utf-8",
+    )
+    asked = "Which environment variables does the pump read for M7?"
+    await investigated(tmp_path, asked, docs=[str(docs)], tools=["documents"], model=None)
+    [report] = tmp_path.rglob("report.md")
+    answer = report.read_text(encoding="utf-8").split("## ")[1]
+    assert answer.count("Environment:") == 1 and "`KEY`, `ADDRESS` | M7" in answer
+
+
 @pytest.mark.parametrize(
     ("said", "answered"),
     [

@@ -69,7 +69,16 @@ def quoted(excerpts: Iterable[tuple[Sources, str]]) -> str:
             groups[key] = (sources, blocks)
         else:
             _add(groups[key][1], rest)
-    return "\n\n".join(cited(blocks, sources) for sources, blocks in groups.values())
+    return "\n\n".join(cited(blocks, sources) for sources, blocks in _led_once(groups.values()))
+
+
+def _led_once(groups: Iterable[tuple[Sources, list[str]]]) -> Iterator[tuple[Sources, list[str]]]:
+    """Yield groups, those that follow one with the same sources and lead-in without it, as a table behind a list."""
+    before: tuple[Sources, list[str]] = ((), [])
+    for sources, blocks in groups:
+        lead = list(takewhile(announces, blocks))
+        yield sources, blocks[len(lead) :] if lead and (sources, lead) == before else blocks
+        before = (sources, lead)
 
 
 def _add(blocks: list[str], more: Sequence[str]) -> None:

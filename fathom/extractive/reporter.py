@@ -244,7 +244,8 @@ def _below_headings(chosen: Iterable[Chosen]) -> Iterator[Chosen]:
         own = list(group)
         heading = next((each.heading for each in own if each.heading), "")
         for each in own:
-            yield each if each.heading == heading else each._replace(markdown=f"{heading}\n\n{each.markdown}")
+            told = not heading or each.markdown.startswith(f"{heading}\n")
+            yield each if told else each._replace(markdown=f"{heading}\n\n{each.markdown}")
 
 
 def _dated(quotations: Quotations, shown: Iterable[Quoted]) -> Iterator[Quoted]:
