@@ -432,6 +432,14 @@ def test_one_line_must_say_how_something_is_done(below: str, answered: Answered)
     assert Quotations.of_texts([source]).answer("How do I define a custom exception?") is answered
 
 
+def test_a_link_alone_is_not_quoted() -> None:
+    text = "# Pumps\n\nPress the red button, and the pump stops.\n[Durability](durability.md)\n"
+    source = SourceText(source_id="S000001", url="docs:a.md", title="Pumps", kind="document", text=text)
+    quotations, asked = Quotations.of_texts([source]), "What happens when I press the red button?"
+    quoted = quotations.markdown(quotations.rank(asked)[0], asked)
+    assert "red button" in quoted and "Durability" not in quoted
+
+
 async def test_a_heading_stands_once_above_what_is_quoted_of_its_section(tmp_path: Path) -> None:
     rows = "".join(f"| `PUMP_{n}` | what pump {n} is called |\n" for n in range(1, 12))
     docs = tmp_path / "docs"

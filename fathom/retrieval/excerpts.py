@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from fathom.text.blocks import Kind, open_fence
-from fathom.text.boilerplate import is_courtesy, leans
+from fathom.text.boilerplate import leans, says_nothing
 from fathom.text.parsed import ParsedText, Unit, introduces, parse, units_of
 from fathom.text.sentences import Sentence
 from fathom.text.tokens import count_tokens
@@ -177,7 +177,7 @@ class ReadText:
         lead = [number for number in excerpt.lead if number not in excerpt.own]
         own = [number for unit in only for number in self.units[unit].own] or excerpt.own
         said = [self._sentence(number) for number in own]
-        said = [each for each in said if each.kind != "prose" or not is_courtesy(each.text)] or said
+        said = [each for each in said if each.kind != "prose" or not says_nothing(each.text)] or said
         return as_markdown(self.text, [*(self._sentence(number) for number in (*above, *lead)), *said])
 
 

@@ -21,11 +21,11 @@ from fathom.text.blocks import is_signature
 from fathom.text.boilerplate import (
     asks_of_letters,
     is_boilerplate,
-    is_courtesy,
     lacks_subject,
     letterhead,
     orders,
     points_elsewhere,
+    says_nothing,
 )
 from fathom.text.parsed import KeptTexts
 from fathom.text.terms import terms
@@ -259,7 +259,7 @@ class RankedText:
         if number not in self._boilerplate:
             text = parsed.sentence(number).text
             is_prose = parsed.kinds[number] == "prose"
-            self._boilerplate[number] = is_prose and (is_courtesy(text) or is_boilerplate(text, parsed.terms(number)))
+            self._boilerplate[number] = is_prose and (says_nothing(text) or is_boilerplate(text, parsed.terms(number)))
         return self._boilerplate[number]
 
     def wanting(self, excerpt: Excerpt) -> tuple[float, ...]:
