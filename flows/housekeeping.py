@@ -16,6 +16,7 @@ from fathom.flows.runs.following import name_follow_ups
 from fathom.models import Model
 from fathom.storage.cache import sweep
 from fathom.storage.corpora import OldUploads, prune_uploads
+from fathom.storage.ownership import Owners, Ownership
 from fathom.storage.pruning import Kept, OldRun, Pruning, remove, survey
 from fathom.storage.runs import StoredRun
 from fathom.storage.store import ArtifactStore
@@ -71,6 +72,8 @@ def _table(done: Pruned) -> list[dict[str, str]]:
 async def remove_run(run: StoredRun) -> None:
     """Remove a run of a store with all of its files; results that other runs of its key share stay.
 
+    Nobody sees any more what Prefect still knows of it.
+
     Raises:
         RunBusy: a process works on it.
         StoreError: it cannot be removed.
@@ -80,6 +83,7 @@ async def remove_run(run: StoredRun) -> None:
     if kept := next((kept for kept in done.kept if kept.run_id == run.run_id), None):
         error = StoreError if kept.failed else RunBusy
         raise error(f"The run {run.run_id[:8]} was not removed: {kept.reason}", next_step="try again in a minute")
+    await Owners(run.store).record(run.run_id, Ownership(removed=True))
     for parent in {old.parent for old in done.runs} - {""}:
         await name_follow_ups(run.store, parent)
 

@@ -90,7 +90,8 @@ main()
 """
 COMMANDS = [
     *("research", "ask", "templates", "batch", "resume", "answer", "tell", "stop"),
-    *("runs", "library", "show", "rate", "verify", "trace", "diff", "audit", "replay", "export", "import", "prune"),
+    *("runs", "library", "show", "rate", "verify", "trace", "diff", "audit", "replay"),
+    *("export", "import", "delete", "prune"),
     *("serve", "mcp", "worker", "deploy", "costs", "metrics", "doctor"),
 ]
 GROUPS = {

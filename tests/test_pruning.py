@@ -210,6 +210,22 @@ async def test_a_run_that_starts_meanwhile_loses_nothing(tmp_path: Path) -> None
     assert "aaaa1111" not in await listed(plain)
 
 
+async def test_one_run_is_deleted_only_if_somebody_says_so(tmp_path: Path, fathom_cli: FathomCLI) -> None:
+    root = shutil.copytree(Path(__file__).parent / "stored_run", tmp_path / "stored")
+    store = ArtifactStore(str(root))
+    [run] = await RunIndex(store).read()
+    command = ["delete", run.run_id[:8], "--artifacts", str(root)]
+    asked = fathom_cli(command)
+    assert asked.returncode == 2 and "Nothing was deleted" in asked.stderr and "--yes" in asked.stderr
+    assert [stored.run_id for stored in await RunIndex(store).read()] == [run.run_id]
+    done = fathom_cli([*command, "--yes"])
+    assert done.returncode == 0 and run.run_id[:8] in done.stdout and run.query in done.stdout
+    assert await RunIndex(store).read() == []
+    assert [path for path in every_file(store) if run.run_id not in path] == [], "only that it was deleted is known"
+    again = fathom_cli([*command, "--yes"])
+    assert again.returncode == 2 and "no run" in again.stderr.lower()
+
+
 async def test_reports_can_stay_when_their_evidence_goes(tmp_path: Path, fathom_cli: FathomCLI) -> None:
     root = shutil.copytree(Path(__file__).parent / "stored_run", tmp_path / "stored")
     for path in [*root.glob("research_artifacts/*/run.json"), *root.glob(".results/*/lease/*.json")]:

@@ -271,10 +271,8 @@ class RunHandle:
         if not (run := await self.read()).state.ended:
             raise InvalidState(f"The run is {run.state.value}.", next_step="cancel it first")
         await remove_run(self.found.stored)
-        service, gone = self._service, self._ownership.model_copy(update={"removed": True, "title": "", "guest": ""})
-        await service.owners.record(self.run_id, gone)  # what Prefect still knows of it is not shown either
-        await service.links.clear(self.run_id)
-        await service.corpora.corpora.discard(run.settings.get("corpora") or [])
+        await self._service.links.clear(self.run_id)
+        await self._service.corpora.corpora.discard(run.settings.get("corpora") or [])
         await self._note(Action.removed)
 
     async def rename(self, title: str) -> None:

@@ -18,7 +18,7 @@ from fathom.interfaces.cli.corpora import corpora
 from fathom.interfaces.cli.costs import costs
 from fathom.interfaces.cli.doctor import deploy, doctor, templates
 from fathom.interfaces.cli.exits import show_where
-from fathom.interfaces.cli.export import export, import_, prune
+from fathom.interfaces.cli.export import delete, export, import_, prune
 from fathom.interfaces.cli.limits import limits
 from fathom.interfaces.cli.links import links
 from fathom.interfaces.cli.notify import notify
@@ -40,7 +40,7 @@ app = typer.Typer(
 
 COMMANDS = (
     *(research, ask, templates, batch, resume, answer, tell, stop),
-    *(runs, library, show, rate, verify, trace, diff, audit, replay, export, import_, prune),
+    *(runs, library, show, rate, verify, trace, diff, audit, replay, export, import_, delete, prune),
     *(serve, mcp, worker, deploy, costs, metrics, doctor),
 )
 WITH_SETTINGS = (research, ask, batch, doctor)

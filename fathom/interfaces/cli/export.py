@@ -1,4 +1,4 @@
-"""`fathom export`, `import` and `prune`: copying runs out of a store, adding them to one, removing them."""
+"""`fathom export`, `import`, `delete` and `prune`: copying runs out of a store, adding them to one, removing them."""
 
 from __future__ import annotations
 
@@ -181,6 +181,38 @@ def _show_imported(run: Imported) -> None:
         why = "it cannot be replayed here: its stored results were not in the bundle, or are others in this store"
         row(("  notice   ", "dim"), why)
     row(("  check it ", "dim"), f"fathom verify {run.run_id[:8]}")
+
+
+def delete(
+    run: Run,
+    *,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Delete without asking for confirmation.")] = False,
+    artifacts: Root = None,
+    as_json: Json = False,
+) -> None:
+    """Delete a run, with its report and everything that it read.
+
+    Its follow-ups stay. A run in progress is not deleted: cancel it first. `fathom costs` no longer counts the run.
+    `fathom prune` deletes all runs of some age.
+
+    Example: fathom delete 1a2b3c4d
+    """
+    from fathom.flows.housekeeping import remove_run
+    from fathom.flows.runs.stored import read_run
+
+    if not yes and (as_json or not sys.stdin.isatty()):
+        raise InvalidInput("Nothing was deleted: please confirm.", next_step="add --yes")
+
+    async def remove(stored: StoredRun) -> dict[str, str]:
+        if not yes and not typer.confirm(f"Delete the run {stored.run_id[:8]}, “{one_line(stored.query)}”?", err=True):
+            raise typer.Exit(1)
+        await remove_run(stored)
+        return {"deleted": stored.run_id, "question": stored.query}
+
+    def show(deleted: dict[str, str]) -> None:
+        line(f"Deleted the run {deleted['deleted'][:8]}: {one_line(deleted['question'])}")
+
+    output(read_run(run, artifacts, remove), show, as_json=as_json)
 
 
 def prune(
