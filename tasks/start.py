@@ -114,7 +114,7 @@ async def _start(
         run_id=current_run_id(),
         run_key=current_run_key(),
         query=query,
-        started=datetime.now(UTC).isoformat(timespec="seconds"),
+        started=datetime.now(UTC).isoformat(timespec="milliseconds"),
         today=await first_day(),
         settings=resolved,
         corpora=corpora,

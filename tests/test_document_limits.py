@@ -140,8 +140,11 @@ async def test_files_that_were_not_read_are_in_the_report_and_in_its_replay(
     model: str, notes: Path, tmp_path: Path, fathom_cli: FathomCLI
 ) -> None:
     result = await research(tmp_path / "store", model=model, docs=[str(notes)], tools=["documents"], profile="quick")
-    assert result.warnings[0].startswith("docs:notes/broken00.pdf: it is a damaged pdf")
-    assert (len(result.warnings), result.warnings[-1]) == (21, "and 5 more files")
+    damaged, long = result.warnings
+    assert (
+        damaged.startswith("docs:notes/broken00.pdf, ") and "broken19.pdf, and 4 more files: it is a damaged" in damaged
+    )
+    assert long.startswith("docs:notes/long.txt: only the first 20")
     folder = Path(result.artifacts)
     report = Report.model_validate_json((folder / "report.json").read_bytes())
     assert len(report.unread) == 25
@@ -151,8 +154,8 @@ async def test_files_that_were_not_read_are_in_the_report_and_in_its_replay(
     assert "docs:notes/broken02.pdf, and 21 more files: it is" in warning
     markdown = (folder / "report.md").read_text()
     _, _, coverage = markdown.partition("## How this was researched")
-    assert coverage.count("- docs:notes/broken") == 20
-    assert "- and 5 more files" in coverage
+    assert coverage.count("docs:notes/broken") == 20
+    assert "and 4 more files: it is a damaged" in coverage and "docs:notes/long.txt" in coverage
     assert "docs:notes/broken19.pdf" in (folder / "report.html").read_text()
 
     shutil.rmtree(notes)  # a replay does not see the files

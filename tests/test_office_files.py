@@ -188,8 +188,8 @@ async def test_what_only_a_quotation_says_may_be_the_answer_and_is_marked(tmp_pa
 
 
 def test_a_second_move_and_a_move_from_a_day_replace_the_first() -> None:
-    def replaced(later: str, earlier: str, subject: str = "") -> bool:
-        [new], [old] = readings(later, "", "2025-11-12", subject), readings(earlier, "", "2025-11-06", "Dates")
+    def replaced(later: str, earlier: str, subject: str = "", before: str = "Dates") -> bool:
+        [new], [old] = readings(later, "", "2025-11-12", subject), readings(earlier, "", "2025-11-06", before)
         return replaces(new, old)
 
     moved = "We have to move the annual meeting to 30 November."
@@ -197,6 +197,12 @@ def test_a_second_move_and_a_move_from_a_day_replace_the_first() -> None:
     assert replaced("The meeting is moved to 7 December.", moved, "Re: Annual meeting")
     assert replaced("The party is postponed to 19 July.", "We moved the summer party to 12 July.")
     assert replaced("It has been moved to 7 December.", "Annual meeting: 23 November", "Annual meeting")
+    first, thread = "The inspectors of the boiler come on 3 June at 8:00.", "Re: Visit of the inspectors"
+    second = "I called them: they can come on 10 June at 9:30 instead."
+    assert replaced(second, first, thread, thread)
+    assert replaced("They now come on 17 June at 9:30.", second, thread, thread)
+    assert replaced("The new date is 17 June.", first, thread, thread)
+    assert not replaced("They now come on 17 June.", first, "Re: Summer party", thread)
     assert not replaced("The meeting is moved to 7 December.", "The annual fee is due on 1 April.", "Annual meeting")
     assert not replaced("The meeting is moved to 7 December.", moved, "Board")
     assert not replaced("The dinner is moved to 7 December.", moved, "Re: Annual meeting")

@@ -46,9 +46,16 @@ _MOVED = re.compile(
     r"(?: [^,;.?!]{3,60}?)? to (?:the )?\Z",
     re.IGNORECASE,
 )
+# "They now come on 28 April", "the new date is 28 April", "on 28 April at 10:30 instead".
+_NOW_ON = re.compile(
+    r"\b(?:(?:now|jetzt|nun)\b(?: [^\s,;.?!]+){0,4}? (?:on|at|am)"
+    r"|(?:new (?:date|day|time)|neuer? (?:tag|termin))\b[^,;.?!]{0,20}) (?:the )?\Z",
+    re.IGNORECASE,
+)
+_INSTEAD = re.compile(r"(?:,? at \d[\d:.]*(?: ?[ap]\.?m\.?)?)?,? instead\b(?! of\b)", re.IGNORECASE)
 # What is moved may have its name in the subject of the mail alone: "our next get-together".
 _UNNAMED = re.compile(
-    r"\b(?:meeting|get-together|gathering|event|appointment|session|it|date|termin|treffen|sitzung|versammlung|"
+    r"\b(?:meeting|get-together|gathering|event|appointment|session|it|they|this|that|date|termin|treffen|sitzung|versammlung|"
     r"veranstaltung|er|es|sie)\b",
     re.IGNORECASE,
 )
@@ -227,7 +234,7 @@ def _revoked_date(text: str) -> Date | None:
 
 def _is_moved(text: str, start: int, end: int) -> bool:
     """Whether a text says that something is moved to the date at a place in it."""
-    if _MOVED.search(text[:start]):
+    if _MOVED.search(text[:start]) or _NOW_ON.search(text[:start]) or _INSTEAD.match(text[end:]):
         return True
     return bool(_TO_GERMAN.search(text[:start]) and _MOVED_GERMAN.match(text[end:]))
 
@@ -353,8 +360,8 @@ def _changed(later: ReadStatement, earlier: ReadStatement) -> bool:
 def _moved(later: ReadStatement, moved_to: Date, earlier: ReadStatement) -> bool:
     """Whether the later sentence moves what the earlier one dates or moves, to another day.
 
-    It names that by its words, by the subject of its mail where it says only "the meeting", or by the day from which it
-    is moved.
+    It names that by its words, by the subject of its mail where it says only "the meeting", by answering a mail of the
+    same subject, or by the day from which it is moved.
     """
     dates = [found.date for found in earlier.facts.dates]
     given = earlier.moved_to or (dates[0] if len(dates) == 1 else None)
@@ -365,8 +372,10 @@ def _moved(later: ReadStatement, moved_to: Date, earlier: ReadStatement) -> bool
     said = frozenset(content_terms(earlier.text))
     unnamed = bool(_UNNAMED.search(later.text))
     by_subject = unnamed and bool(later.subject - _MEETINGS) and later.subject <= said
+    in_answer = later.subject == earlier.subject and bool(earlier.moved_to or later.subject & said)
     from_day = any(found.date.agrees(given) for found in later.facts.dates)
     by_day = from_day and bool(shared or later.subject & said or (unnamed and earlier.moved_to))
+    by_subject |= unnamed and bool(later.subject) and in_answer
     return bool(by_subject or by_day or (by_words and _telling(shared)))
 
 

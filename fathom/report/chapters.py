@@ -342,10 +342,8 @@ NAMED = 3
 
 
 def unread_lines(files: Sequence[UnreadFile], words: Wording = ENGLISH) -> list[str]:
-    """Return a line of plain text for each of the first 20 files, and one for the others."""
-    return _first(
-        [words("{head}: {text}", head=file.path, text=words.stored(file.reason)) for file in files], LISTED, words
-    )
+    """Return a line of plain text for each reason, with the first 20 files that were not read for it."""
+    return list(_by_reason(files, LISTED, words))
 
 
 def unread_warnings(files: Sequence[UnreadFile], words: Wording) -> list[str]:
@@ -355,19 +353,23 @@ def unread_warnings(files: Sequence[UnreadFile], words: Wording) -> list[str]:
     """
     if not files:
         return []
-    paths: dict[str, list[str]] = {}
-    for file in files:
-        paths.setdefault(file.reason, []).append(file.path)
-    named = [
-        words("{head}: {text}", head=words.listed(_first(own, NAMED, words)), text=words.stored(reason))
-        for reason, own in paths.items()
-    ]
-    if left := sum(len(own) for own in [*paths.values()][NAMED:]):
+    named = list(_by_reason(files, NAMED, words))
+    reasons = [*dict.fromkeys(file.reason for file in files)][:NAMED]
+    if left := sum(file.reason not in reasons for file in files):
         named = [*named[:NAMED], words("and {files} for other reasons", files=words.counted(left, "more file"))]
     said = "{files} of yours was not read, or only in part: {which}."
     if len(files) > 1:
         said = "{files} of yours were not read, or only in part: {which}."
     return [words(said, files=words.counted(len(files), "file"), which="; ".join(named))]
+
+
+def _by_reason(files: Sequence[UnreadFile], number: int, words: Wording) -> Iterator[str]:
+    """Yield each reason behind the first files that were not read for it."""
+    paths: dict[str, list[str]] = {}
+    for file in files:
+        paths.setdefault(file.reason, []).append(file.path)
+    for reason, own in paths.items():
+        yield words("{head}: {text}", head=words.listed(_first(own, number, words)), text=words.stored(reason))
 
 
 def _first(said: Sequence[str], number: int, words: Wording) -> list[str]:

@@ -82,14 +82,15 @@ def asks_of_letters(asked: Iterable[str]) -> bool:
     return not _OF_MAIL.isdisjoint(asked)
 
 
+_NAME_ALONE = re.compile(r"[A-ZÀ-ÖØ-Þ][\w.'’-]*(?: [A-ZÀ-ÖØ-Þ][\w.'’-]*){0,2},")
 _LINK = re.compile(
     r"\W*(?:(?:see|see also|siehe|voir|véase|vedi)\b:?\s*)?\[[^\]\n]{1,100}\]\([^)\s]*\)\W*", re.IGNORECASE
 )
 
 
 def says_nothing(sentence: str) -> bool:
-    """Whether a sentence is the salutation or the close of a letter ("Dear all,", "Best regards, Ann"), or one link."""
-    return bool(_COURTESY.match(sentence) or _LINK.fullmatch(sentence))
+    """Whether a sentence is one link, or the salutation or close of a letter: "Dear all,", "Paul,", "Regards, Ann"."""
+    return bool(_COURTESY.match(sentence) or _NAME_ALONE.fullmatch(sentence) or _LINK.fullmatch(sentence))
 
 
 def is_boilerplate(sentence: str, found: Sequence[str]) -> bool:
