@@ -371,11 +371,11 @@ def _moved(later: ReadStatement, moved_to: Date, earlier: ReadStatement) -> bool
     by_words = _covers(shared, earlier.about) or bool(earlier.moved_to and later.about <= earlier.about)
     said = frozenset(content_terms(earlier.text))
     unnamed = bool(_UNNAMED.search(later.text))
-    by_subject = unnamed and bool(later.subject - _MEETINGS) and later.subject <= said
+    called = bool(later.subject - _MEETINGS) and later.subject <= said
     in_answer = later.subject == earlier.subject and bool(earlier.moved_to or later.subject & said)
+    by_subject = unnamed and bool(later.subject) and (called or in_answer)
     from_day = any(found.date.agrees(given) for found in later.facts.dates)
     by_day = from_day and bool(shared or later.subject & said or (unnamed and earlier.moved_to))
-    by_subject |= unnamed and bool(later.subject) and in_answer
     return bool(by_subject or by_day or (by_words and _telling(shared)))
 
 

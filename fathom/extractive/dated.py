@@ -31,11 +31,11 @@ def dated_sections(text: SourceText) -> list[DatedSection]:
     What a mail quotes is a section, too. It is older than the mail: where it does not state an earlier day, it has the
     one before the mail's.
     """
-    published = text.published if text.kind == "document" else ""
     if text.kind != "document":
-        return [DatedSection(text.text, published)]
+        return [DatedSection(text.text, "")]
     lines = text.text.splitlines(keepends=True)
-    starts = {0: DatedSection("", published), **_starts(lines, text, _dated_headings(lines))}
+    own = DatedSection("", text.published)
+    starts = {0: own, **_starts(lines, own, _dated_headings(lines))}
     return [
         section._replace(text=part)
         for (start, section), end in zip(starts.items(), [*list(starts)[1:], len(lines)], strict=True)
@@ -43,9 +43,9 @@ def dated_sections(text: SourceText) -> list[DatedSection]:
     ]
 
 
-def _starts(lines: Sequence[str], text: SourceText, dates: Mapping[int, str]) -> dict[int, DatedSection]:
-    """Return the sections, yet without their texts, by the numbers of their first lines."""
-    own, starts = DatedSection("", text.published), dict[int, DatedSection]()
+def _starts(lines: Sequence[str], own: DatedSection, dates: Mapping[int, str]) -> dict[int, DatedSection]:
+    """Return the sections behind the document's own beginning, yet without their texts, by their first lines."""
+    starts: dict[int, DatedSection] = {}
     quoted = 0  # level of the heading of a quotation
     subject = ""
     for number, line in enumerate(lines):

@@ -85,30 +85,32 @@ def statements_of(notes: Sequence[Note], passages: Sequence[SourceText] = ()) ->
     ]
 
 
+class Quotable(NamedTuple):
+    """A statement or text with what is known of it."""
+
+    passage: Passage
+    sources: tuple[str, ...]
+    name: str  # the title of its source as a reader knows it
+    order: int = 0  # in its note
+    date: str = ""  # YYYY-MM-DD or YYYY-MM, of a local document that states one
+    page: WebSource | None = None
+    heading: str = ""  # with its date, of a section of a document
+    subject: str = ""  # of its mail
+
+
 class Quotations:
     """What can be quoted, as evidence for questions: the statements of notes, or whole texts of sources."""
 
-    def __init__(
-        self,
-        passages: Sequence[Passage],
-        sources: Sequence[tuple[str, ...]],
-        orders: Sequence[int],
-        dates: Sequence[str],
-        pages: Sequence[WebSource | None],
-        *,
-        names: Sequence[str],
-        headings: Sequence[str] = (),
-        subjects: Sequence[str] = (),
-    ) -> None:
-        self.sources = sources
-        self.names = names  # the titles of the sources as a reader knows them
-        self.subjects = subjects or names  # of mails
-        self.headings = headings or [""] * len(sources)  # with dates, of the sections of one document
-        self.dates = dates  # YYYY-MM-DD or YYYY-MM of local documents that state one, else empty
-        self.titles = [passage.title for passage in passages]
-        self._orders = orders
-        self._pages = pages
-        self._evidence = RankedExcerpts(passages)
+    def __init__(self, texts: Sequence[Quotable]) -> None:
+        self.sources = [text.sources for text in texts]
+        self.names = [text.name for text in texts]
+        self.subjects = [text.subject or text.name for text in texts]
+        self.headings = [text.heading for text in texts]
+        self.dates = [text.date for text in texts]
+        self.titles = [text.passage.title for text in texts]
+        self._orders = [text.order for text in texts]
+        self._pages = [text.page for text in texts]
+        self._evidence = RankedExcerpts([text.passage for text in texts])
 
     @classmethod
     def of_notes(cls, notes: Sequence[Note], passages: Sequence[SourceText] = ()) -> Self:
@@ -118,29 +120,26 @@ class Quotations:
     @classmethod
     def of_statements(cls, statements: Sequence[QuotedStatement]) -> Self:
         """Return statements, the same one only once."""
-        unique = list({(s.text, s.sources): s for s in statements}.values())
-        return cls(
-            [Passage(s.text, s.title) for s in unique],
-            [s.sources for s in unique],
-            [s.order for s in unique],
-            [s.date for s in unique],
-            [s.page for s in unique],
-            names=[s.title for s in unique],
-        )
+        unique = {(s.text, s.sources): s for s in statements}.values()
+        return cls([Quotable(Passage(s.text, s.title), s.sources, s.title, s.order, s.date, s.page) for s in unique])
 
     @classmethod
     def of_texts(cls, texts: Sequence[SourceText]) -> Self:
         """Return all that some texts say; of a document with dated sections, each section with its date."""
-        parts = [(text, part) for text in texts for part in dated_sections(text)]
         return cls(
-            [titled(text)._replace(text=part.text) for text, part in parts],
-            [(text.source_id,) for text, _ in parts],
-            [0] * len(parts),
-            [part.date for _, part in parts],
-            [WebSource.of(text) for text, _ in parts],
-            names=[text.title for text, _ in parts],
-            headings=[part.heading for _, part in parts],
-            subjects=[part.subject or text.title for text, part in parts],
+            [
+                Quotable(
+                    titled(text)._replace(text=part.text),
+                    (text.source_id,),
+                    text.title,
+                    date=part.date,
+                    page=WebSource.of(text),
+                    heading=part.heading,
+                    subject=part.subject,
+                )
+                for text in texts
+                for part in dated_sections(text)
+            ]
         )
 
     def rank(self, question: str) -> list[Found]:

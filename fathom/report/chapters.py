@@ -343,7 +343,7 @@ NAMED = 3
 
 def unread_lines(files: Sequence[UnreadFile], words: Wording = ENGLISH) -> list[str]:
     """Return a line of plain text for each reason, with the first 20 files that were not read for it."""
-    return list(_by_reason(files, LISTED, words))
+    return [_for_reason(reason, paths, LISTED, words) for reason, paths in _by_reason(files).items()]
 
 
 def unread_warnings(files: Sequence[UnreadFile], words: Wording) -> list[str]:
@@ -353,23 +353,26 @@ def unread_warnings(files: Sequence[UnreadFile], words: Wording) -> list[str]:
     """
     if not files:
         return []
-    named = list(_by_reason(files, NAMED, words))
-    reasons = [*dict.fromkeys(file.reason for file in files)][:NAMED]
-    if left := sum(file.reason not in reasons for file in files):
-        named = [*named[:NAMED], words("and {files} for other reasons", files=words.counted(left, "more file"))]
+    reasons = [*_by_reason(files).items()]
+    named = [_for_reason(reason, paths, NAMED, words) for reason, paths in reasons[:NAMED]]
+    if left := sum(len(paths) for _, paths in reasons[NAMED:]):
+        named.append(words("and {files} for other reasons", files=words.counted(left, "more file")))
     said = "{files} of yours was not read, or only in part: {which}."
     if len(files) > 1:
         said = "{files} of yours were not read, or only in part: {which}."
     return [words(said, files=words.counted(len(files), "file"), which="; ".join(named))]
 
 
-def _by_reason(files: Sequence[UnreadFile], number: int, words: Wording) -> Iterator[str]:
-    """Yield each reason behind the first files that were not read for it."""
+def _by_reason(files: Sequence[UnreadFile]) -> dict[str, list[str]]:
     paths: dict[str, list[str]] = {}
     for file in files:
         paths.setdefault(file.reason, []).append(file.path)
-    for reason, own in paths.items():
-        yield words("{head}: {text}", head=words.listed(_first(own, number, words)), text=words.stored(reason))
+    return paths
+
+
+def _for_reason(reason: str, paths: Sequence[str], number: int, words: Wording) -> str:
+    """Return a reason behind the first files that were not read for it."""
+    return words("{head}: {text}", head=words.listed(_first(paths, number, words)), text=words.stored(reason))
 
 
 def _first(said: Sequence[str], number: int, words: Wording) -> list[str]:

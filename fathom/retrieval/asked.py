@@ -109,14 +109,11 @@ def deed_of(question: str) -> str:
 
     It is empty where the verb says little, as "use" does.
     """
-    found = _STEPS.search(question)
-    verb = (
-        next((word for word in question[found.end() :].split() if not word.endswith("ly") and word != "to"), "")
-        if found
-        else ""
-    )
-    said = query_terms(verb)
-    return said[0] if said and said[0] not in _LIGHT_DEEDS else ""
+    if not (found := _STEPS.search(question)):
+        return ""
+    words = question[found.end() :].split()
+    verb = next((word for word in words if not word.endswith("ly") and word != "to"), "")
+    return next((term for term in query_terms(verb)[:1] if term not in _LIGHT_DEEDS), "")
 
 
 def asks_to_relate(question: str) -> bool:

@@ -93,14 +93,12 @@ def portions(text: SourceText, max_tokens: int) -> list[SourceText]:
     if parsed.tokens <= max_tokens or not len(parsed):
         return [text]
     chunks = chunks_of(parsed)
-    sentences, context = chunks.sentences, _Context(chunks)
-    ends = [0, *(sentence.end for sentence in sentences)]
+    context = _Context(chunks)
+    ends = [0, *(sentence.end for sentence in chunks.sentences)]
     costs = [count_tokens(text.text[start:end]) + 1 for start, end in pairwise(ends)]
     found: list[SourceText] = []
     for own in _cuts(chunks, costs, context, max_tokens):
-        beside = dict.fromkeys(context.of(own[0], max_tokens), 0) | dict.fromkeys(context.closing(own), 0)
-        start, end = line_start(text.text, sentences[own[0]].start), sentences[own[-1]].end
-        body = assemble(text.text, parsed, [Piece(0, start, end, own, 0, beside)])
+        body = assemble(text.text, parsed, [context.piece(text.text, own, max_tokens)])
         found.append(text.model_copy(update={"text": body, "full": False}))
     return found
 
@@ -160,12 +158,8 @@ def said_anew(text: SourceText, before: Sequence[str]) -> SourceText | None:
     if sum(map(len, new)) == len(sentences):
         return text
     context = _Context(chunks)
-    pieces = []
-    for own in new:
-        if any(sentences[n].kind != "heading" for n in own):
-            beside = dict.fromkeys([*context.of(own[0], len(text.text)), *context.closing(own)], 0)
-            start, end = line_start(text.text, sentences[own[0]].start), sentences[own[-1]].end
-            pieces.append(Piece(0, start, end, own, 0, beside))
+    told = [own for own in new if any(sentences[n].kind != "heading" for n in own)]
+    pieces = [context.piece(text.text, own, len(text.text)) for own in told]
     body = assemble(text.text, parsed, pieces)
     return text.model_copy(update={"text": body, "full": False}) if body else None
 
@@ -193,6 +187,12 @@ class _Context:
             if room >= 0 and n not in chosen:
                 chosen.append(n)
         return chosen
+
+    def piece(self, text: str, own: range, max_tokens: int) -> Piece:
+        """Return consecutive sentences of the text with what is to be shown around them."""
+        beside = dict.fromkeys([*self.of(own[0], max_tokens), *self.closing(own)], 0)
+        first, last = self._sentences[own[0]], self._sentences[own[-1]]
+        return Piece(0, line_start(text, first.start), last.end, own, 0, beside)
 
     def cost(self, number: int, max_tokens: int) -> int:
         """Return the tokens of what is to be shown before a sentence, and of a fence that closes it."""
