@@ -250,9 +250,16 @@ LINES = 15  # at the start of a document, among which a line may state its date
 _HEAD_BYTES = 200_000  # at the start of a page, which hold its dates
 _NAMED = re.compile(r"(?<!\d)((?:19|20)\d\d)([-_.]?)(\d\d)\2(\d\d)(?!\d)|(?<!\d)((?:19|20)\d\d)[-_](\d\d)(?![-_.]?\d)")
 _STATED = re.compile(
-    r"[\W_]*(?:date|(?:date[ _-])?(?:published|created|issued|posted|modified|revised|updated)|"
+    r"[\W_]*(?:date|(?:date[ _-])?(?:published|created|issued|posted|modified|revised|updated)|signed|"
     r"last[ _-](?:modified|updated|changed|revised|reviewed|edited))"
     r"(?: on)?(?:[\s*_]*:|[\s*_]+(?=\d))[\s*_]*(?P<rest>.{4,60})",
+    re.IGNORECASE,
+)
+# "Amendment 1 to the contract of 12 March 2024", "Your letter of 3 May": the date is that of the other text.
+_OF_ANOTHER = re.compile(
+    r"\b(?:amend\w+|addend\w+|supplement|corrections?|changes?|repl(?:y|ies)|withdrawal|retraction|termination|extension|"
+    r"your|nachtrag|änderung(?:en)?|ergänzung(?:en)?|berichtigung(?:en)?|antwort|widerruf|kündigung|avenant|réponse)\b"
+    r".{3,120}?\s(?:of|from|dated|vom|du)\s(?=\S*\d|\w+ \d).*",
     re.IGNORECASE,
 )
 _MATTER_KEYS = ("date", "published", "last_modified", "updated")
@@ -315,4 +322,4 @@ def _first_date(text: str) -> str:
 
 def _heading_date(title: str, sections: Sequence[DocumentSection]) -> str:
     headings = [title, *[section.heading for section in sections if section.heading][:1]]
-    return next((date for heading in headings if (date := only_date(heading))), "")
+    return next((date for heading in headings if (date := only_date(_OF_ANOTHER.sub("", heading)))), "")
