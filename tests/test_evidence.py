@@ -277,6 +277,12 @@ Is this a question about the bridge of Lyndhaven? A short remark.
     assert [claim.checked_against for claim in claims if not claim.source_ids] == [("S1a2b3c",), ("S1a2b3c",)]
 
 
+def test_a_sentence_whose_clauses_each_have_a_citation_rests_on_nothing_around_it() -> None:
+    cited = "One study found 22 % fewer crashes [S1a2b3c], while the insurers found no change at all [S2a2b3c]."
+    first, _ = claims_of([ReportSection(heading="x", markdown=f"{cited} Police checks may explain it [S3a2b3c].")])
+    assert first.checked_against == ("S1a2b3c", "S2a2b3c")
+
+
 def test_what_a_sentence_says_after_its_last_citation_may_rest_on_the_sentences_before_it() -> None:
     manual = in_memory("Charge the batteries when they fall below 20 %.", url="https://manual.example")
     order = in_memory("In the north, charge below 30 %.", url="https://order.example")

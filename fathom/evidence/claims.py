@@ -46,7 +46,7 @@ _OF_THE_REPORT = re.compile(
 _CELL_RULE = re.compile(r"[\s|:-]+\Z")
 _NUMBERED = re.compile(r"(?<!\s)\s*\[(?:S[0-9a-f]{6,64}|\d{1,4})\]")
 _CITED_LAST = re.compile(r"\[S[0-9a-f]{6,64}\][.:]?\Z")
-_CLAUSE_CITED = re.compile(r"(?s)(.+)\[S[0-9a-f][0-9a-fS;, ]{5,}\]\s*[,;:–—](.+)")
+_CLAUSE_CITED = re.compile(r"(?s)(.+)\[S[0-9a-f][0-9a-fS;, ]{5,}\]\s*[,;:–—]((?:(?!\[S[0-9a-f]).)+)\Z")
 _ENUMERATOR = re.compile(r"\(?\d{1,3}\\?[.)]")
 _REFERS = re.compile(
     r"\b(?:its|their|this|that|same|former|latter|successor|predecessor|dessen|deren|diese\w*)\b", re.IGNORECASE
