@@ -105,19 +105,20 @@ class Kills:
         self._moments: list[float] = []
 
     def after(self, answered: int, kill: Callable[[], object]) -> float:
-        """Kill once that many requests were answered and stored, while others are under way; return when."""
+        """Kill once that many requests were answered and stored, while others are under way; return when.
+
+        No other is answered before, so that the run cannot end however quick it is. Those under way never are.
+        """
+        self._stubs.settings.answers = answered
         deadline = time.monotonic() + 120
-        while sum(r.ended is not None for r in self._stubs.requests) < answered:
-            assert time.monotonic() < deadline, "the run makes no progress"
-            time.sleep(0.005)
-        settings = self._stubs.settings
-        before = settings.llm_delay, settings.search_delay
-        settings.llm_delay = settings.search_delay = 30
         try:
+            while len(self._stubs.answered()) < answered:
+                assert time.monotonic() < deadline, "the run makes no progress"
+                time.sleep(0.005)
             time.sleep(COMMIT_SECONDS)
             return self.now(kill)
         finally:
-            settings.llm_delay, settings.search_delay = before
+            self._stubs.settings.answers = None
 
     def now(self, kill: Callable[[], object]) -> float:
         """Kill, and return when."""

@@ -42,7 +42,7 @@ def cents(amount: int) -> Decimal:
 ATTEMPT = st.tuples(st.integers(1, 60), st.integers(0, 100), st.booleans(), st.booleans())
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(kinds=st.lists(ATTEMPT, min_size=1, max_size=20), cap=st.integers(1, 20_000), calls=st.integers(1, 1_200))
 async def test_a_thousand_reservations_at_once_never_pass_a_cap(
     kinds: list[tuple[int, int, bool, bool]], cap: int, calls: int

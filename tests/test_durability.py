@@ -112,7 +112,8 @@ def test_a_run_killed_at_random_points_repeats_nothing(
     began = time.monotonic()
     command = ["research", QUERY, *options, "--artifacts", str(root)]
     for number, moment in enumerate(moments):
-        first, reached = len(stubs.requests), answered(stubs) >= moment
+        first, reached = len(stubs.requests), len(stubs.answered()) >= moment
+        stubs.settings.answers = moment + 4  # it must not end before it is killed
         stubs.settings.llm_delay = stubs.settings.search_delay = 30 if reached else 0.1
         process = forked(env | {"FATHOM_CACHE": str(tmp_path / f"cache-{number}")}, *command)
         if not number:  # before that there is nothing to resume
@@ -126,6 +127,7 @@ def test_a_run_killed_at_random_points_repeats_nothing(
         run_id = flow_runs(prefect_server.api_url)[0]["id"]
         command = ["resume", run_id, "--json", "--quiet"]
     stubs.settings.llm_delay = stubs.settings.search_delay = 0
+    stubs.settings.answers = None
     result = finish(forked(env | {"FATHOM_CACHE": str(tmp_path / "cache")}, *command))
     print(
         f"seed {SEED}: {KILLS} kills in {time.monotonic() - began:.0f} s, at {moments} of {total} calls; "
@@ -181,10 +183,6 @@ def assert_history(stubs: Stubs, folder: Path) -> None:
     assert "sent again" in check([*lines, json.dumps(again)], folder).problems[0]
 
 
-def answered(stubs: Stubs) -> int:
-    return len({record.fingerprint for record in stubs.requests if record.ended is not None})
-
-
 def test_a_run_killed_while_its_claims_are_judged_asks_no_batch_twice(
     stubs: Stubs, env: dict[str, str], forked: Forked, prefect_server: PrefectServer, tmp_path: Path
 ) -> None:
@@ -215,7 +213,7 @@ def test_a_run_killed_while_its_claims_are_judged_asks_no_batch_twice(
 
 def wait_for_answers(stubs: Stubs, count: int, process: Fork) -> None:
     deadline = time.monotonic() + 120
-    while answered(stubs) < count:
+    while len(stubs.answered()) < count:
         assert time.monotonic() < deadline, process.said()
         time.sleep(0.002)
 

@@ -7,11 +7,11 @@ import os
 import random
 import shutil
 import threading
-import time
 from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 
+import httpx
 import pytest
 
 from fathom.budget.ledger import Cost, Ledger
@@ -93,7 +93,7 @@ def test_a_run_that_dies_at_any_change_repeats_nothing_and_loses_nothing(small: 
             assert moment > 0.9 * disk.changes
             shutil.rmtree(root)
             continue
-        time.sleep(0.1)  # until the providers have noticed what it asked them last
+        httpx.get(f"{small.llm_url}/models")  # answered after the providers have read what was asked before
         kept, before = finished(root), asked(small)
         result = asyncio.run(attempt_at(root))
         again = asked(small) - before

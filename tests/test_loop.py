@@ -206,15 +206,18 @@ async def test_the_outline_is_told_of_trust_where_sources_differ_in_it(
 
 
 async def test_sections_are_written_side_by_side_where_steps_are(providers: Stubs, tmp_path: Path) -> None:
-    providers.settings.llm_delay = 0.3
-    await investigated(tmp_path / "parallel", profile="standard")
-    *side_by_side, answer = providers.calls("section")
-    assert all(record.started < (side_by_side[0].ended or 0) for record in side_by_side)
-    assert answer.started > max(record.ended or 0 for record in side_by_side), "it sums up the others"
-    providers.requests.clear()
     await investigated(tmp_path / "sequential", execution="sequential")
     written = providers.calls("section")
     assert all(b.started > (a.ended or 0) for a, b in pairwise(written))
+    providers.requests.clear()
+    providers.settings.held = "section"
+    run = asyncio.create_task(investigated(tmp_path / "parallel", profile="standard"))
+    await asyncio.to_thread(providers.wait_for, len(written) - 1, "section", ended=False)
+    providers.settings.held = ""
+    await run
+    *side_by_side, answer = providers.calls("section")
+    assert len(side_by_side) == len(written) - 1 > 1
+    assert answer.started > max(record.ended or 0 for record in side_by_side), "it sums up the others"
 
 
 def step(number: int, title: str = "Tides") -> PlanStep:

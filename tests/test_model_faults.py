@@ -359,8 +359,11 @@ def test_names_tell_which_models_are_asked_directly() -> None:
 
 
 async def test_no_more_calls_than_allowed_are_under_way(providers: Stubs) -> None:
-    providers.settings.llm_delay = 0.3
-    await asyncio.gather(*(answer_to(section_call(), at_once=3) for _ in range(10)))
+    providers.settings.held = "section"
+    answering = asyncio.gather(*(answer_to(section_call(), at_once=3) for _ in range(10)))
+    await asyncio.to_thread(providers.wait_for, 3, "section", ended=False)
+    providers.settings.held = ""
+    await answering
     moments = sorted(
         (moment, change) for r in providers.calls("llm") for moment, change in ((r.started, 1), (r.ended, -1))
     )

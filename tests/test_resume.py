@@ -37,6 +37,7 @@ from tests.conftest import Bucket, FathomCLI, Forked, PrefectServer, base_env, i
 from tests.inprocess import investigated
 from tests.processes import (
     AT_ONCE,
+    COMMIT_SECONDS,
     Kills,
     OwnServer,
     asking,
@@ -144,11 +145,14 @@ async def test_a_clock_that_is_ahead_blocks_a_run_only_while_its_process_lives(s
     await LeaseFile.take(store, "run-1", "key", {}, seconds=30)
     await forge(store, **ahead(1))
     taking = asyncio.create_task(take(store))
-    await asyncio.sleep(0.5)
-    await forge(store, **ahead(2))
+    hours = 1
+    while not taking.done():  # it lives, and renews its lease
+        hours += 1
+        await forge(store, **ahead(hours))
+        await asyncio.wait([taking], timeout=0.2)
     with pytest.raises(RunBusy, match="on elsewhere"):
         await taking
-    await forge(store, **ahead(3), seconds=0.5)
+    await forge(store, **ahead(hours + 1), seconds=0.5)
     await take(store)
 
 
@@ -362,12 +366,10 @@ def test_a_run_has_one_process_at_a_time(
     fathom_cli: FathomCLI,
     tmp_path: Path,
 ) -> None:
-    stubs.settings.suggests = False
+    stubs.settings.suggests, stubs.settings.held = False, "researcher"
     key = ["--run-key", "shared", "--artifacts", str(tmp_path)]
     process = forked(env, "research", QUERY, *QUICK, *key)
     kills = Kills(stubs)
-    stubs.wait_for(1, "planner", ended=False)
-    stubs.settings.llm_delay = 30
     stubs.wait_for(1, "researcher", ended=False)
     run_id = flow_runs(prefect_server.api_url)[0]["id"]
     others = [forked(env, "resume", run_id), forked(env, "research", QUERY, *QUICK, *key)]
@@ -380,9 +382,9 @@ def test_a_run_has_one_process_at_a_time(
     assert twin["state_type"] == "CANCELLED"
     assert f"The run {run_id[:8]} is still running, in process {process.pid} on " in twin["state"]["message"]
     assert listed(fathom_cli, env, tmp_path)[run_id] == "running"
-    stubs.settings.llm_delay = 0.2
     kills.now(process.kill)
     process.communicate()
+    stubs.settings.held = ""
     assert listed(fathom_cli, env, tmp_path)[run_id] == "interrupted"
     racers = [forked(env, "resume", run_id, "--json", "--quiet") for _ in range(2)]
     printed = [racer.communicate(timeout=120)[0] for racer in racers]
@@ -411,16 +413,17 @@ def test_a_run_outlives_its_server(
     env |= own_server.env
     process = forked(env, "research", QUERY, *QUICK, "--artifacts", str(tmp_path))
     kills = Kills(stubs)
-    kills.after(4, lambda: None)
-    stubs.settings.llm_delay = 30
+    stubs.settings.held = "section"
+    stubs.wait_for(1, "section", ended=False)
     run_id = flow_runs(own_server.api_url)[0]["id"]
+    time.sleep(COMMIT_SECONDS)
     kills.now(own_server.kill)
+    stubs.settings.held = ""
     out, err = process.communicate(timeout=120)
     assert (process.returncode, out) == (1, "")
     assert "E4006" in err
     assert f"fathom resume {run_id}" in err.splitlines()[-1]
     assert len(err.splitlines()) == 2
-    stubs.settings.llm_delay = 0
     own_server.start()
     assert listed(fathom_cli, env, tmp_path)[run_id] == "interrupted"
     result = finish(forked(env, "resume", run_id, "--json", "--quiet"))

@@ -370,10 +370,11 @@ def test_a_run_rides_out_an_outage_and_repeats_no_call(
     env = {**base_env(), "HOME": str(home), **prefect_server.env, **stubs.env, **moto_s3.env}
     env["AWS_ENDPOINT_URL"] = faulty.url
     arguments = ["--model", "openai/stub", "--profile", "quick", "--fresh", "--json", "--artifacts", moto_s3.url]
-    stubs.settings.llm_delay = 0.3
+    stubs.settings.held = "section"
     process = forked(env, "research", QUERY, *arguments)
-    stubs.wait_for(4, "llm")
+    stubs.wait_for(1, "section", ended=False)
     faulty.always = "drop"
+    stubs.settings.held = ""
     deadline = time.monotonic() + 120
     while not (told := [line for line in process.said()[1].splitlines(keepends=True) if "artifact store" in line]):
         assert time.monotonic() < deadline, process.said()

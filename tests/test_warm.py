@@ -110,15 +110,19 @@ def terminal(prefect_server: PrefectServer, stubs: Stubs, home: Path, tmp_path: 
         own.end()
 
 
-def test_the_next_question_is_answered_by_a_process_that_has_everything_loaded(terminal: Terminal) -> None:
+def test_the_next_question_is_answered_by_a_process_that_has_everything_loaded(
+    terminal: Terminal, stubs: Stubs
+) -> None:
     first = terminal.run("research", QUESTION, "-q")
     terminal.wait_for_waiting()
     # Another folder and store, as the next command's environment says.
     terminal.folder = terminal.folder / "elsewhere"
     terminal.folder.mkdir()
     terminal.env["FATHOM_ARTIFACTS"] = "here"
+    stubs.settings.held = "search"  # it has not ended before it is seen
     process, screen = terminal.start("research", QUESTION, "-q")
     until(terminal.working)
+    stubs.settings.held = ""
     assert terminal.ended(process, screen) == first
     assert first[0] == 0
     assert "Answer" in first[1]
@@ -141,7 +145,7 @@ def test_interrupting_and_killing_reach_what_works(
 ) -> None:
     terminal.run("research", QUESTION, "-q")
     terminal.wait_for_waiting()
-    stubs.settings.llm_delay = 30
+    stubs.settings.held = "llm"
     terminal.env["FATHOM_MODEL"] = "openai/stub"
     before = len(stubs.requests)
     process, screen = terminal.start("research", QUESTION)

@@ -94,12 +94,12 @@ async def test_a_run_that_cannot_be_finished_is_handed_over_and_repeats_nothing(
     providers: Stubs, tmp_path: Path
 ) -> None:
     run = await submitted("handed-over", tmp_path)
+    providers.settings.answers = 8
     with serving(Worker("handed-over")):
-        while sum(r.ended is not None for r in providers.requests) < 8:  # noqa: ASYNC110 - another thread
+        while len(providers.answered()) < 8:  # noqa: ASYNC110 - another thread
             await asyncio.sleep(0.01)
-        providers.settings.llm_delay = providers.settings.search_delay = 30
         await asyncio.sleep(COMMIT_SECONDS)
-    providers.settings.llm_delay = providers.settings.search_delay = 0
+    providers.settings.answers = None
     before = [request.fingerprint for request in providers.requests if request.ended is not None]
     assert (await until(run.id, lambda found: True)).state_type is StateType.SCHEDULED
     with serving(Worker("handed-over")):
@@ -110,15 +110,15 @@ async def test_a_run_that_cannot_be_finished_is_handed_over_and_repeats_nothing(
 
 
 async def test_a_cancelled_run_ends_and_the_others_go_on(providers: Stubs, tmp_path: Path) -> None:
-    providers.settings.llm_delay = 20  # on a busy machine a quick run may end before it is cancelled
+    providers.settings.held = "llm"
     runs = [await submitted("cancelled", tmp_path, depth=depth) for depth in (1, 2)]
     with serving(Worker("cancelled")):
         for run in runs:
             await until(run.id, lambda found: found.state_type is StateType.RUNNING)
         async with get_client() as client:
             await client.set_flow_run_state(runs[0].id, Cancelling())
-        providers.settings.llm_delay = 0
         first = await until(runs[0].id, lambda found: found.state_type is StateType.CANCELLED)
+        providers.settings.held = ""
         second = await until(runs[1].id, lambda found: bool(found.state and found.state.is_final()))
     assert "fathom resume" in str(first.state and first.state.message)
     assert second.state_type is StateType.COMPLETED
@@ -187,7 +187,7 @@ async def test_a_limit_at_once_holds_over_all_processes() -> None:
 
 
 async def test_the_requests_of_a_run_take_their_turn(providers: Stubs, tmp_path: Path) -> None:
-    providers.settings.llm_delay = 0.3
+    providers.settings.held = "llm"  # until its turn was seen
     await set_limit(ProviderLimit(provider="openai", at_once=3))
     await submitted("limited", tmp_path, model_calls={"at_once": 1})
     taken = 0
@@ -198,6 +198,7 @@ async def test_the_requests_of_a_run_take_their_turn(providers: Stubs, tmp_path:
                     (limit,) = [one for one in await client.read_global_concurrency_limits() if "openai" in one.name]
                     taken = limit.active_slots
                     await asyncio.sleep(0.05)
+            providers.settings.held = ""
     finally:
         await remove_limits("openai")
     assert taken == 1

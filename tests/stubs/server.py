@@ -98,6 +98,10 @@ class Stubs:
         """Return the requests of a kind (`llm`, `search`, `page`, ...) or of a role (`planner`, ...)."""
         return [record for record in (*self.requests, *self.about) if kind in (record.kind, record.role)]
 
+    def answered(self) -> set[str]:
+        """Return the fingerprints of the requests that were answered."""
+        return {record.fingerprint for record in self.requests if record.ended is not None}
+
     def wait_for(self, count: int, kind: str, *, ended: bool = True, timeout: float = 60.0) -> list[Record]:
         """Block until that many requests of a kind were answered (or came in), and return them.
 
@@ -155,6 +159,8 @@ class Stubs:
         await asyncio.sleep(self.settings.llm_delay if kind == "llm" else self.settings.search_delay)
         while self.settings.held and self.settings.held in (record.kind, record.role):  # noqa: ASYNC110 - a thread sets it
             await asyncio.sleep(0.02)
+        if self.settings.answers is not None and record.fingerprint not in (answered := self.answered()):
+            record.behaviour = "hang" if len(answered) >= self.settings.answers else record.behaviour
         if record.behaviour == "hang":
             await asyncio.sleep(3_600)
         if record.behaviour == "drop":

@@ -15,6 +15,7 @@ class Settings:
     Attributes:
         llm_delay, search_delay: seconds before an answer; extract takes as long as search.
         held: role, or kind of request, that is not answered until this is set back.
+        answers: how many different requests are answered; every other that arrives then never is. None: all are.
         token_seconds: seconds before each token of a `slow` answer.
         one_at_a_time: the model's server answers one request at a time, and lets the others wait without a word.
         page_bytes: size of a page's raw text.
@@ -63,6 +64,7 @@ class Settings:
     llm_delay: float = 0.0
     search_delay: float = 0.0
     held: str = ""
+    answers: int | None = None
     token_seconds: float = 0.5
     one_at_a_time: bool = False
     page_bytes: int = 4_000
