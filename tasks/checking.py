@@ -80,10 +80,11 @@ class Reviewer:
         self,
         notes: Sequence[Note],
         texts: Sequence[StoredText],
+        disagreements: Iterable[Contradiction],
         engine: Engine,
     ) -> None:
         self._engine = engine
-        self._checking = Checking(texts)
+        self._checking = Checking(texts, disagreements)
         self._ahead: list[asyncio.Task[list[Claim]]] = []
         self._noted = sorted(noted(notes))
         self._bearing = Bearing(texts, [quoted for note in notes for quoted in note.quotations()])

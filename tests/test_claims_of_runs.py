@@ -17,6 +17,7 @@ from fathom.flows.runs.comparing import verified
 from fathom.flows.runs.stored import find
 from fathom.models import Corroboration, Ending, Report, RunResult, Verdict
 from fathom.storage.store import ArtifactStore
+from fathom.text.urls import source_ids
 from tests.conftest import FathomCLI
 from tests.inprocess import investigated, research
 from tests.stubs import Stubs
@@ -315,3 +316,34 @@ async def test_a_claim_without_a_second_source_is_marked_where_one_is_required(
     assert sum("no two independent sources" in line for line in report.warnings) == 1
     assert "marked in the text" in report.warnings[0]
     assert [one.sentence for one in claims_of(report.sections)] == [claim.sentence for claim in report.claims]
+
+
+@pytest.mark.usefixtures("prefect_server")
+async def test_what_a_later_mail_corrects_is_disputed_in_the_report(
+    providers: Stubs, fathom_cli: FathomCLI, tmp_path: Path
+) -> None:
+    """The sentence stands in its own source, word for word: only the critic knows that it was corrected."""
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    mails = {
+        "october.md": "The reservation of a place in the cold store costs 2.80 EUR per week.",
+        "november.md": "What I named is the rate of 2027. For weeks in 2026 it is 2.30 EUR for a place in the store.",
+    }
+    for name, text in mails.items():
+        (docs / name).write_text(f"# The cold store\n\n{text}\n")
+    ids = [*source_ids(f"docs:docs/{name}" for name in mails).values()]
+    said, instead = mails["october.md"], "For weeks in 2026 it is 2.30 EUR."
+    found = {"claim_a": said, "claim_b": instead, "source_ids": ids, "other_source_ids": ids[1:], "holds": "claim_b"}
+    providers.settings.critique = {"contradictions": [found | {"resolution": "Corrected by a later mail."}]}
+    providers.settings.section = f"{said[:-1]} [{ids[0]}]."
+    result = await research(
+        tmp_path / "store", "What does a place in the cold store cost?", docs=[str(docs)], tools=["documents"]
+    )
+    report = report_of(result)
+    claims = [claim for claim in report.claims if claim.sentence == said]
+    assert claims and {claim.verdict for claim in claims} == {Verdict.supported}
+    assert {claim.corroboration for claim in claims} == {Corroboration.contradicted}
+    assert [quote.source_id for quote in claims[0].contradicting] == ids[1:]
+    told = next(line for line in report.warnings if said in line)
+    assert told == f"“{said}” is contradicted by another source, “The cold store”.", "once, though four sections say it"
+    assert fathom_cli(["verify", result.artifacts]).returncode == 0

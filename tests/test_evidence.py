@@ -7,6 +7,7 @@ import random
 import re
 import subprocess
 import sys
+from typing import Literal
 
 import pytest
 from hypothesis import example, given, settings
@@ -19,10 +20,21 @@ from fathom.evidence.likeness import Likeness, nearest, nearest_in
 from fathom.evidence.passages import Search
 from fathom.evidence.stored import StoredText, locate, read_quote, stored_texts
 from fathom.evidence.support import places
+from fathom.evidence.verify import check_claims
 from fathom.evidence.words import ByWords, check
 from fathom.facts.dates import find_dates
 from fathom.facts.extraction import facts_of
-from fathom.models import Note, ReportSection, Source, SourceText, ToolCall, ToolResult
+from fathom.models import (
+    Claim,
+    Contradiction,
+    Note,
+    Report,
+    ReportSection,
+    Source,
+    SourceText,
+    ToolCall,
+    ToolResult,
+)
 from fathom.models.evidence import Corroboration, Verdict
 from fathom.storage.store import json_bytes
 from fathom.text.blocks import Kind
@@ -324,6 +336,63 @@ def test_two_independent_credible_sources_verify(
     found = corroborate(CLAIM, Search(read), {ids[url]: value for url, value in credibility.items()})
     assert found.corroboration is corroboration
     assert own.source in [passage.text.source for passage in found.corroborating]
+
+
+NAMED = "The reservation of a place costs 2.80 EUR per pallet and week."
+CORRECTED = "The rate that I named is for weeks that begin in 2027. For weeks that begin in 2026 it is 2.30 EUR."
+WITHDRAWN = "The trial of Movewell found that the new timetable cut accidents."
+AFTERWARDS = "Movewell has withdrawn its trial of the timetable: accidents were counted in other streets."
+
+
+@pytest.mark.parametrize(
+    ("sentence", "disputed"),
+    [
+        ("The reservation of a place costs 2.80 EUR per pallet and week [{first}].", True),
+        ("Reserving a place costs 2.80 EUR per pallet and week, 560 EUR in all [{first}].", True),
+        ("For weeks that begin in 2026 the reservation costs 2.30 EUR per pallet [{second}].", False),
+        ("The reservation was to cost 2.80 EUR per pallet and week, which was corrected [{first}] [{second}].", False),
+        ("The reservation costs 2.80 EUR per pallet in 2027, and 2.30 EUR before [{first}].", False),
+        ("The 2.80 EUR were named in October [{first}].", False),
+    ],
+)
+def test_a_statement_that_the_critic_knows_to_be_corrected_is_disputed(sentence: str, disputed: bool) -> None:
+    """Its own source says it word for word, so that neither words nor a judge object to it."""
+    found = claim_of_corrected(NAMED, CORRECTED, sentence)
+    assert (found.corroboration is Corroboration.contradicted) is disputed
+    assert not disputed or [quote.text for quote in found.contradicting] == [CORRECTED]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "disputed"),
+    [
+        ("The trial of Movewell found that the new timetable cut accidents [{first}].", True),
+        ("The trial of Movewell concerned the new timetable [{first}].", False),
+        ("The trial of Movewell, which it has withdrawn, found that the new timetable cut accidents [{first}].", False),
+    ],
+)
+def test_a_statement_without_figures_is_disputed_if_it_tells_what_was_withdrawn(sentence: str, disputed: bool) -> None:
+    found = claim_of_corrected(WITHDRAWN, AFTERWARDS, sentence)
+    assert (found.corroboration is Corroboration.contradicted) is disputed
+
+
+@pytest.mark.parametrize("holds", ["", "claim_a"])
+def test_a_disagreement_disputes_no_side_that_may_hold(holds: Literal["", "claim_a"]) -> None:
+    found = claim_of_corrected(NAMED, CORRECTED, f"{NAMED[:-1]} [{{first}}].", holds)
+    assert found.corroboration is not Corroboration.contradicted
+
+
+def claim_of_corrected(
+    said: str, instead: str, sentence: str, holds: Literal["", "claim_a", "claim_b"] = "claim_b"
+) -> Claim:
+    """Return the check of a sentence that may cite a `first` and a `second` source, of which the critic knows both."""
+    texts = [in_memory(said, url="https://a.example.org/1"), in_memory(instead, url="https://a.example.org/2")]
+    first, second = (text.source.source_id for text in texts)
+    known = Contradiction(
+        claim_a=said, claim_b=instead, source_ids=[first, second], other_source_ids=[second], holds=holds
+    )
+    section = ReportSection(heading="", markdown=sentence.format(first=first, second=second))
+    report = Report(title="", query="", extractive=False, sources=[], sections=[section], contradictions=[known])
+    return check_claims(report, texts, {})[0]
 
 
 YEARS = (

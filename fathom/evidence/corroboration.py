@@ -14,6 +14,7 @@ from fathom.evidence.passages import Search, SourcePassage
 from fathom.evidence.stored import StoredText
 from fathom.facts.extraction import facts_of
 from fathom.models.evidence import Corroboration, Verdict
+from fathom.models.plan import Refuted
 from fathom.sources.corroboration import HELD, Standing, party, standing_of
 from fathom.sources.scoring import CREDIBLE
 from fathom.text.blocks import Kind
@@ -25,6 +26,7 @@ NEAR = 0.5  # share of a claim's weight that a sentence about the same thing has
 MAX_PASSAGES = 12  # passages looked at closely for one claim
 AROUND = 600  # characters on each side of a passage that are compared to find a copied text
 SAME = 0.4  # share of that sentence's words that the claim has: a longer sentence has the words by chance
+HALF = 0.5  # share of the words of a refuted statement that a claim with its figures has
 LEAST_TERMS = 3
 COPIED = 0.6  # share of sentences that two copies have in common
 LEAST_CHARS = 40  # words of a sentence that two texts do not share by chance
@@ -53,8 +55,11 @@ def corroborate(
     cited: Collection[str] = (),
     *,
     judged: Judged | None = None,
+    refuted: Iterable[Refuted] = (),
 ) -> Corroborated:
     """Return the corroboration of a claim by all texts that are searched; `kind` is as for `nearest`.
+
+    A claim that tells a `refuted` statement, and cites no source that corrects it, is contradicted by these sources.
 
     A source that the claim does not cite must say the same in one sentence. A judge's verdict on the cited sources
     counts more than their words. `credibility` rates the sources from 0 to 1; a source without a rating counts as
@@ -83,6 +88,8 @@ def corroborate(
             continue  # the claim's own passage is newer, and says that it changes this
         if source_id not in sources and any(_contradicts(passage, claim, title) for title in titles):
             against.setdefault(source_id, passage)
+    for passage in (p for one in refuted for p in _refuting(claim, cited, one, search)):
+        against.setdefault(passage.text.source.source_id, passage)
 
     def credible(passage: SourcePassage) -> bool:
         return is_credible(passage.text.source.source_id, credibility)
@@ -170,6 +177,38 @@ def _contradicts(passage: SourcePassage, claim: str, title: str) -> bool:
     other = "" if known else passage.text.source.title
     pair = [Said(claim, ("claim",), title), Said(passage.best.text, ("source",), other)]
     return bool(find_contradictions(pair))
+
+
+def _refuting(claim: str, cited: Collection[str], refuted: Refuted, search: Search) -> list[SourcePassage]:
+    """Return the passages of the correcting sources, if a claim tells what they correct and cites none of them.
+
+    It tells this with the figures in which the two statements differ, and without the right ones; if they differ in
+    words alone, with nearly all words.
+    """
+    if refuted.source_ids.isdisjoint(cited) or not refuted.by_source_ids.isdisjoint(cited):
+        return []
+    wrong, right = (
+        _figures_beside(*pair) for pair in ((refuted.said, refuted.instead), (refuted.instead, refuted.said))
+    )
+    said, instead, held = (set(query_terms(text)) for text in (refuted.said, refuted.instead, claim))
+    if wrong:
+        tells = _has(claim, wrong) and len(said & held) >= HALF * len(said)
+    else:
+        tells = said - instead <= held and len(said & held) >= HELD * len(said) and not (instead - said) & held
+    if not tells or any(_has(claim, [figure]) for figure in right):
+        return []
+    found = search.passages(refuted.instead, refuted.by_source_ids, least=0.0, most=1)
+    return [passage for passage in found if _has(passage.words, right)]
+
+
+def _figures_beside(text: str, other: str) -> list[str]:
+    """Return the numbers and dates of a text that another does not have."""
+    own, shared = facts_of(text), agreeing(text, [other])
+    return [figure for figure in [*(n.text for n in own.numbers), *(d.text for d in own.dates)] if figure not in shared]
+
+
+def _has(text: str, figures: Sequence[str]) -> bool:
+    return all(agreeing(figure, [text]) for figure in figures)
 
 
 def _says_the_same(claim: str, passage: SourcePassage) -> bool:

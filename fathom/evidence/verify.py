@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
@@ -18,7 +18,7 @@ from fathom.evidence.provenance import PROVENANCE, RULES, Provenance, digest_of,
 from fathom.evidence.stored import StoredText, read_quote, stored_texts
 from fathom.evidence.trace import Surroundings
 from fathom.evidence.words import check
-from fathom.models import Claim, Model, Quote, Report, Verdict
+from fathom.models import Claim, Contradiction, Model, Quote, Report, Verdict
 from fathom.models.evidence import Discrepancy
 from fathom.roles.judge import ShownPassage
 from fathom.storage.store import REPORT, REPORT_TEXT
@@ -61,7 +61,7 @@ def check_claims(
     The claims are numbered from 1 in reading order. `credibility` is as for `corroborate`, and `judged` holds a model's
     verdicts on the claims that words alone do not settle.
     """
-    return Checking(texts).claims(claims_of(report.sections), credibility, judged or {})
+    return Checking(texts, report.contradictions).claims(claims_of(report.sections), credibility, judged or {})
 
 
 class _Checked(NamedTuple):
@@ -83,8 +83,9 @@ class Checking:
     is checked again keeps its result if the judge's verdict and the credibility of what bears on it are the same.
     """
 
-    def __init__(self, texts: Sequence[StoredText]) -> None:
+    def __init__(self, texts: Sequence[StoredText], disagreements: Iterable[Contradiction] = ()) -> None:
         self._texts = texts
+        self._refuted = [one.refuted for one in disagreements if one.refuted]
         self.search = Search(texts)
         self._surroundings = Surroundings()
         self._checked: dict[ClaimSentence, _Checked] = {}
@@ -115,7 +116,9 @@ class Checking:
         decided = self._passages(statement, said) if said else []
         by_judge = Judged(said.judgement.verdict, decided) if said else None
         found = corroborate(
-            statement.sentence, self.search, credibility, statement.kind, statement.source_ids, judged=by_judge
+            *(statement.sentence, self.search, credibility, statement.kind, statement.source_ids),
+            judged=by_judge,
+            refuted=self._refuted,
         )
         known = {passage.text.source.source_id for passage in decided}
         nearest = [passage for passage in words.passages if passage.text.source.source_id not in known]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection
 from enum import StrEnum
 from operator import not_
 from textwrap import shorten
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -222,6 +222,15 @@ class Gap(Model):
     step_id: str | int = Field("", description="Id of the step that lacks it; empty if none does.", exclude_if=_absent)
 
 
+class Refuted(NamedTuple):
+    """A statement that other sources correct, and what they say instead."""
+
+    said: str
+    source_ids: frozenset[str]
+    instead: str
+    by_source_ids: frozenset[str]
+
+
 class Contradiction(Model):
     """Two statements about the same thing that cannot both be true."""
 
@@ -235,6 +244,19 @@ class Contradiction(Model):
         "such as another year or method; else empty.",
         exclude_if=_absent,
     )
+    holds: Literal["", "claim_a", "claim_b"] = Field(
+        "", description="The statement that holds, if that settles it for one of them; else empty.", exclude_if=_absent
+    )
+
+    @property
+    def refuted(self) -> Refuted | None:
+        """The statement that does not hold, and the other; None if neither is known to hold, or of which source."""
+        one = [i for i in self.source_ids if i not in self.other_source_ids]
+        sides = [(self.claim_a, one), (self.claim_b, self.other_source_ids)]
+        if not self.holds or not all(ids for _, ids in sides):
+            return None
+        (said, ids), (instead, others) = sides if self.holds == "claim_b" else reversed(sides)
+        return Refuted(said, frozenset(ids), instead, frozenset(others))
 
 
 class Coverage(Model):

@@ -84,7 +84,7 @@ def _disputed(claims: Sequence[Claim], sources: Mapping[str, Source], words: Wor
     those = [c for c in claims if c.corroboration is Corroboration.contradicted and not c.verdict.objects]
     if those and those[0].contradicting:
         against = sources.get(those[0].contradicting[0].source_id)
-        first, *others = (_sentence(claim, words) for claim in those)
+        first, *others = dict.fromkeys(_sentence(claim, words) for claim in those)
         yield _together(
             words,
             words(
