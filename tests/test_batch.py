@@ -20,7 +20,7 @@ from fathom.config.given import read_settings
 from fathom.config.groups import Judging, Profile
 from fathom.config.settings import ResearchSettings
 from fathom.errors import BudgetExceeded, InvalidInput
-from fathom.models.run import BatchRow, RowStatus
+from fathom.models.run import BatchQuestion, BatchRow, RowStatus
 from fathom.storage.store import ArtifactStore
 from tests.conftest import FathomCLI, Forked, PrefectServer, base_env
 from tests.forking import Fork
@@ -70,7 +70,8 @@ def test_a_row_has_settings_of_its_own() -> None:
         ("csv", "topic\nTides\n", "does not name a column `question`"),
         ("csv", "question,depth\nWhat are tides?,2\nWhy?,two\n", "Line 3: depth 'two'"),
         ("csv", "question,depth\nWhy?,9\nHow?,1\nWhy?,two\n", "Line 2: depth '9'.*Line 4: depth 'two'"),
-        ("csv", "question,dept\nWhat are tides?,2\n", "Line 2: dept '2': there is no such setting; did you mean depth"),
+        ("csv", "question,dept\nWhat are tides?,2\n", "Column 'dept': there is no such setting; did you mean depth"),
+        ("csv", "question,owner\nWhy?,Ida\nHow?,Bo\n", "Column 'owner': .*setting.* name it `label.owner` to keep it"),
         ("csv", "question\nWhat are tides, really?\n", "Line 2 has 2 cells"),
         ("jsonl", '{"question": "a"}\n{"question": \n', "Line 2 is not JSON"),
         ("jsonl", '{"profile": "quick"}\n', "Line 1: There is no question"),
@@ -140,6 +141,21 @@ async def test_the_table_has_no_cell_that_a_spreadsheet_would_run(tmp_path: Path
     (file,) = tmp_path.rglob("results.csv")
     (row,) = csv.DictReader(file.read_text(encoding="utf-8-sig").splitlines())
     assert {row[name] for name in ("question", "answer", "reason")} == {f"'{said}"}
+
+
+async def test_an_id_and_labels_stand_beside_the_results(tmp_path: Path) -> None:
+    def asked(owner: str) -> list[BatchQuestion]:
+        return read_questions(f"ID,question,label.Owner\n007,What are tides?,{owner}\n,Why?,\n", "csv", BASE)
+
+    folder = BatchFolder(ArtifactStore(str(tmp_path)), "one")
+    for row_id, record in (await folder.records(asked("Ida"))).items():
+        await folder.save(row_id, record)
+    records = await folder.records(asked("Bo"))  # a label is no part of the question: its row is found again
+    await folder.save_results("Batch", [record.row for record in records.values()])
+    table, lines = (next(tmp_path.rglob(f"results.{kind}")).read_text("utf-8-sig") for kind in ("csv", "jsonl"))
+    assert [(row["id"], row["label.Owner"]) for row in csv.DictReader(table.splitlines())] == [("007", "Bo"), ("", "")]
+    assert json.loads(lines.splitlines()[0])["labels"] == {"id": "007", "label.Owner": "Bo"}
+    assert read_questions(lines_of(asked("Bo")), "jsonl", BASE) == asked("Bo")
 
 
 def test_the_index_links_reports_and_escapes_what_people_and_pages_wrote() -> None:

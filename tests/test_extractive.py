@@ -19,6 +19,7 @@ from fathom.extractive.questions import questions_of
 from fathom.extractive.statements import Quotations
 from fathom.llm.base import ModelCall
 from fathom.models import Answered, Document, Note, Plan, PlanStep, RunResult, SourceText, StepStatus, ToolCall
+from fathom.retrieval.asked import deed_of, read_asked
 from fathom.retrieval.excerpts import ReadText, announced, as_markdown
 from fathom.roles import (
     COMPRESSOR,
@@ -579,6 +580,8 @@ The client withholds 5 % of every invoice.
 
 If the contractor fails to reach completion by the agreed date, it owes liquidated damages of 900 euros a day.
 
+The change order was approved by M. Okafor.
+
 ## Kündigung
 
 Der Wartungsvertrag ist jedes Jahr zu erneuern.
@@ -590,6 +593,7 @@ Der Wartungsvertrag ist jedes Jahr zu erneuern.
     [
         ("How long do we have to pay the bills?", "Invoices are settled within 30 days"),
         ("How much do we hold back from each bill?", "The client withholds 5 %"),
+        ("Who signed off the change order?", "approved by M. Okafor"),
         ("What is the penalty if the builder is late?", "If the contractor fails to reach completion"),
         ("Wie oft muss man den Wartungsvertrag verlängern?", "Der Wartungsvertrag ist jedes Jahr zu erneuern"),
     ],
@@ -601,6 +605,20 @@ def test_words_of_every_day_find_those_of_a_trade(asked: str, found: str) -> Non
     quotations = Quotations.of_texts([source])
     assert found in quotations.says(quotations.rank(asked)[0])
     assert quotations.answer(asked) is not Answered.no
+
+
+def test_what_is_measured_must_be_mentioned() -> None:
+    said = "# Orders\n\nThe delivery time of the desk Alto is 6 weeks.\n"
+    quotations = Quotations.of_texts(
+        [SourceText(source_id="S000001", url="docs:a.md", title="Orders", kind="document", text=said)]
+    )
+    assert quotations.answer("How long is the delivery time for the desk Alto?") is Answered.yes
+    assert quotations.answer("How long is the warranty for the desk Alto?") is Answered.no
+
+
+def test_to_sort_is_a_deed_and_a_sort_of_something_is_not() -> None:
+    assert deed_of("How do I sort a dictionary by value?") == "sort"
+    assert read_asked("What sort of lamp is it?").weights["sort"] < read_asked("How is it sorted?").weights["sort"]
 
 
 SETTINGS = """

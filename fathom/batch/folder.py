@@ -56,9 +56,9 @@ class BatchFolder:
             number, row_id, question = one
             there = f"{row_id}.json" in stored
             record = await self.store.stored(Record, self._row(row_id), "remove that file") if there else None
-            if record is None:
-                return Record(row=BatchRow(number=number, question=question.question))
-            return record.model_copy(update={"row": record.row.model_copy(update={"number": number})})
+            row = record.row if record else BatchRow(number=number, question=question.question)
+            row = row.model_copy(update={"number": number, "labels": question.labels})
+            return record.model_copy(update={"row": row}) if record else Record(row=row)
 
         numbered = [(number, *one) for number, one in enumerate(zip(ids, questions, strict=True), 1)]
         return dict(zip(ids, await side_by_side(numbered, read), strict=True))
@@ -125,13 +125,15 @@ def render_index(title: str, rows: Sequence[BatchRow]) -> str:
 
 def _table(rows: Sequence[BatchRow]) -> str:
     """Return the rows for a spreadsheet, which must not take a text for a formula."""
-    columns = ["number", "question", "status", "answered", "answer", "answer_sources", "reason", "report", "cost_usd"]
+    labels = dict.fromkeys(name for row in rows for name in row.labels)
+    told = ["question", "status", "answered", "answer", "answer_sources", "reason", "report", "cost_usd"]
+    columns = ["number", *labels, *told]
     text = io.StringIO()
     writer = csv.writer(text)
     writer.writerow(columns)
     for row in rows:
-        found = row.model_dump(mode="json") | {"answer_sources": "\n".join(row.answer_sources)}
-        cells = (found[column] for column in columns)
+        found = row.model_dump(mode="json") | {"answer_sources": "\n".join(row.answer_sources)} | row.labels
+        cells = (found.get(column, "") for column in columns)
         writer.writerow([f"'{cell}" if str(cell).startswith(FORMULA_SIGNS) else cell for cell in cells])
     return text.getvalue()
 

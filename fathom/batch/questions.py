@@ -15,6 +15,7 @@ from pydantic_core import from_json
 from fathom.config.given import path_of, placed, settings_from, wrong_in
 from fathom.config.inputs import check_query
 from fathom.config.settings import ResearchSettings
+from fathom.config.templates import keys_at, meant
 from fathom.errors import InvalidInput
 from fathom.models.run import BatchQuestion
 
@@ -29,7 +30,8 @@ _LOOKS: Mapping[Format, str] = {
     'settings, such as "What does the Pro plan cost?",quick',
     "jsonl": 'write one object per line, such as {"question": "What does the Pro plan cost?", "profile": "quick"}',
 }
-_HELP = "a column or field is `question`, `run_key` or a setting, as in docs/settings.md"
+_LABEL = "label."  # begins the name of a column that is only kept beside the results
+_HELP = "a column or field is `question`, `run_key`, `id`, `label.NAME` or a setting, as in docs/settings.md"
 
 
 def format_of(name: str) -> Format:
@@ -82,7 +84,7 @@ def read_questions(text: str, kind: Format, base: ResearchSettings) -> list[Batc
 def lines_of(questions: Sequence[BatchQuestion]) -> str:
     """Return questions as JSON Lines, which `read_questions` reads."""
     return "".join(
-        json.dumps({"question": q.question, "run_key": q.run_key, **q.settings}, ensure_ascii=False) + "\n"
+        json.dumps({"question": q.question, "run_key": q.run_key, **q.labels, **q.settings}, ensure_ascii=False) + "\n"
         for q in questions
     )
 
@@ -106,15 +108,37 @@ def _question(fields: Mapping[str, JsonValue], base: ResearchSettings) -> BatchQ
     if len(asked) != 1 or not isinstance(asked[0], str):
         raise InvalidInput("There is no question.", next_step=_HELP)
     run_key = named.pop("run_key", "") or ""
+    labels = {name: named.pop(name) for name in [*named] if _is_label(name)}
     if named.get("artifacts"):
         raise InvalidInput("A line cannot have its own artifacts.", next_step="choose the store of the whole batch")
     own = placed({path: value for path, value in named.items() if value is not None and value != ""})
     try:
-        question = BatchQuestion(question=check_query(asked[0]), settings=own, run_key=str(run_key))
+        question = BatchQuestion(question=check_query(asked[0]), settings=own, run_key=str(run_key), labels=labels)
     except ValidationError as error:  # JSON can write a number that is infinite: 1e999
         raise InvalidInput(wrong=wrong_in(error.errors())) from None
     settings_of(question, base)
     return question
+
+
+def _is_label(name: str) -> bool:
+    return name == "id" or name.startswith(_LABEL)
+
+
+def _check_columns(header: Sequence[str]) -> None:
+    """Refuse a column that is nothing known: it may be a setting, misspelt, without which a question costs more.
+
+    Raises:
+        InvalidInput: there is one.
+    """
+    for name in header:
+        path = path_of(name)
+        if not path or _is_label(path) or path in (*_NAMES, "run_key"):
+            continue
+        if path.partition(".")[0] not in ResearchSettings.model_fields:
+            raise InvalidInput(
+                f"Column {name.strip()!r}: there is no such setting{meant(path, keys_at(ResearchSettings, []))}.",
+                next_step=f"remove the column, or name it `{_LABEL}{path}` to keep it beside the results",
+            )
 
 
 def _lines(text: str) -> Iterator[tuple[int, Mapping[str, JsonValue]]]:
@@ -144,6 +168,7 @@ def _table(text: str) -> Iterator[tuple[int, Mapping[str, JsonValue]]]:
         header = next(rows, [])
         if not {name.strip().lower() for name in header} & set(_NAMES):
             raise InvalidInput("The first line does not name a column `question`.", next_step=_LOOKS["csv"])
+        _check_columns(header)
         for cells in rows:
             if not any(cell.strip() for cell in cells):
                 continue
@@ -156,8 +181,10 @@ def _table(text: str) -> Iterator[tuple[int, Mapping[str, JsonValue]]]:
 
 
 def _cell(name: str, cell: str) -> JsonValue:
-    """Return the value of a cell. The values of a list setting may be separated by `;`."""
+    """Return the value of a cell. The values of a list setting may be separated by `;`; a label is always a text."""
     cell = cell.strip()
+    if _is_label(path_of(name)):
+        return cell
     if cell[:1] in ("{", "["):
         try:
             value: JsonValue = from_json(cell, allow_inf_nan=False)

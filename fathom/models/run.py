@@ -408,11 +408,15 @@ class RunResult(Model):
 
 
 class BatchQuestion(Model):
-    """A question with the settings that differ from its batch's, and the user's own run key, if there is one."""
+    """A question with the settings that differ from its batch's, and the user's own run key, if there is one.
+
+    `labels` are only kept beside its result, by the names of their columns: `id`, `label.owner`.
+    """
 
     question: str
     settings: dict[str, JsonValue] = {}
     run_key: str = ""
+    labels: dict[str, JsonValue] = {}
 
     @property
     def digest(self) -> str:
@@ -448,6 +452,7 @@ class BatchRow(Model):
     """A line of `results.jsonl`. `cost_usd` is None if a price is not known."""
 
     number: int  # in the file, from 1
+    labels: dict[str, JsonValue] = Field({}, exclude_if=not_)
     question: str
     status: RowStatus = RowStatus.waiting
     reason: str = ""

@@ -30,7 +30,7 @@ _ASKING = re.compile(
     r"\b(?:how (?:often|long|many|much|far|old|large|big|tall|fast|quickly|soon|early|late|deep|wide|high|heavy|"
     r"expensive)|"
     r"wie (?:oft|lange|viele?|weit|alt|groß|hoch|schnell|früh|spät|tief|breit|schwer|teuer)(?: dauert?n?\b)?|"
-    r"(?:take|takes|took) place)\b",
+    r"(?:take|takes|took) place|sorts? of)\b",
     re.IGNORECASE,
 )
 _ASKS_ELSE = re.compile(r"(?:why|when|where|how|who|which)\b", re.IGNORECASE)
@@ -48,7 +48,7 @@ _RELATION_TERMS = frozenset(query_terms("differ difference compare comparison co
 _GRADED = "cheap|old|young|long|short|larg|bigg|small|high|low|heavi|light|fast|slow|loud|quiet|earli|great|wid|deep"
 _COMPARES = re.compile(rf"\b(?:most|least|more|fewer|fewest|versus|vs|later|(?:{_GRADED})(?:er|est))\b", re.IGNORECASE)
 _LIGHT = """
-become choose get give happen have make take come came go went got sort kind type good well inside outside within behind
+become choose get give happen have make take come came go went got kind type good well inside outside within behind
 across around actual actually already anyway especially exactly generally likely mainly mostly normally perhaps
 possible possibly quite rather really regarding simply still typically usually able aware expect idea know need suppose
 sure tell tend thing think towards understand upcoming want wonder somebody someone
@@ -61,6 +61,10 @@ _ATTRIBUTE = re.compile(
     r"\b[Ww](?:hat|hich) (?!is |are |was |were |do |does |did |has |have |can |if )((?:[\w-]+ ){0,2}?[\w-]+) "
     r"(?:is|are|was|were|do|does|did|has|have|had|can|may|must|should|will)\b"
     r"|\b[Ww]hat (?:is|are|was|were) (?:the|its|their|his|her) ((?:[\w-]+ ){0,2}?[\w-]+) (?:of|for|in|on)\b"
+)
+_MEASURED = re.compile(
+    r"\b[Hh]ow \w+ (?:is|are|was|were) (?:the|its|their|his|her|my|our|your) ((?:[\w-]+ ){0,2}?[\w-]+)"
+    r"(?= (?:of|for|in|on)\b|\W*\Z)"
 )
 _FORMS = frozenset(
     query_terms("step way kind sort type form part thing purpose point role example idea term word conclusion")
@@ -149,7 +153,7 @@ def read_asked(
     only = _RELATION.search(question) or asks_definition(question)
     defined = DEFINED_ONLY if only else 1.0 if _ASKS_ELSE.match(question) else DEFINITION
     kind = kind_of(question)
-    attribute = "" if kind else _attribute(question, wanted)
+    attribute = _attribute(_MEASURED if kind else _ATTRIBUTE, question, wanted)
     quantities = {found for term in terms(" ".join(_ASKING.findall(question))) for found in quantities_of(term)}
     return QuestionTerms(
         question, weights, wanted, pairs, kind, defined, attribute, _names(question), frozenset(quantities), has_topic
@@ -163,10 +167,10 @@ def _instead(term: str, measured: bool) -> dict[str, float]:
     return {**dict.fromkeys(related_terms(term), RELATED), **same, **stated, term: 1.0}
 
 
-def _attribute(question: str, asked: Collection[str]) -> str:
-    """Return the term of the noun behind "what", or of the one in "what is the ... of"; nothing if it is no topic."""
-    found = _ATTRIBUTE.search(question)
-    said = terms(found[1] or found[2]) if found else []
+def _attribute(pattern: re.Pattern[str], question: str, asked: Collection[str]) -> str:
+    """Return the term of the noun behind "what", "what is the" or "how long is the"; nothing if it is no topic."""
+    found = pattern.search(question)
+    said = terms(found[found.lastindex or 0]) if found else []
     return said[-1] if said and said[-1] in asked and said[-1] not in _FORMS else ""
 
 

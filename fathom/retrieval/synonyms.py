@@ -161,7 +161,14 @@ rent out, let out: sublet sublease let
 take away: revoke remove withdraw
 get out of, back out of, pull out of: terminate cancel withdraw notice
 call off: cancel
-put off: postpone defer
+put off: postpone defer delay
+sign off: approve approval authorise sign
+hand in: submit submission file
+set up: install configure installation configuration
+carry out: perform conduct execute implement
+take over, took over, taken over: succeed successor replace
+go live, goes live, went live, gone live: launch release
+fill out: complete
 turn down: reject decline refuse
 look after, take care of: maintain responsible care
 sign up: register registration enrol
@@ -171,7 +178,7 @@ go wrong: fail failure error
 fall ill, off sick, be ill: sick sickness illness
 time off, day off, days off: leave holiday vacation
 from home: remote home
-break down, breaks down, broke down: broken defective failure
+break down, broke down, broken down: broken defective failure
 carry over: transfer lapse
 pass on: share disclose
 square metre, square metres, square meter, square meters: m² qm
@@ -204,8 +211,15 @@ def _phrases() -> list[tuple[re.Pattern[str], list[str]]]:
 
 
 def _with_gaps(phrase: str) -> str:
-    """Return the pattern of a phrase; up to two words may stand between its words, as in "hold money back"."""
-    return rf"\b{phrase}\b".replace(" ", r"(?: \w+){0,2}? ")
+    """Return the pattern of a phrase, also with a regular form of its first word: "signed off", "putting off".
+
+    Up to two words may stand between its words, as in "hold money back".
+    """
+    first, others = phrase.split(" ", 1)
+    forms = rf"{first[:-1]}(?:y|ie[sd]|ying)" if first.endswith("y") else rf"{first}(?:e?[sd]|{first[-1]}?ing)?"
+    if first.endswith("e"):
+        forms = rf"{first[:-1]}(?:e[sd]?|ing)"
+    return rf"\b{forms} {others}\b".replace(" ", r"(?: \w+){0,2}? ")
 
 
 def phrases_of(question: str) -> dict[str, dict[str, float]]:
