@@ -38,7 +38,7 @@ from fathom.flows.runs.states import FLOW, UNDER_WAY, FlowRunRow, state_of
 from fathom.models import RunState
 from fathom.storage.names import slug, watch_key, watch_name
 from fathom.tasks.clients import prefect_client
-from fathom.text.plain import counted
+from fathom.text.plain import counted, joined
 
 TAGS = ("fathom", "watch")
 _PREFIX = "watch-"
@@ -194,6 +194,22 @@ async def find(name: str) -> WatchedQuestion:
     raise InvalidInput(f"There is no watch {name!r}.", next_step="fathom watch list shows them")
 
 
+async def only() -> WatchedQuestion:
+    """Return the only watch.
+
+    Raises:
+        InvalidInput: there is none, or more than one.
+    """
+    match await all_watches():
+        case [found]:
+            return found
+        case []:
+            raise InvalidInput("There is no watch.", next_step='add one: fathom watch add "..." --every 1d')
+        case several:
+            names = joined([one.name for one in several], "and")
+            raise InvalidInput(f"There are {len(several)} watches: {names}.", next_step="give the name of one")
+
+
 async def pause(watch: WatchedQuestion) -> None:
     """Start no more runs of a watch until it is resumed; runs that were planned are dropped."""
     async with prefect_client() as client:
@@ -211,14 +227,14 @@ async def remove(watch: WatchedQuestion) -> None:
     await _delete(UUID(watch.deployment_id))
 
 
-async def start(name: str) -> FlowRun:
+async def start(name: str | None) -> FlowRun:
     """Create a run of a watch for this process; it does not belong to the deployment, so no worker takes it.
 
     Raises:
-        InvalidInput: there is no watch of that name.
+        InvalidInput: there is no watch of that name, or none was named and there is not exactly one.
         RunBusy: another run of it is under way: both would tell the same changes.
     """
-    found = await find(name)
+    found = await only() if name is None else await find(name)
     if busy := await under_way(found.name):
         message = f"The run {busy[:8]} of the watch {found.name!r} is in progress."
         raise RunBusy(message, next_step="wait for it, or stop it first")

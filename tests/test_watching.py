@@ -191,8 +191,13 @@ async def test_a_change_is_told_once_and_no_change_is_not(
     shown = fathom_cli(["watch", "run", "norden", "--quiet"], env=prefect_server.env).stdout
     assert "no earlier report" not in shown
     assert "\nSince the run before: 1 changed, 2 unchanged.\nChanged  412 MW → 430 MW\n" in shown
-    again_json = fathom_cli(["watch", "run", "norden", "--json", "--quiet"], env=prefect_server.env).stdout
+    again_json = fathom_cli(["watch", "run", "--json", "--quiet"], env=prefect_server.env).stdout  # the only watch
     assert json.loads(again_json)["comparison"]["unchanged"] == 3
+    await watches.add("suden", QUERY, ResearchSettings.model_validate(own), watches.schedule_of("1d", None, "UTC"))
+    refused = fathom_cli(["watch", "run"], env=prefect_server.env)
+    assert refused.returncode == 2
+    assert "There are 2 watches: norden and suden." in refused.stderr
+    await watches.remove(await watches.find("suden"))
     await watches.remove(await watches.find("norden"))
 
 

@@ -178,7 +178,14 @@ def remove(name: Name) -> None:
 
 
 @watch.command()
-def run(name: Name, as_json: Json = False, quiet: Quiet = False) -> None:
+def run(
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="NAME", help="Name of the watch (default: the only one)."),
+    ] = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
     """Run a watch now, in this process, and show what changed.
 
     Example: fathom watch run plan-prices
