@@ -16,6 +16,9 @@ override Q := $(value Q)
 override DOCS := $(value DOCS)
 export Q DOCS MODEL
 
+# Without bytecode every start compiles Fathom, and each process of the tests rewrites every assertion.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
@@ -129,8 +132,8 @@ $(VENV)/.runtime: requirements.lock pyproject.toml
 	@touch $@
 
 # Installs what a lock file names, with uv where there is one. Bytecode is compiled here, on all cores, because
-# PYTHONDONTWRITEBYTECODE may be set: without bytecode every start takes twice as long. Some packages ship templates
-# that are not Python, so the compiler's exit code says nothing.
+# PYTHONDONTWRITEBYTECODE may be set where `fathom` is called: without bytecode every start takes twice as long. Some
+# packages ship templates that are not Python, so the compiler's exit code says nothing.
 define INSTALL
 if ! { command -v uv && uv pip install --python $(BIN)/python --compile-bytecode --require-hashes --no-deps -r $(1); } >/dev/null; then \
 	{ $(PIP) install --no-compile --require-hashes --no-deps -r $(1) 2>&1 || echo failed; } | $(PROGRESS) && \

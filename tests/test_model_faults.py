@@ -402,15 +402,16 @@ async def test_a_dead_service_is_probed_after_each_rest(providers: Stubs) -> Non
 async def test_a_call_waits_for_a_rest_without_a_slot_or_money(
     providers: Stubs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(services, "REST_SECONDS", 4.0)
-    circuit = circuit_of(f"openai/stub at {providers.llm_url}")
+    now, circuit = time.monotonic(), circuit_of(f"openai/stub at {providers.llm_url}")
+    monkeypatch.setattr(circuit, "_clock", lambda: now)  # the rest lasts until the test ends it
     for request in range(FAILURES):
         with pytest.raises(ProviderFailed), circuit.attempt(request):
             raise ProviderFailed("down")
     ledger, alone = new_ledger(), PATIENCE.model_copy(update={"at_once": 1})
     waits = asyncio.create_task(ask_model(section_call(), ledger, alone))
     await asyncio.sleep(0.1)
-    assert (ledger.total, slots(1).locked(), providers.calls("llm")) == (Cost(), False, [])
+    assert (ledger.total, slots(1).locked(), providers.calls("llm"), waits.done()) == (Cost(), False, [], False)
+    now += services.REST_SECONDS
     assert (await waits).text
     assert ledger.total.calls == 1
 

@@ -204,15 +204,15 @@ class Repetition:
 
     def found(self, piece: str) -> bool:
         """Add a piece, about one token, and return whether the answer now ends in repetitions of one window."""
-        self._pieces.append(piece)
+        self._pieces.appendleft(piece)
         self._tail = (self._tail + piece)[-3 * LONGEST :]
         return self._in_pieces() or self._in_characters()
 
     def _in_pieces(self) -> bool:
-        last = list(self._pieces)[::-1]
+        last = list(self._pieces)  # the newest first
         widths = range(1, min(WINDOW, len(last) - REPEATED) + 1)
-        found = (width for width in widths if last[:REPEATED] == last[width : width + REPEATED])
-        return any(not _is_ruler("".join(last[:width])) for width in found)
+        found = (w for w in widths if last[w] == last[0] and last[w : w + REPEATED] == last[:REPEATED])
+        return any(not _is_ruler("".join(last[:w])) for w in found)
 
     def _in_characters(self) -> bool:
         tail = self._tail
