@@ -634,6 +634,23 @@ def test_what_is_measured_must_be_mentioned() -> None:
     assert quotations.answer("How long is the warranty for the desk Alto?") is Answered.no
 
 
+@pytest.mark.parametrize(
+    ("said", "asked", "answered"),
+    [
+        ("| Plan | Churn |\n|---|---|\n| Basic | 4.2 |\n| Team | 1.9 |", "churn of the Basic plan", Answered.yes),
+        ("The churn of the Basic plan is 4 %.", "churn of the Basic plan", Answered.yes),
+        ("The rent for the workshop is 140 euros.", "rent for the workshop", Answered.yes),
+        ("The tower of the church cost 140 euros.", "tower of the church", Answered.no),
+        ("The tower of the church has plan 3.2.1.", "tower of the church", Answered.no),
+    ],
+)
+def test_how_high_asks_for_a_height_or_for_the_measure_that_it_names(said: str, asked: str, answered: Answered) -> None:
+    source = SourceText(
+        source_id="S000001", url="docs:a.md", title="Figures", kind="document", text=f"# Figures\n\n{said}\n"
+    )
+    assert Quotations.of_texts([source]).answer(f"How high is the {asked}?") is answered
+
+
 def test_to_sort_is_a_deed_and_a_sort_of_something_is_not() -> None:
     assert deed_of("How do I sort a dictionary by value?") == "sort"
     assert read_asked("What sort of lamp is it?").weights["sort"] < read_asked("How is it sorted?").weights["sort"]
