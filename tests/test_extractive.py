@@ -433,6 +433,24 @@ def test_one_line_must_say_how_something_is_done(below: str, answered: Answered)
     assert Quotations.of_texts([source]).answer("How do I define a custom exception?") is answered
 
 
+async def test_the_line_that_tells_stands_before_a_page_of_mentions(tmp_path: Path) -> None:
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    command = "`shop delete ORDER` deletes an order with its invoice."
+    (docs / "commands.md").write_text(f"# Commands\n\n## Remove one\n\n{command}\n", encoding="utf-8")
+    mentions = (
+        "Colleagues who delete an order call the office in `#orders`.",
+        "Who may delete an order is told by `shop.toml`.",
+        "An order that guests delete is shown by `--grey`.",
+    )
+    apart = "The shop sells lamps and clocks, and every morning somebody sweeps its floor. " * 6
+    (docs / "orders.md").write_text("# Orders\n\n" + f"\n\n{apart}\n\n".join(mentions), encoding="utf-8")
+    await investigated(tmp_path, "How do I delete an order?", docs=[str(docs)], tools=["documents"], model=None)
+    [report] = tmp_path.rglob("report.md")
+    answer = report.read_text(encoding="utf-8").split("## ")[1]
+    assert answer.index(command) < answer.index(mentions[0])
+
+
 def test_a_link_alone_is_not_quoted() -> None:
     text = "# Pumps\n\nPress the red button, and the pump stops.\n[Durability](durability.md)\n"
     source = SourceText(source_id="S000001", url="docs:a.md", title="Pumps", kind="document", text=text)
@@ -614,6 +632,23 @@ def test_what_is_measured_must_be_mentioned() -> None:
     )
     assert quotations.answer("How long is the delivery time for the desk Alto?") is Answered.yes
     assert quotations.answer("How long is the warranty for the desk Alto?") is Answered.no
+
+
+@pytest.mark.parametrize(
+    ("said", "asked", "answered"),
+    [
+        ("| Plan | Churn |\n|---|---|\n| Basic | 4.2 |\n| Team | 1.9 |", "churn of the Basic plan", Answered.yes),
+        ("The churn of the Basic plan is 4 %.", "churn of the Basic plan", Answered.yes),
+        ("The rent for the workshop is 140 euros.", "rent for the workshop", Answered.yes),
+        ("The tower of the church cost 140 euros.", "tower of the church", Answered.no),
+        ("The tower of the church has plan 3.2.1.", "tower of the church", Answered.no),
+    ],
+)
+def test_how_high_asks_for_a_height_or_for_the_measure_that_it_names(said: str, asked: str, answered: Answered) -> None:
+    source = SourceText(
+        source_id="S000001", url="docs:a.md", title="Figures", kind="document", text=f"# Figures\n\n{said}\n"
+    )
+    assert Quotations.of_texts([source]).answer(f"How high is the {asked}?") is answered
 
 
 def test_to_sort_is_a_deed_and_a_sort_of_something_is_not() -> None:

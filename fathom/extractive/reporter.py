@@ -164,7 +164,6 @@ PART_TOKENS = 60  # at least for each part of a question that has many
 SECTION_TOKENS = 450
 LEAST_SCORE = 0.3  # of the best excerpt's; what says less stays out
 AS_MUCH = 0.7  # of the share of the question that the best excerpt holds, where that certainly answers it
-BESIDE = 0.7  # of the best excerpt's score, from which a section may be read first
 MORE = "More from the sources"
 """Heading of the section with what else bears on the only question."""
 NOT_FOUND = "Not found in the sources: {question}?"
@@ -226,16 +225,13 @@ def _asks_best(question: str) -> bool:
 def _as_read(chosen: Sequence[Chosen]) -> list[Chosen]:
     """Return excerpts in the order in which their sources say them, below the same heading.
 
-    What says most of the question as a whole comes first: an author defines before they limit and illustrate.
+    The section with the best excerpt comes first: many that only mention the words say less than the one that tells.
     """
     sections: defaultdict[tuple[int, int], list[Chosen]] = defaultdict(list)
     for each in chosen:
         sections[each.text, each.section].append(each)
-    best = {place: max(each.score for each in own) for place, own in sections.items()}
-    least = BESIDE * max(best.values(), default=0.0)
-    worth = {place: sum(each.score for each in own) for place, own in sections.items()}
-    order = sorted(sections, key=lambda place: (best[place] < least, -worth[place]))
-    return [each for place in order for each in sorted(sections[place], key=lambda each: each.start)]
+    order = sorted(sections.values(), key=lambda own: -max(each.score for each in own))
+    return [each for own in order for each in sorted(own, key=lambda each: each.start)]
 
 
 def _below_headings(chosen: Iterable[Chosen]) -> Iterator[Chosen]:

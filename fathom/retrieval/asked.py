@@ -154,7 +154,10 @@ def read_asked(
     defined = DEFINED_ONLY if only else 1.0 if _ASKS_ELSE.match(question) else DEFINITION
     kind = kind_of(question)
     attribute = _attribute(_MEASURED if kind else _ATTRIBUTE, question, wanted)
-    quantities = {found for term in terms(" ".join(_ASKING.findall(question))) for found in quantities_of(term)}
+    measures = terms(" ".join(_ASKING.findall(question)))
+    if attribute and measures:  # "How high is the fee?" asks for money, by the other words for a fee
+        measures = [*measures, *wanted[attribute]]
+    quantities = {found for term in measures for found in quantities_of(term)}
     return QuestionTerms(
         question, weights, wanted, pairs, kind, defined, attribute, _names(question), frozenset(quantities), has_topic
     )

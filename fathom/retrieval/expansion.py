@@ -120,7 +120,8 @@ interval timetable recurring; cron: schedule; change: immutable mutable alter mu
 lose missing stolen; laptop: computer equipment device; catch: handle except; handle: catch except; crash: killed died
 fail failure; crashed: killed died failed; complain: error warn fail; assign: bind binding; bind: assign; book:
 reserve reservation; reserve: book; limit: cap budget; see: view read visible; tidy: clean delete remove; spend: cost
-budget cap; built: builder; builder: built; kostet: preis; kosten: preis; coûte: prix; coûtent: prix;
+budget cap; built: builder; builder: built; rent: cost pay; deposit: cost pay;
+kostet: preis; kosten: preis; coûte: prix; coûtent: prix;
 price: fee preis prix; preis: price prix gebühr; prix: price preis
 tarif; weight: gewicht poids; gewicht: weight poids; poids: weight gewicht; length: länge longueur; länge: length
 longueur; longueur: length länge; size: größe taille; größe: size taille; taille: size größe; speed: geschwindigkeit
@@ -201,11 +202,12 @@ _HELD: Mapping[str, str] = {
 _ASKED = """
 loud louder loudest quiet quieter quietest noise noisy noisier noisiest: <sound>
 heavy heavier heaviest lighter lightest weigh weight mass: <mass>
-tall taller tallest high higher highest height deep deeper deepest depth wide wider widest width: (<length>)
+high large: (<length>) (<area>) (<volume>) (<data>) (<people>) (<share>)
+tall taller tallest higher highest height deep deeper deepest depth wide wider widest width: (<length>)
 distance: <length>
 long longer longest shorter shortest length: <length> <duration>
 far further: <length> <date>
-big bigger biggest large larger largest small smaller smallest size: (<length>) (<area>) (<volume>) (<data>) (<people>)
+big bigger biggest larger largest small smaller smallest size: (<length>) (<area>) (<volume>) (<data>) (<people>)
 area: <area>
 capacity volume: <volume> <people> <power>
 duration time wait: <duration> <hour>
@@ -226,6 +228,7 @@ version: <version>
 """
 
 
+_DECIMAL = re.compile(r"\d+\.\d+")
 _ENTRIES = (entry.split(":") for entry in re.split(r"(?<=[>)])\n", _ASKED.strip()))
 _HELD_BY_TERM = {term: tuple(held.split()) for asked, held in _ENTRIES for term in terms(asked)}
 
@@ -253,8 +256,13 @@ def states(quantity: str, text: str) -> bool:
 def without_quantities(text: str) -> str:
     """Return a text without the quantities that it states; numbers without a unit stay."""
     for quantity in _HELD:
-        text = _pattern(quantity).sub(" ", text)
+        text = _pattern(quantity).sub(_if_decimal, text)
     return text
+
+
+def _if_decimal(found: re.Match[str]) -> str:
+    """Return a number such as 4.2, which need be no version, and nothing of what has a unit."""
+    return found[0] if _DECIMAL.fullmatch(found[0]) else " "
 
 
 @cache
