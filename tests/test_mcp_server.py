@@ -138,6 +138,10 @@ async def test_a_run_reads_the_corpora_and_files_that_it_is_given(served: Served
             while not status["ended"]:  # a busy machine takes longer than `research` waits
                 status = await call(client, "research_status", run_id=status["run_id"], wait_seconds=50)
             assert word in status["answer"]["markdown"]
+        started = await call(client, "research_start", question="When does it leave?", scope="private", **asked)
+        run = (await api.get(f"/api/v1/runs/{started['run_id']}")).json()
+        assert run["settings"]["scope"] == "private"
+        assert "'private'" in await refusal(client, "research_start", question="Why?", scope="everything")
         templates = (await call(client, "list_templates"))["templates"]
         assert "E4001" in await refusal(client, "research_start", question="Why?", template="no-such-kind")
         assert "The question has no word." in await refusal(client, "research_start", question="???")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from functools import wraps
 from importlib.metadata import version
@@ -72,6 +72,7 @@ Corpora = Annotated[list[str], Field(max_length=20, description=f"{SETTINGS['cor
 Docs = Annotated[
     list[str], Field(description="Files or folders of the server to read; only for whoever the operator allows it.")
 ]
+Scope = Annotated[groups.AccessScope | None, Field(description=SETTINGS["scope"].description)]
 Template = Annotated[str | None, Field(description="The kind of research, as list_templates names it.")]
 _MORE = dict.fromkeys(path.partition(".")[0] for path in SETTINGS if path not in OF_THE_SERVER)
 Settings = Annotated[
@@ -202,13 +203,14 @@ class _Call:
         *,
         corpora: Corpora = _NONE,
         docs: Docs = _NONE,
+        scope: Scope = None,
         template: Template = None,
         profile: Profile = None,
         max_usd: MaxUsd = None,
         settings: Settings = None,
     ) -> Started:
         """Start to research a question and return at once: research_status tells what becomes of it."""
-        given = _settings(profile, max_usd, settings, docs)
+        given = _settings(profile, max_usd, settings, docs, scope)
         run = await self._start(question, given, template, corpora)
         return Started(
             run_id=run.id, state=run.state, notices=run.notices, next="Call research_status with wait_seconds=50."
@@ -226,6 +228,7 @@ class _Call:
         *,
         corpora: Corpora = _NONE,
         docs: Docs = _NONE,
+        scope: Scope = None,
         template: Template = None,
         profile: Profile = None,
         max_usd: MaxUsd = None,
@@ -235,7 +238,7 @@ class _Call:
 
         Without a progress token in the request it waits for 50 seconds; then call research_status with the run_id.
         """
-        given = _settings(profile, max_usd, settings, docs)
+        given = _settings(profile, max_usd, settings, docs, scope)
         return await self._ended(await self._start(question, given, template, corpora))
 
     async def ask(
@@ -251,7 +254,7 @@ class _Call:
 
         It reads what the earlier run could read, unless settings say otherwise.
         """
-        request = FollowUpRequest(question=question, settings=_settings(profile, max_usd, settings, []))
+        request = FollowUpRequest(question=question, settings=_settings(profile, max_usd, settings))
         return await self._ended(await (await self._open(run_id)).ask(request))
 
     async def research_cancel(self, run_id: RunId) -> Cancelled:
@@ -344,8 +347,12 @@ class _Call:
 
 
 def _settings(
-    profile: groups.Profile | None, max_usd: float | None, more: dict[str, Any] | None, docs: list[str]
+    profile: groups.Profile | None,
+    max_usd: float | None,
+    more: dict[str, Any] | None,
+    docs: Sequence[str] = (),
+    scope: groups.AccessScope | None = None,
 ) -> dict[str, Any]:
-    budget = {"budget": {"max_usd": max_usd}} if max_usd else {}
-    named = {"profile": profile.value} if profile else {}
-    return {**named, **({"docs": docs} if docs else {}), **budget, **(more or {})}
+    budget = {"max_usd": max_usd} if max_usd else None
+    named = {"profile": profile, "docs": [*docs], "scope": scope, "budget": budget}
+    return {**{name: value for name, value in named.items() if value}, **(more or {})}
