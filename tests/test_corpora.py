@@ -223,13 +223,13 @@ def test_the_commands(fathom_cli: FathomCLI, tmp_path: Path) -> None:
     (notes / "2026").mkdir(parents=True)
     (notes / "2026" / "Règles.md").write_bytes(LEAVE)
     (notes / "broken.pdf").write_bytes(TRAVEL)
+    (notes / "blank.html").write_bytes(b"<html><body></body></html>")  # only who reads it knows
     root = ["--artifacts", str(tmp_path / "store")]
     added = fathom_cli(["corpora", "add", "handbook", str(notes), *root])
-    assert (
-        added.returncode == 0 and "Added 1 file." in added.stdout and "notes/broken.pdf: it is damaged" in added.stdout
-    )
+    assert added.returncode == 0 and "Added 2 files." in added.stdout and "1 document with" in added.stdout
+    assert "notes/broken.pdf: it is damaged" in added.stdout and "not read: notes/blank.html: " in added.stdout
     shown = json.loads(fathom_cli(["corpora", "show", "handbook", "--json", *root]).stdout)
-    assert [file["name"] for file in shown["corpus"]["files"]] == ["notes/2026/Règles.md"]
+    assert [file["name"] for file in shown["corpus"]["files"]] == ["notes/2026/Règles.md", "notes/blank.html"]
     assert shown["reading"]["documents"] == 1
     assert fathom_cli(["corpora", "remove", "handbook", *root]).returncode == 0
     assert json.loads(fathom_cli(["corpora", "list", "--json", *root]).stdout) == []

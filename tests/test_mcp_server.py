@@ -12,6 +12,7 @@ import httpx
 import pytest
 from mcp import Client, MCPError, StdioServerParameters
 
+from fathom.interfaces.mcp.transports import Mounted
 from tests.conftest import PrefectServer, base_env
 from tests.server import Served, without_worker
 
@@ -94,6 +95,28 @@ async def test_a_run_is_started_looked_at_and_cancelled(served: Served) -> None:
             assert (await call(client, "research_cancel", run_id=run_id))["state"] == "cancelled"
             status = await call(client, "research_status", run_id=run_id, wait_seconds=20)
             assert status["ended"] and "cancelled" in status["why_no_report"]
+
+
+@pytest.mark.parametrize(
+    ("reason", "status"),
+    [
+        (ModuleNotFoundError(name="mcp"), 501),
+        (ModuleNotFoundError(name="a.module.of.ours"), 500),
+        (RuntimeError("its description is wrong"), 500),
+    ],
+)
+async def test_a_request_is_answered_though_the_server_cannot_be_made(
+    served: Served, monkeypatch: pytest.MonkeyPatch, reason: Exception, status: int
+) -> None:
+    def fail(_mounted: Mounted) -> None:
+        raise reason
+
+    monkeypatch.setattr(Mounted, "_create", fail)
+    with without_worker(served) as idle:
+        for _ in range(2):
+            async with httpx.AsyncClient() as client:
+                answer = await client.post(f"{idle.url}/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "ping"})
+            assert answer.status_code == status
 
 
 async def test_what_is_wrong_is_told(served: Served) -> None:

@@ -45,7 +45,7 @@ def add(
     artifacts: Root = None,
     as_json: Json = False,
 ) -> None:
-    """Upload files to a new or existing corpus.
+    """Upload files to a new or existing corpus, and say which of its files cannot be read.
 
     A file replaces the corpus file of the same name; a file from a folder is named by its path within the folder. Runs
     that have already started keep the files they started with. To research a corpus, use --corpus NAME.
@@ -53,7 +53,7 @@ def add(
     Example: fathom corpora add handbook handbook/ contract.pdf
     """
 
-    from fathom.tools.documents.uploads import local_files, sorted_out
+    from fathom.tools.documents.uploads import examine, local_files, sorted_out
 
     files, left_out = sorted_out(local_files(paths))
     corpora = _corpora(artifacts)
@@ -64,7 +64,18 @@ def add(
         edition = await corpora.add(name, files, left_out)
         return await corpora.share(name, shared=True) if shared and not edition.shared else edition
 
-    output(asyncio.run(added()), lambda edition: _show_added(edition, len(files), left_out), as_json=as_json)
+    async def read() -> tuple[Edition, CorpusReading]:
+        edition = await added()
+        return edition, await examine(corpora, edition)
+
+    edition, reading = asyncio.run(read())
+
+    def show(_: object) -> None:
+        line(f"Added {counted(len(files), 'file')}.")
+        _show_summary(edition, reading)
+        _show_unread([*edition.left_out, *reading.unread])
+
+    output({"corpus": edition, "reading": reading}, show, as_json=as_json)
 
 
 @corpora.command("list")
@@ -115,13 +126,6 @@ def remove(
     line(f"Removed {one_line(file)} from {one_line(name)}." if file else f"Removed {one_line(name)}.")
 
 
-def _show_added(edition: Edition, files: int, left_out: Sequence[UnreadFile]) -> None:
-
-    together = f"{counted(len(edition.files), 'file')}, {size(edition.bytes)}"
-    line(f"Added {counted(files, 'file')}. {edition.name} has {together}.")
-    _show_unread(left_out)
-
-
 def _show_all(found: Sequence[Edition]) -> None:
 
     if not found:
@@ -134,10 +138,13 @@ def _show_all(found: Sequence[Edition]) -> None:
         row(f"{edition.name:{width}}  {edition.changed[:10]}  {size(edition.bytes):>9}  ", f"{files:>11}  ", whose)
 
 
-def _show_one(edition: Edition, reading: CorpusReading) -> None:
-
+def _show_summary(edition: Edition, reading: CorpusReading) -> None:
     read = f"{counted(reading.documents, 'document')} with {counted(reading.words, 'word')} can be read"
     line((edition.name, "bold"), f": {counted(len(edition.files), 'file')}, {size(edition.bytes)}; {read}")
+
+
+def _show_one(edition: Edition, reading: CorpusReading) -> None:
+    _show_summary(edition, reading)
     for file in edition.files:
         row(f"  {size(file.bytes):>9}  ", one_line(file.name))
     _show_unread([*edition.left_out, *reading.unread])

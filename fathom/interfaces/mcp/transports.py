@@ -57,7 +57,10 @@ class Mounted:
             self._handler = asyncio.get_running_loop().create_future()
             self._made = asyncio.create_task(self._serve(self._handler))
         assert self._handler
-        handler = await asyncio.shield(self._handler)
+        await asyncio.wait({self._handler, self._made}, return_when=asyncio.FIRST_COMPLETED)
+        if not self._handler.done():
+            self._made.result()  # raises what kept the server from being made
+        handler = self._handler.result()
         if handler is None:
             status = HTTPStatus.NOT_IMPLEMENTED
             hint = "on the server: pip install 'fathom-research[mcp]'"
@@ -70,7 +73,9 @@ class Mounted:
         """Have the server's tasks run in a task of their own, from the first request to the end of the application."""
         try:
             server = await asyncio.to_thread(self._create)
-        except ImportError:
+        except ModuleNotFoundError as missing:
+            if missing.name != "mcp":
+                raise
             handler.set_result(None)
             return
         from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
