@@ -347,7 +347,5 @@ def _after(source: Source, link: CheckedLink, engine: Engine) -> Source:
 def _is_change(found: Contradiction, texts: Sequence[StoredText]) -> bool:
     """Whether each source of one side says that it changes each of the other, or is changed by it: they agree then."""
     standings = {text.source.source_id: standing_of(text.source, text.text) for text in reversed(texts)}
-    known = [source_id for source_id in found.source_ids if source_id in standings]
-    other = [source_id for source_id in known if source_id in found.other_source_ids]
-    one = [source_id for source_id in known if source_id not in other]
+    one, other = found.sides(standings)
     return bool(one and other) and all(standings[a].related(standings[b]) for a in one for b in other)

@@ -344,35 +344,38 @@ WITHDRAWN = "The trial of Movewell found that the new timetable cut accidents."
 AFTERWARDS = "Movewell has withdrawn its trial of the timetable: accidents were counted in other streets."
 
 
+PRICE, TRIAL = (NAMED, CORRECTED), (WITHDRAWN, AFTERWARDS)
+
+
 @pytest.mark.parametrize(
-    ("sentence", "disputed"),
+    ("statements", "sentence", "disputed"),
     [
-        ("The reservation of a place costs 2.80 EUR per pallet and week [{first}].", True),
-        ("Reserving a place costs 2.80 EUR per pallet and week, 560 EUR in all [{first}].", True),
-        ("For weeks that begin in 2026 the reservation costs 2.30 EUR per pallet [{second}].", False),
-        ("The reservation was to cost 2.80 EUR per pallet and week, which was corrected [{first}] [{second}].", False),
-        ("The reservation costs 2.80 EUR per pallet in 2027, and 2.30 EUR before [{first}].", False),
-        ("The 2.80 EUR were named in October [{first}].", False),
+        (PRICE, "The reservation of a place costs 2.80 EUR per pallet and week [{first}].", True),
+        (PRICE, "Reserving a place costs 2.80 EUR per pallet and week, 560 EUR in all [{first}].", True),
+        (PRICE, "For weeks that begin in 2026 the reservation costs 2.30 EUR per pallet [{second}].", False),
+        (
+            PRICE,
+            "The reservation was to cost 2.80 EUR per pallet and week, which was corrected [{first}] [{second}].",
+            False,
+        ),
+        (PRICE, "The reservation costs 2.80 EUR per pallet in 2027, and 2.30 EUR before [{first}].", False),
+        (PRICE, "The 2.80 EUR were named in October [{first}].", False),
+        (TRIAL, "The trial of Movewell found that the new timetable cut accidents [{first}].", True),
+        (TRIAL, "The trial of Movewell concerned the new timetable [{first}].", False),
+        (
+            TRIAL,
+            "The trial of Movewell, which it has withdrawn, found that the new timetable cut accidents [{first}].",
+            False,
+        ),
     ],
 )
-def test_a_statement_that_the_critic_knows_to_be_corrected_is_disputed(sentence: str, disputed: bool) -> None:
+def test_a_statement_that_the_critic_knows_to_be_corrected_is_disputed(
+    statements: tuple[str, str], sentence: str, disputed: bool
+) -> None:
     """Its own source says it word for word, so that neither words nor a judge object to it."""
-    found = claim_of_corrected(NAMED, CORRECTED, sentence)
+    found = claim_of_corrected(*statements, sentence)
     assert (found.corroboration is Corroboration.contradicted) is disputed
-    assert not disputed or [quote.text for quote in found.contradicting] == [CORRECTED]
-
-
-@pytest.mark.parametrize(
-    ("sentence", "disputed"),
-    [
-        ("The trial of Movewell found that the new timetable cut accidents [{first}].", True),
-        ("The trial of Movewell concerned the new timetable [{first}].", False),
-        ("The trial of Movewell, which it has withdrawn, found that the new timetable cut accidents [{first}].", False),
-    ],
-)
-def test_a_statement_without_figures_is_disputed_if_it_tells_what_was_withdrawn(sentence: str, disputed: bool) -> None:
-    found = claim_of_corrected(WITHDRAWN, AFTERWARDS, sentence)
-    assert (found.corroboration is Corroboration.contradicted) is disputed
+    assert not disputed or [quote.text for quote in found.contradicting] == [statements[1]]
 
 
 @pytest.mark.parametrize("holds", ["", "claim_a"])

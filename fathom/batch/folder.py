@@ -55,10 +55,10 @@ class BatchFolder:
         async def read(one: tuple[int, str, BatchQuestion]) -> Record:
             number, row_id, question = one
             there = f"{row_id}.json" in stored
-            record = await self.store.stored(Record, self._row(row_id), "remove that file") if there else None
-            row = record.row if record else BatchRow(number=number, question=question.question)
-            row = row.model_copy(update={"number": number, "labels": question.labels})
-            return record.model_copy(update={"row": row}) if record else Record(row=row)
+            found = await self.store.stored(Record, self._row(row_id), "remove that file") if there else None
+            record = found or Record(row=BatchRow(number=number, question=question.question))
+            row = record.row.model_copy(update={"number": number, "labels": question.labels})
+            return record.model_copy(update={"row": row})
 
         numbered = [(number, *one) for number, one in enumerate(zip(ids, questions, strict=True), 1)]
         return dict(zip(ids, await side_by_side(numbered, read), strict=True))

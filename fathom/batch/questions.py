@@ -12,10 +12,9 @@ from typing import Literal
 from pydantic import JsonValue, ValidationError
 from pydantic_core import from_json
 
-from fathom.config.given import path_of, placed, settings_from, wrong_in
+from fathom.config.given import path_of, placed, settings_from, unknown, wrong_in
 from fathom.config.inputs import check_query
 from fathom.config.settings import ResearchSettings
-from fathom.config.templates import keys_at, meant
 from fathom.errors import InvalidInput
 from fathom.models.run import BatchQuestion
 
@@ -136,7 +135,7 @@ def _check_columns(header: Sequence[str]) -> None:
             continue
         if path.partition(".")[0] not in ResearchSettings.model_fields:
             raise InvalidInput(
-                f"Column {name.strip()!r}: there is no such setting{meant(path, keys_at(ResearchSettings, []))}.",
+                f"Column {name.strip()!r}: {unknown([path], ResearchSettings)}.",
                 next_step=f"remove the column, or name it `{_LABEL}{path}` to keep it beside the results",
             )
 

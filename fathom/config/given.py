@@ -213,7 +213,7 @@ def _wrong(error: Mapping[str, Any], model: type[BaseModel] | None) -> WrongValu
     place = error["loc"]
     if place[-1:] == ("[key]",):
         return WrongValue(_dotted(place[:-1]), None, f"the name{_allowed(error, model).removeprefix('it')}")
-    what = _unknown(place, model) if error["type"] == "extra_forbidden" else _allowed(error, model)
+    what = unknown(place, model) if error["type"] == "extra_forbidden" else _allowed(error, model)
     return WrongValue(_dotted(place), _shown(error["input"]), what)
 
 
@@ -221,7 +221,8 @@ def _dotted(place: Sequence[str | int]) -> str:
     return shortened(".".join(map(str, place)))
 
 
-def _unknown(place: Sequence[str | int], model: type[BaseModel] | None) -> str:
+def unknown(place: Sequence[str | int], model: type[BaseModel] | None) -> str:
+    """Return that a place is no setting, and which one may be meant."""
     if model is None:
         return "this field does not exist"
     *outer, name = place

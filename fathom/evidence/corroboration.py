@@ -26,7 +26,7 @@ NEAR = 0.5  # share of a claim's weight that a sentence about the same thing has
 MAX_PASSAGES = 12  # passages looked at closely for one claim
 AROUND = 600  # characters on each side of a passage that are compared to find a copied text
 SAME = 0.4  # share of that sentence's words that the claim has: a longer sentence has the words by chance
-HALF = 0.5  # share of the words of a refuted statement that a claim with its figures has
+RETOLD = 0.5  # share of the words of a refuted statement that a claim with its figures has
 LEAST_TERMS = 3
 COPIED = 0.6  # share of sentences that two copies have in common
 LEAST_CHARS = 40  # words of a sentence that two texts do not share by chance
@@ -151,9 +151,7 @@ def _by_figure(claim: str, support: Sequence[SourcePassage]) -> list[Sequence[So
 
     Two sources that each say a part of a claim are no two witnesses of it.
     """
-    own = facts_of(claim)
-    figures = [*(number.text for number in own.numbers), *(found.text for found in own.dates)]
-    given = ([passage for passage in support if _gives(passage, figure)] for figure in figures)
+    given = ([passage for passage in support if _gives(passage, figure)] for figure in _figures(claim))
     return [support, *filter(None, given)]
 
 
@@ -192,7 +190,7 @@ def _refuting(claim: str, cited: Collection[str], refuted: Refuted, search: Sear
     )
     said, instead, held = (set(query_terms(text)) for text in (refuted.said, refuted.instead, claim))
     if wrong:
-        tells = _has(claim, wrong) and len(said & held) >= HALF * len(said)
+        tells = _has(claim, wrong) and len(said & held) >= RETOLD * len(said)
     else:
         tells = said - instead <= held and len(said & held) >= HELD * len(said) and not (instead - said) & held
     if not tells or any(_has(claim, [figure]) for figure in right):
@@ -203,8 +201,13 @@ def _refuting(claim: str, cited: Collection[str], refuted: Refuted, search: Sear
 
 def _figures_beside(text: str, other: str) -> list[str]:
     """Return the numbers and dates of a text that another does not have."""
-    own, shared = facts_of(text), agreeing(text, [other])
-    return [figure for figure in [*(n.text for n in own.numbers), *(d.text for d in own.dates)] if figure not in shared]
+    shared = agreeing(text, [other])
+    return [figure for figure in _figures(text) if figure not in shared]
+
+
+def _figures(text: str) -> list[str]:
+    own = facts_of(text)
+    return [*(number.text for number in own.numbers), *(found.text for found in own.dates)]
 
 
 def _has(text: str, figures: Sequence[str]) -> bool:

@@ -85,7 +85,7 @@ class Checking:
 
     def __init__(self, texts: Sequence[StoredText], disagreements: Iterable[Contradiction] = ()) -> None:
         self._texts = texts
-        self._refuted = [one.refuted for one in disagreements if one.refuted]
+        self._refuted = [refuted for one in disagreements if (refuted := one.refuted)]
         self.search = Search(texts)
         self._surroundings = Surroundings()
         self._checked: dict[ClaimSentence, _Checked] = {}

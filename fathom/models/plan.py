@@ -6,7 +6,7 @@ as before the fields existed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Container
 from enum import StrEnum
 from operator import not_
 from textwrap import shorten
@@ -251,12 +251,18 @@ class Contradiction(Model):
     @property
     def refuted(self) -> Refuted | None:
         """The statement that does not hold, and the other; None if neither is known to hold, or of which source."""
-        one = [i for i in self.source_ids if i not in self.other_source_ids]
-        sides = [(self.claim_a, one), (self.claim_b, self.other_source_ids)]
-        if not self.holds or not all(ids for _, ids in sides):
+        one, other = map(frozenset, self.sides(self.source_ids))
+        if not (self.holds and one and other):
             return None
-        (said, ids), (instead, others) = sides if self.holds == "claim_b" else reversed(sides)
-        return Refuted(said, frozenset(ids), instead, frozenset(others))
+        if self.holds == "claim_a":
+            return Refuted(self.claim_b, other, self.claim_a, one)
+        return Refuted(self.claim_a, one, self.claim_b, other)
+
+    def sides(self, known: Container[str]) -> tuple[list[str], list[str]]:
+        """Return the known ids of the sources of each statement; all are of the first if they were not told apart."""
+        ids = [source_id for source_id in self.source_ids if source_id in known]
+        other = [source_id for source_id in self.other_source_ids if source_id in ids]
+        return [source_id for source_id in ids if source_id not in other], other
 
 
 class Coverage(Model):

@@ -114,7 +114,7 @@ def sides_of(
 
     If it is unknown which source is on which side, both sides have all of them.
     """
-    own, other = _parted(found, sources)
+    own, other = found.sides(sources)
 
     def dates(ids: Sequence[str]) -> str:
         days = (qualities[i].published if i in qualities else sources[i].published for i in ids)
@@ -122,13 +122,6 @@ def sides_of(
 
     sides = [(found.claim_a, own), (found.claim_b, other or own)]
     return [(said, dates(ids), ids) for said, ids in sides]
-
-
-def _parted(found: Contradiction, sources: Mapping[str, Source]) -> tuple[list[str], list[str]]:
-    """Return the known sources of each side of a contradiction; all on the first side if they were not told apart."""
-    known = [i for i in found.source_ids if i in sources]
-    other = [i for i in found.other_source_ids if i in known]
-    return [i for i in known if i not in other], other
 
 
 def better_side(
@@ -141,7 +134,7 @@ def better_side(
     """
     if found.resolution:
         return found.resolution
-    own, other = _parted(found, sources)
+    own, other = found.sides(sources)
     if not own or not other:
         return words("not known: which source says what was not told apart")
     a, b = (_weighed(ids, sources, qualities) for ids in (own, other))

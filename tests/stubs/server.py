@@ -159,8 +159,9 @@ class Stubs:
         await asyncio.sleep(self.settings.llm_delay if kind == "llm" else self.settings.search_delay)
         while self.settings.held and self.settings.held in (record.kind, record.role):  # noqa: ASYNC110 - a thread sets it
             await asyncio.sleep(0.02)
-        if self.settings.answers is not None and record.fingerprint not in (answered := self.answered()):
-            record.behaviour = "hang" if len(answered) >= self.settings.answers else record.behaviour
+        most = self.settings.answers
+        if most is not None and len(answered := self.answered()) >= most and record.fingerprint not in answered:
+            record.behaviour = "hang"
         if record.behaviour == "hang":
             await asyncio.sleep(3_600)
         if record.behaviour == "drop":

@@ -58,17 +58,16 @@ def add(
     files, left_out = sorted_out(local_files(paths))
     corpora = _corpora(artifacts)
 
-    async def added() -> Edition:
+    async def added() -> tuple[Edition, CorpusReading]:
         if await corpora.find(name) is None:
-            return await corpora.create(name, files, left_out, shared=shared)
-        edition = await corpora.add(name, files, left_out)
-        return await corpora.share(name, shared=True) if shared and not edition.shared else edition
-
-    async def read() -> tuple[Edition, CorpusReading]:
-        edition = await added()
+            edition = await corpora.create(name, files, left_out, shared=shared)
+        else:
+            edition = await corpora.add(name, files, left_out)
+            if shared and not edition.shared:
+                edition = await corpora.share(name, shared=True)
         return edition, await examine(corpora, edition)
 
-    edition, reading = asyncio.run(read())
+    edition, reading = asyncio.run(added())
 
     def show(_: object) -> None:
         line(f"Added {counted(len(files), 'file')}.")
