@@ -218,8 +218,10 @@ async def test_a_run_opens_one_connection_and_asks_the_server_nothing_that_it_kn
     result = await local.run("How many cars does the ferry of Norrholm carry?", settings)
     asked = Counter[str]()
     for record in caplog.records:
-        if record.name == "httpx" and (found := re.match(r"HTTP Request: (\S+) \S+?/api(\S+)", record.getMessage())):
-            asked[f"{found[1]} {found[2].replace(result.run_id, 'ID')}"] += 1
+        # What Prefect refuses with 503, while its database is busy, is sent again.
+        sent = re.match(r'HTTP Request: (\S+) \S+?/api(\S+) "HTTP/1.1 (?!503)', record.getMessage())
+        if record.name == "httpx" and sent:
+            asked[f"{sent[1]} {sent[2].replace(result.run_id, 'ID')}"] += 1
     timed = ("POST /flow_runs/filter", "POST /logs/")
     once = {request: number for request, number in asked.items() if not request.startswith(("GET /csrf", *timed))}
     assert once["POST /flow_runs/"] == once["GET /flow_runs/ID"] == once["POST /v2/concurrency_limits/filter"] == 1
