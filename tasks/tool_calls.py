@@ -33,7 +33,6 @@ from fathom.telemetry.tracing import describe_tool, tool_span
 from fathom.text.citations import cited_ids
 from fathom.text.parsed import parse
 from fathom.text.plain import counted
-from fathom.text.tokens import count_tokens
 
 LEAST_INPUT_TOKENS = 500  # least tokens of raw output in a request, however small the window
 NARROWED = "Only the most relevant parts of the output were read."
@@ -83,7 +82,7 @@ async def _called(plan_title: str, step: PlanStep, call: ToolCall, number: int, 
         sha256=sha256,
         files=arrived,
         raw_bytes=size,
-        raw_tokens=await asyncio.to_thread(lambda: sum(count_tokens(text.text) for text in output.results)),
+        raw_tokens=await asyncio.to_thread(lambda: sum(parse(text.text).tokens for text in output.results)),
         sources=[text.source() for text in output.results],
         failures=output.failures,
         retrieved=output.retrieved or _now(),

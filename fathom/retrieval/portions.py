@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 from typing import NamedTuple
 
 from fathom.models import SourceText
@@ -94,32 +93,35 @@ def portions(text: SourceText, max_tokens: int) -> list[SourceText]:
         return [text]
     chunks = chunks_of(parsed)
     context = _Context(chunks)
-    ends = [0, *(sentence.end for sentence in chunks.sentences)]
-    costs = [count_tokens(text.text[start:end]) + 1 for start, end in pairwise(ends)]
     found: list[SourceText] = []
-    for own in _cuts(chunks, costs, context, max_tokens):
+    for own in _cuts(chunks, text.text, context, max_tokens):
         body = assemble(text.text, parsed, [context.piece(text.text, own, max_tokens)])
         found.append(text.model_copy(update={"text": body, "full": False}))
     return found
 
 
-def _cuts(chunks: Chunks, costs: Sequence[int], context: _Context, max_tokens: int) -> Iterator[range]:
-    """Yield the sentences of each part; `costs` are their tokens."""
+def _cuts(chunks: Chunks, text: str, context: _Context, max_tokens: int) -> Iterator[range]:
+    """Yield the sentences of each part of a text."""
+    ends = [0, *(sentence.end for sentence in chunks.sentences)]
+
+    def tokens(own: range) -> int:
+        return count_tokens(text[ends[own.start] : ends[own.stop]]) + 1
+
     room = max_tokens - 2 * GAP_TOKENS  # behind the part, and before the fence that closes it
     first = used = 0
     for unit in chunks.units():
-        cost = sum(costs[n] for n in unit)
+        cost = tokens(unit)
         if used + cost <= room:
             used += cost
             continue
         begins = context.cost(unit[0], max_tokens) + cost <= room
         for part in [unit] if begins else chunks.lines(unit):
-            cost = sum(costs[n] for n in part)
+            cost = tokens(part)
             if part[0] > first and used + cost > room:
                 yield range(first, part[0])
                 first, used = part[0], context.cost(part[0], max_tokens)
             used += cost
-    yield range(first, len(costs))
+    yield range(first, len(chunks.sentences))
 
 
 LEAST_REPEATED = 200  # characters of a stretch that two excerpts of one source share, from which it is shown once
