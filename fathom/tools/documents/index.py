@@ -223,9 +223,7 @@ class Index:
 
     def _compounds(self, noun: str) -> list[str]:
         """Return the terms that are German compounds whose last part is a noun, the most frequent first."""
-        rows = self._rows(
-            "SELECT term FROM terms WHERE substr(term, -length(?1)) = ?1 ORDER BY doc DESC, term", (noun,)
-        )
+        rows = self._rows("SELECT term FROM terms WHERE term LIKE '%' || ? ORDER BY doc DESC, term", (noun,))
         return compounds_of(noun, (term for (term,) in rows))[:MAX_COMPOUNDS]
 
     def _named(self, query: str) -> dict[int, int]:
