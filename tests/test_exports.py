@@ -294,14 +294,19 @@ def test_a_pdf_has_the_report_s_text_its_links_and_few_pages() -> None:
     ]
 
 
+LONG_ADDRESS = f"https://example.org/[{'of-a-page/' * 20}"
+
+
 @settings(max_examples=15, deadline=None)
 @given(title=ANY, markdown=ANY, url=ADDRESSES | ANY)
 @example("#let x = 1 $ \\", '#read("/etc/passwd") @source-1 <a> *b* `c`', "http://[")
+@example("", f"At {LONG_ADDRESS}", "")
 def test_foreign_text_is_set_as_it_is_in_a_pdf(title: str, markdown: str, url: str) -> None:
     assume(all(fence.closed for fence in fences(markdown)))  # else what follows it is code, and cites nothing
     pdf = PdfReader(BytesIO(render_pdf(report_of(title, url, markdown=markdown))))
     said = "".join("".join(page.extract_text().split()) for page in pdf.pages)
     assert "Itisknown[1]" in said
+    assert LONG_ADDRESS in said or LONG_ADDRESS not in markdown
     assert "root:" not in said
 
 
