@@ -265,10 +265,12 @@ async def test_the_metrics_of_a_store_and_of_prefect(
     assert before["fathom_tool_calls_total", "web_search"] > 0
     assert before["fathom_prefect_up",] == 1
     _follow_the_design(before, first, Path(first.artifacts))
-    assert before["fathom_pool_runs", pool, "scheduled"] == 1
+    # Prefect calls a scheduled run late after some seconds.
+    assert before["fathom_pool_runs", pool, "scheduled"] + before["fathom_pool_runs", pool, "late"] == 1
 
     read = store.reads
-    assert scrape(address) == before and store.reads == read, "a run that has ended is read once"
+    again = {name: value for name, value in scrape(address).items() if name[0] != "fathom_pool_runs"}
+    assert again.items() <= before.items() and store.reads == read, "a run that has ended is read once"
     for file in Path(first.artifacts).iterdir():
         file.unlink()
     Path(first.artifacts).rmdir()
