@@ -30,6 +30,7 @@ from fathom.report.answer import confidence_within
 from fathom.report.assembly import (
     clarified,
     coverage,
+    given_by_question,
     limitations,
     making,
     marked_alone,
@@ -122,7 +123,7 @@ async def write_report(engine: Engine, run: ResearchState) -> Report | None:
         "remarks": run.plan.remarks,
     }
     if engine.settings.mode is Mode.answer:
-        checked["limitations"] = clarified(run.plan, words)
+        checked["limitations"] = [*clarified(run.plan, words), *given_by_question(claims, words)]
         checked["confidence"] = confidence_within(report.confidence, claims)
     else:
         checked["limitations"] = limitations(

@@ -147,7 +147,8 @@ class Reviewer:
             }
             model = self._engine.model_for(JUDGE)
             fits = fitting(JUDGE, model, await find_window(JUDGE, self._engine))
-            self.asked += await judge(waiting, self._bearing, self._ask, known, fits)
+            question = self._engine.question_for(JUDGE)
+            self.asked += await judge(waiting, self._bearing, self._ask, known, fits, question=question)
 
     async def _ask(self, request: JudgeRequest) -> tuple[JudgeAnswer, str]:
         answer, usage = await ask(JUDGE, request, self._engine)

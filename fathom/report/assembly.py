@@ -138,6 +138,13 @@ def clarified(plan: Plan, words: Wording) -> list[str]:
     return [words(taken, answers="; ".join(said))] if said else []
 
 
+def given_by_question(claims: Sequence[Claim], words: Wording) -> list[str]:
+    """Return a sentence on the values of the asker's own case that claims take from the question."""
+    named = [clean_line(value) for claim in claims if claim.judgement for value in claim.judgement.given]
+    values = dict.fromkeys(a for a in named if not any(a != b and f" {a} " in f" {b} " for b in named))
+    return [words("As the question says, not a source: {values}.", values="; ".join(values))] if values else []
+
+
 def limitations(
     run: ResearchState, claims: Sequence[Claim], removed: Sequence[str], judge: str, words: Wording
 ) -> list[str]:
@@ -146,7 +153,7 @@ def limitations(
     `removed` holds sentences that were removed, and `judge` is the model that judged the claims; empty if none did.
     """
     ending, reason = run.ending(words)
-    found = clarified(run.plan, words)
+    found = [*clarified(run.plan, words), *given_by_question(claims, words)]
     if run.plan.left_out:
         left_out = "; ".join(run.plan.left_out)
         found.append(words("Planned, and left out because the run takes fewer steps: {steps}.", steps=left_out))
