@@ -728,7 +728,11 @@ async def test_what_a_report_takes_from_the_question_is_told_wherever_it_is_show
     """Otherwise a strict judge objects to each row with the asker's own numbers, since no source has them."""
     providers.settings.verdicts, providers.settings.given = {"cost": "supported"}, ["40 rooms", "7 December"]
     providers.settings.section = "40 rooms from 7 December cost 40 x 12.50 = 500 [ID]."
-    result = await research(tmp_path, "What do we pay for 40 rooms with FACT-00000000 from 7 December?")
+    result = await research(
+        tmp_path,
+        "What do we pay for rooms with FACT-00000000 from 7 December?",
+        people={"clarified": {"How many rooms?": "40 rooms"}},
+    )
     report = report_of(result)
     assert {claim.verdict for claim in report.claims} == {Verdict.supported}
     told = "As the question says, not a source: 40 rooms; 7 December."
