@@ -34,6 +34,7 @@ from fathom.report.assembly import (
     limitations,
     making,
     marked_alone,
+    marked_disputed,
     next_steps,
     open_questions,
     with_cited,
@@ -84,6 +85,7 @@ async def write_report(engine: Engine, run: ResearchState) -> Report | None:
     report = await _draft(engine, run, scored, texts, reviewer)
     phase(f"checking {counted(len(claims_of(report.sections)), 'claim')} against the sources")
     claims, report = await asyncio.gather(reviewer.verify(report), with_links(report, engine))
+    report = report.model_copy(update={"sections": marked_disputed(report.sections, claims)})
     alone = 0
     if engine.settings.sources.require_corroboration:
         sections, alone = marked_alone(report.sections, claims)
