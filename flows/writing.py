@@ -30,9 +30,11 @@ from fathom.report.answer import confidence_within
 from fathom.report.assembly import (
     clarified,
     coverage,
+    given_by_question,
     limitations,
     making,
     marked_alone,
+    marked_disputed,
     next_steps,
     open_questions,
     with_cited,
@@ -83,6 +85,7 @@ async def write_report(engine: Engine, run: ResearchState) -> Report | None:
     report = await _draft(engine, run, scored, texts, reviewer)
     phase(f"checking {counted(len(claims_of(report.sections)), 'claim')} against the sources")
     claims, report = await asyncio.gather(reviewer.verify(report), with_links(report, engine))
+    report = report.model_copy(update={"sections": marked_disputed(report.sections, claims)})
     alone = 0
     if engine.settings.sources.require_corroboration:
         sections, alone = marked_alone(report.sections, claims)
@@ -122,7 +125,7 @@ async def write_report(engine: Engine, run: ResearchState) -> Report | None:
         "remarks": run.plan.remarks,
     }
     if engine.settings.mode is Mode.answer:
-        checked["limitations"] = clarified(run.plan, words)
+        checked["limitations"] = [*clarified(run.plan, words), *given_by_question(claims, words)]
         checked["confidence"] = confidence_within(report.confidence, claims)
     else:
         checked["limitations"] = limitations(

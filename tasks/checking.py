@@ -147,7 +147,13 @@ class Reviewer:
             }
             model = self._engine.model_for(JUDGE)
             fits = fitting(JUDGE, model, await find_window(JUDGE, self._engine))
-            self.asked += await judge(waiting, self._bearing, self._ask, known, fits)
+            self.asked += await judge(waiting, self._bearing, self._ask, known, fits, question=self._question())
+
+    def _question(self) -> str:
+        """Return the question, with what the asker answered when asked about it."""
+        said = self._engine.plan.clarifications if self._engine.plan else []
+        answers = [f"{one.question} {one.answer}" for one in said if not one.assumed]
+        return "\n".join([self._engine.question_for(JUDGE), *answers])
 
     async def _ask(self, request: JudgeRequest) -> tuple[JudgeAnswer, str]:
         answer, usage = await ask(JUDGE, request, self._engine)

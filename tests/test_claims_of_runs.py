@@ -346,4 +346,5 @@ async def test_what_a_later_mail_corrects_is_disputed_in_the_report(
     assert [quote.source_id for quote in claims[0].contradicting] == ids[1:]
     told = next(line for line in report.warnings if said in line)
     assert told == f"“{said}” is contradicted by another source, “The cold store”.", "once, though four sections say it"
+    assert all(f"{said[:-1]} [{ids[0]}]. *(another source says otherwise)*" in one.markdown for one in report.sections)
     assert fathom_cli(["verify", result.artifacts]).returncode == 0

@@ -342,9 +342,11 @@ NAMED = "The reservation of a place costs 2.80 EUR per pallet and week."
 CORRECTED = "The rate that I named is for weeks that begin in 2027. For weeks that begin in 2026 it is 2.30 EUR."
 WITHDRAWN = "The trial of Movewell found that the new timetable cut accidents."
 AFTERWARDS = "Movewell has withdrawn its trial of the timetable: accidents were counted in other streets."
+REPORTED = "Sick days due to infections fell by 41 % in classes with the AP-30, in a study of two winters."
+INVALID = "The study is withdrawn: the reduction of 41 % is not valid, since days of two winters were counted twice."
 
 
-PRICE, TRIAL = (NAMED, CORRECTED), (WITHDRAWN, AFTERWARDS)
+PRICE, TRIAL, STUDY = (NAMED, CORRECTED), (WITHDRAWN, AFTERWARDS), (REPORTED, INVALID)
 
 
 @pytest.mark.parametrize(
@@ -365,6 +367,14 @@ PRICE, TRIAL = (NAMED, CORRECTED), (WITHDRAWN, AFTERWARDS)
         (
             TRIAL,
             "The trial of Movewell, which it has withdrawn, found that the new timetable cut accidents [{first}].",
+            False,
+        ),
+        (STUDY, "With an AP-30 in class, sick days fell by 41 % [{first}].", True),
+        (STUDY, "The study of the AP-30 took two winters [{first}].", False),
+        (STUDY, "The study asked 41 % of all schools [{first}].", False),
+        (
+            STUDY,
+            "Sick days due to infections fell by 41 % in classes with the AP-30, which is not valid [{first}].",
             False,
         ),
     ],
@@ -433,6 +443,26 @@ def test_two_sources_that_each_say_a_part_are_no_two_witnesses(mail: str, corrob
     assert {passage.text.source.source_id for passage in told.passages} == set(ids)
     claim = "Of invoice 6, EUR 200,000 net, 5 % are retained, which is EUR 10,000."
     assert corroborate(claim, search, {}, cited=ids, judged=told).corroboration is corroboration
+
+
+@pytest.mark.parametrize(
+    ("claim", "corroboration"),
+    [
+        ("Together they cost 592 EUR.", Corroboration.single_source),
+        ("They cost 500 EUR and 92 EUR.", Corroboration.single_source),
+        ("Both are due when the goods leave.", Corroboration.verified),
+        ("The two are due when the goods leave.", Corroboration.verified),
+    ],
+)
+def test_nobody_witnesses_what_was_worked_out_from_two_sources(claim: str, corroboration: Corroboration) -> None:
+    texts = [
+        in_memory("The move costs 500 EUR. It is due when the goods leave.", url="https://a.example.org/move"),
+        in_memory("The insurance costs 92 EUR. You pay when your goods go.", url="https://b.example.com/risk"),
+    ]
+    told = Judged(Verdict.supported, Search(texts).passages("costs EUR due pay goods", least=0.0, most=4))
+    ids = [text.source.source_id for text in texts]
+    assert {passage.text.source.source_id for passage in told.passages} == set(ids)
+    assert corroborate(claim, Search(texts), {}, cited=ids, judged=told).corroboration is corroboration
 
 
 def test_what_amends_or_replaces_a_source_neither_verifies_nor_contradicts_it() -> None:

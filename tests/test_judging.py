@@ -47,7 +47,7 @@ from fathom.roles.judge import JudgeAnswer, JudgeRequest, Opinion
 from fathom.storage.runs import runs
 from fathom.storage.store import ArtifactStore
 from fathom.text.urls import source_ids
-from tests.conftest import ROOT
+from tests.conftest import ROOT, FathomCLI
 from tests.inprocess import investigated, research
 from tests.stubs import Stubs
 from tests.stubs.reading import Prompt
@@ -184,10 +184,10 @@ def answering(decide: Callable[[str, JudgeRequest], Opinion | None]) -> tuple[An
 
 
 def judged(
-    markdown: str, decide: Callable[[str, JudgeRequest], Opinion | None]
+    markdown: str, decide: Callable[[str, JudgeRequest], Opinion | None], question: str = ""
 ) -> tuple[list[Exchange], list[JudgeRequest]]:
     ask, requests = answering(decide)
-    return asyncio.run(judge(statements(markdown), Bearing(TEXTS), ask)), requests
+    return asyncio.run(judge(statements(markdown), Bearing(TEXTS), ask, question=question)), requests
 
 
 def supported(_sentence: str, _request: JudgeRequest) -> Opinion:
@@ -385,6 +385,41 @@ def test_a_first_not_stated_is_no_verdict_unless_the_sources_were_shown_whole() 
     whole, requests = judged("Its lamps are of brass [S00000a].", lambda _s, _r: missing)
     (found,) = settled(whole).values()
     assert (found.judgement.verdict, len(requests)) == (Verdict.not_stated, 1)
+
+
+CARS = "Since the toll of 1958 is banned, what do our 40 cars pay that cross the Vasse Viaduct on 7 December?"
+
+
+@pytest.mark.parametrize(
+    ("given", "passages", "verdict"),
+    [
+        (["40 cars"], [1], Verdict.supported),
+        (["40 cars", "on 7 December"], [1], Verdict.supported),
+        (["40 cars"], [], Verdict.not_checked),
+        (["the toll of 1958 is banned", "our cars"], [1], Verdict.not_checked),
+        (["50 cars"], [1], Verdict.not_checked),
+    ],
+)
+def test_a_claim_takes_only_numbers_and_dates_from_the_question_and_rests_on_passages_all_the_same(
+    given: list[str], passages: list[int], verdict: Verdict
+) -> None:
+    said = Opinion(claim=0, verdict=Verdict.supported, passages=passages, given=given)
+    asked, requests = judged("40 cars pay 40 x 5 = 200 crowns [S00000a].", lambda _s, _r: said, CARS)
+    (found,) = settled(asked).values()
+    assert (found.judgement.verdict, found.judgement.given) == (verdict, given)
+    call = ModelCall(spec=JUDGE, request=requests[0], model=RoleModel(model="openai/judge"))
+    prompt = "\n".join(message["content"] for message in messages(call, Dialect()))
+    assert f"Question:\n{CARS}\n" in prompt and "The question is no evidence." in prompt
+
+
+def test_a_judge_that_is_shown_no_question_can_take_nothing_from_it() -> None:
+    for question in ("", CARS):
+        _, requests = judged("40 cars pay 200 crowns [S00000a].", supported, question)
+        assert JUDGE.schema
+        fields = JUDGE.schema(requests[0])["$defs"]["Opinion"]["properties"]
+        call = ModelCall(spec=JUDGE, request=requests[0], model=RoleModel(model="openai/judge"))
+        said = "\n".join(message["content"] for message in messages(call, Dialect()))
+        assert ("given" in fields) is ("The question" in said) is bool(question)
 
 
 def test_a_conclusion_without_citations_is_judged_by_the_sources_of_its_paragraph() -> None:
@@ -684,6 +719,31 @@ async def test_a_judge_with_a_small_window_is_asked_in_smaller_batches_and_a_rep
     files = await replay((await runs(store))[0])
     assert {file.state for file in files} == {"same"}
     assert (len(providers.calls("models")), len(providers.requests)) == asked
+
+
+@pytest.mark.usefixtures("prefect_server")
+async def test_what_a_report_takes_from_the_question_is_told_wherever_it_is_shown(
+    providers: Stubs, fathom_cli: FathomCLI, tmp_path: Path
+) -> None:
+    """Otherwise a strict judge objects to each row with the asker's own numbers, since no source has them."""
+    providers.settings.verdicts, providers.settings.given = {"cost": "supported"}, ["40 rooms", "7 December"]
+    providers.settings.section = "40 rooms from 7 December cost 40 x 12.50 = 500 [ID]."
+    result = await research(
+        tmp_path,
+        "What do we pay for rooms with FACT-00000000 from 7 December?",
+        people={"clarified": {"How many rooms?": "40 rooms"}},
+    )
+    report = report_of(result)
+    assert {claim.verdict for claim in report.claims} == {Verdict.supported}
+    told = "As the question says, not a source: 40 rooms; 7 December."
+    assert report.limitations.count(told) == 1
+    folder = Path(result.artifacts)
+    assert f"- {told}" in (folder / "report.md").read_text() and told in (folder / "report.html").read_text()
+    assert "by the question, not a source: 40 rooms; 7 December" in fathom_cli(["trace", result.artifacts, "1"]).stdout
+    assert fathom_cli(["verify", result.artifacts]).returncode == 0
+    record = (folder / JUDGEMENTS).read_text()
+    (folder / JUDGEMENTS).write_text(record.replace("40 rooms", "the rooms"))
+    assert "verdict differs" in fathom_cli(["verify", result.artifacts]).stdout
 
 
 @pytest.mark.usefixtures("prefect_server")

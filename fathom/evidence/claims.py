@@ -32,9 +32,11 @@ FEW_TERMS = 2  # a sentence with no more words of topic, without a number, name 
 MARKS: dict[Verdict | Corroboration, str] = {
     Verdict.contradicted: "*(the source cited says otherwise)*",
     Verdict.not_stated: "*(not found in the sources cited)*",
+    Corroboration.contradicted: "*(another source says otherwise)*",
     Corroboration.single_source: "(no second source says so)",
 }
-"""The mark behind a sentence that was objected to and not corrected, or that lacks the second source it must have.
+"""The mark behind a sentence that was objected to and not corrected, that another source contradicts, or that lacks the
+second source it must have.
 
 The last one has no emphasis, because it also stands behind quotations, which are plain text.
 """

@@ -149,10 +149,13 @@ def _by_cell(claim: str, search: Search, said: Sequence[SourcePassage]) -> list[
 def _by_figure(claim: str, support: Sequence[SourcePassage]) -> list[Sequence[SourcePassage]]:
     """Return all passages that support a claim, then for each figure that some of them give the ones that give it.
 
-    Two sources that each say a part of a claim are no two witnesses of it.
+    Two sources that each say a part of a claim are no two witnesses of it. If none gives any of its figures, they were
+    worked out from what all say together, and nobody witnesses them; but number words may be the writer's own counting.
     """
-    given = ([passage for passage in support if _gives(passage, figure)] for figure in _figures(claim))
-    return [support, *filter(None, given)]
+    figures = _figures(claim)
+    given = list(filter(None, ([passage for passage in support if _gives(passage, one)] for one in figures)))
+    counting = {number.text for number in facts_of(claim).numbers if number.spelled}
+    return [support, *given] if given or counting.issuperset(figures) else [[]]
 
 
 def _gives(passage: SourcePassage, cell: str) -> bool:
@@ -180,8 +183,9 @@ def _contradicts(passage: SourcePassage, claim: str, title: str) -> bool:
 def _refuting(claim: str, cited: Collection[str], refuted: Refuted, search: Search) -> list[SourcePassage]:
     """Return the passages of the correcting sources, if a claim tells what they correct and cites none of them.
 
-    It tells this with the figures in which the two statements differ, and without the right ones; if they differ in
-    words alone, with nearly all words.
+    It tells this with the figures in which the two statements differ, and without the right ones. If they differ in
+    words alone, it tells it with nearly all words, or with a figure of it ("the 41 % is not valid") and half of the
+    words that only it has.
     """
     if refuted.source_ids.isdisjoint(cited) or not refuted.by_source_ids.isdisjoint(cited):
         return []
@@ -189,10 +193,15 @@ def _refuting(claim: str, cited: Collection[str], refuted: Refuted, search: Sear
         _figures_beside(*pair) for pair in ((refuted.said, refuted.instead), (refuted.instead, refuted.said))
     )
     said, instead, held = (set(query_terms(text)) for text in (refuted.said, refuted.instead, claim))
+    own = said - instead
     if wrong:
         tells = _has(claim, wrong) and len(said & held) >= RETOLD * len(said)
+    elif (instead - said) & held:
+        tells = False
+    elif own and any(_has(claim, [figure]) for figure in _figures(refuted.said)):
+        tells = len(own & held) >= RETOLD * len(own)
     else:
-        tells = said - instead <= held and len(said & held) >= HELD * len(said) and not (instead - said) & held
+        tells = own <= held and len(said & held) >= HELD * len(said)
     if not tells or any(_has(claim, [figure]) for figure in right):
         return []
     found = search.passages(refuted.instead, refuted.by_source_ids, least=0.0, most=1)

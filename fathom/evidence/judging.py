@@ -5,6 +5,9 @@ that no passage is sent twice in a request; a request that exceeds the model's w
 means that the deciding sentence was not shown: such a claim is judged again, with what a wider search for the judge's
 own words finds. Only the second answer counts, unless the judge saw the sources whole. Requests and answers are stored
 beside the report, and `settled` follows from them alone.
+
+The question is shown for the values of the asker's own case, such as "40 pallets on 7 December". They never support a
+claim alone: passages must, and the judge names what it takes from the question.
 """
 
 from __future__ import annotations
@@ -21,7 +24,9 @@ from typing import NamedTuple
 from fathom.evidence.bearing import Bearing, BearingSpan, SoughtClaim, share_of
 from fathom.evidence.claims import ClaimSentence
 from fathom.evidence.passages import Search
+from fathom.evidence.support import spaced_words
 from fathom.evidence.words import facts_nowhere, said_in
+from fathom.facts.extraction import facts_of
 from fathom.models import Judgement, Model, Verdict
 from fathom.roles.judge import JudgeAnswer, JudgedClaim, JudgeRequest, Opinion, ShownPassage, ShownSource
 from fathom.text.terms import query_terms
@@ -92,12 +97,13 @@ def requests_for(
     known: Mapping[Key, Known] | None = None,
     fits: Fits = lambda _request: True,
     *,
+    question: str = "",
     again: bool = False,
 ) -> list[JudgeRequest]:
     """Return the requests about some claims that have sources.
 
     `known` holds the judge's earlier findings on some of them; `again`: it is asked about the parts that it did not
-    find then. A request about one claim is made even if it does not fit.
+    find then. `question` is what the report answers. A request about one claim is made even if it does not fit.
     """
     order = {
         source_id: n for n, source_id in enumerate(dict.fromkeys(i for s in statements for i in s.checked_against))
@@ -107,7 +113,7 @@ def requests_for(
     made: list[JudgeRequest] = []
     while groups:
         group = groups.popleft()
-        request = _request(group, bearing, known or {}, again=again)
+        request = _request(group, bearing, known or {}, question, again=again)
         if len(group) == 1 or fits(request):
             made.append(request)
         else:
@@ -136,8 +142,14 @@ def settled(asked: Iterable[Exchange]) -> dict[Key, Settled]:
             verdict: Verdict = opinion.verdict
             if verdict is Verdict.not_stated and not one.request.again and not _saw_all(one.request, claim):
                 verdict = Verdict.not_checked  # until it is judged again
+            if verdict is Verdict.supported and not _may_take(opinion, one.request.question):
+                verdict = Verdict.not_checked
             judgement = Judgement(
-                verdict=verdict, model=one.model, reason=opinion.reason, searches=1 + one.request.again
+                verdict=verdict,
+                model=one.model,
+                reason=opinion.reason,
+                searches=1 + one.request.again,
+                given=opinion.given if not verdict.objects else [],
             )
             decided = [(source.source_id, passage) for source, passage in map(shown.__getitem__, opinion.passages)]
             found[claim.key] = Settled(judgement, decided, opinion.look_for)
@@ -204,6 +216,17 @@ def shown_sources(spans: Iterable[BearingSpan], bearing: Bearing, also: Iterable
     ]
 
 
+def _may_take(opinion: Opinion, question: str) -> bool:
+    """Whether a claim may rest on what the judge takes from the question: passages, and numbers and dates of it."""
+    words = set(spaced_words(question).split())
+    values = (facts_of(text) for text in opinion.given)
+    return not opinion.given or (
+        bool(opinion.passages)
+        and all(set(spaced_words(text).split()) <= words for text in opinion.given)
+        and all(value.numbers or value.dates for value in values)
+    )
+
+
 def _opinions(asked: Exchange) -> Iterable[tuple[JudgedClaim, Opinion]]:
     by_number = {claim.number: claim for claim in asked.request.claims}
     return ((by_number[opinion.claim], opinion) for opinion in asked.answer.opinions if opinion.claim in by_number)
@@ -216,7 +239,7 @@ def _saw_all(request: JudgeRequest, claim: JudgedClaim) -> bool:
 
 
 def _request(
-    statements: Sequence[ClaimSentence], bearing: Bearing, known: Mapping[Key, Known], *, again: bool
+    statements: Sequence[ClaimSentence], bearing: Bearing, known: Mapping[Key, Known], question: str, *, again: bool
 ) -> JudgeRequest:
     wanted = [_wanted(statement, bearing, known.get(key_of(statement))) for statement in statements]
     shares = math.fsum(share_of(statement.sentence) for statement in statements)
@@ -236,6 +259,7 @@ def _request(
             for number, statement in enumerate(statements, 1)
         ],
         sources=shown_sources(bearing.chosen(wanted, room), bearing, cited),
+        question=question,
         again=again,
     )
 
@@ -272,16 +296,19 @@ async def judge(
     ask: Ask,
     known: Mapping[Key, Known] | None = None,
     fits: Fits = lambda _request: True,
+    *,
+    question: str = "",
 ) -> list[Exchange]:
     """Judge some claims that have sources, and judge the ones that were not found again.
 
     `known` holds passages to show for some claims, such as the passages by which a claim was corrected, or by which
-    other claims that say a part of it were supported.
+    other claims that say a part of it were supported. `question` is what the report answers.
     """
-    asked = await _asked(partial(requests_for, statements, bearing, known, fits), ask)
+    requests = partial(requests_for, bearing=bearing, fits=fits, question=question)
+    asked = await _asked(partial(requests, statements, known=known), ask)
     missed = to_judge_again(asked)
     left = [statement for statement in statements if key_of(statement) in missed]
-    return [*asked, *await _asked(partial(requests_for, left, bearing, missed, fits, again=True), ask)]
+    return [*asked, *await _asked(partial(requests, left, known=missed, again=True), ask)]
 
 
 async def _asked(requests: Callable[[], list[JudgeRequest]], ask: Ask) -> list[Exchange]:

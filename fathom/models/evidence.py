@@ -429,6 +429,7 @@ class Judgement(Model):
     model: str
     reason: str
     searches: int = 1
+    given: list[str] = Field([], exclude_if=not_)  # values of the asker's own case that it takes from the question
 
 
 class Claim(Model):

@@ -234,10 +234,10 @@ class Refuted(NamedTuple):
 class Contradiction(Model):
     """Two statements about the same thing that cannot both be true."""
 
-    claim_a: str = Field(description="One statement.")
-    claim_b: str = Field(description="The other.")
+    claim_a: str = Field(description="One statement, as its source has it.")
+    claim_b: str = Field(description="The other, as its source has it.")
     source_ids: list[str] = Field([], description="Ids of the sources of both, without brackets.")
-    other_source_ids: list[str] = Field([], description="Those of these ids that say the other statement.")
+    other_source_ids: list[str] = Field([], description="Those of these ids that say `claim_b`.")
     resolution: str = Field(
         "",
         description="What settles it, if the notes tell: a rule by which one of them holds, or why both may hold, "
@@ -245,7 +245,10 @@ class Contradiction(Model):
         exclude_if=_absent,
     )
     holds: Literal["", "claim_a", "claim_b"] = Field(
-        "", description="The statement that holds, if that settles it for one of them; else empty.", exclude_if=_absent
+        "",
+        description="The statement that holds, if the notes show that the other is wrong, such as one that was "
+        "corrected or withdrawn. Empty if neither is shown to be wrong, or both may hold.",
+        exclude_if=_absent,
     )
 
     @property

@@ -98,6 +98,20 @@ def with_places(sources: Sequence[Source], claims: Sequence[Claim]) -> list[Sour
     ]
 
 
+def marked_disputed(sections: Sequence[ReportSection], claims: Sequence[Claim]) -> list[ReportSection]:
+    """Return sections with a mark behind each claim that a source contradicts which it does not cite.
+
+    Claims that the judge objects to are marked already, and quotations stay as their sources have them.
+    """
+    disputed = [
+        claim
+        for claim in claims
+        if claim.corroboration is Corroboration.contradicted and not claim.verdict.objects
+        if not sections[claim.section].quoted
+    ]
+    return _marked(sections, disputed, Corroboration.contradicted)
+
+
 def marked_alone(sections: Sequence[ReportSection], claims: Sequence[Claim]) -> tuple[list[ReportSection], int]:
     """Return sections with a mark behind each claim that no two independent sources support, and their number.
 
@@ -105,11 +119,17 @@ def marked_alone(sections: Sequence[ReportSection], claims: Sequence[Claim]) -> 
     """
     lone = (Corroboration.single_source, Corroboration.unverified)
     alone = [claim for claim in claims if claim.corroboration in lone and not claim.verdict.objects]
-    marks = [dict.fromkeys((c.sentence for c in alone if c.section == n), lone[0]) for n in range(len(sections))]
+    return _marked(sections, alone, lone[0]), len(alone)
+
+
+def _marked(sections: Sequence[ReportSection], claims: Sequence[Claim], mark: Corroboration) -> list[ReportSection]:
+    marks = [
+        dict.fromkeys((claim.sentence for claim in claims if claim.section == n), mark) for n in range(len(sections))
+    ]
     return [
         section.model_copy(update={"markdown": marked(section.markdown, own)})
         for section, own in zip(sections, marks, strict=True)
-    ], len(alone)
+    ]
 
 
 def making(run: ResearchState, *, as_of: str, model: str, seconds: float, template: str) -> Making:
@@ -138,6 +158,13 @@ def clarified(plan: Plan, words: Wording) -> list[str]:
     return [words(taken, answers="; ".join(said))] if said else []
 
 
+def given_by_question(claims: Sequence[Claim], words: Wording) -> list[str]:
+    """Return a sentence on the values of the asker's own case that claims take from the question."""
+    named = [clean_line(value) for claim in claims if claim.judgement for value in claim.judgement.given]
+    values = dict.fromkeys(a for a in named if not any(a != b and f" {a} " in f" {b} " for b in named))
+    return [words("As the question says, not a source: {values}.", values="; ".join(values))] if values else []
+
+
 def limitations(
     run: ResearchState, claims: Sequence[Claim], removed: Sequence[str], judge: str, words: Wording
 ) -> list[str]:
@@ -146,7 +173,7 @@ def limitations(
     `removed` holds sentences that were removed, and `judge` is the model that judged the claims; empty if none did.
     """
     ending, reason = run.ending(words)
-    found = clarified(run.plan, words)
+    found = [*clarified(run.plan, words), *given_by_question(claims, words)]
     if run.plan.left_out:
         left_out = "; ".join(run.plan.left_out)
         found.append(words("Planned, and left out because the run takes fewer steps: {steps}.", steps=left_out))

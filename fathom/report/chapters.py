@@ -313,7 +313,7 @@ def _coverage_table(rows: Sequence[StepCoverage], words: Wording) -> list[str]:
 def state_of(row: StepCoverage, words: Wording) -> str:
     """Return what became of a step."""
     said = words(row.status.words)
-    return words("{head}: {text}", head=said, text="; ".join(row.missing)) if row.missing else said
+    return words("{status}; not found: {what}", status=said, what="; ".join(row.missing)) if row.missing else said
 
 
 def prose(text: str) -> str:

@@ -6,7 +6,8 @@ is searched for again in the whole sources, with the words that it gives, before
 
 from __future__ import annotations
 
-from typing import Literal
+from operator import not_
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -14,7 +15,8 @@ from fathom.config.groups import Role
 from fathom.models import Verdict
 from fathom.roles.base import Answer, Complaint, Request, RoleSpec, bounds
 
-REASON_CHARS, WORDS_CHARS, MOST_PASSAGES = 160, 160, 6
+REASON_CHARS, WORDS_CHARS, GIVEN_CHARS = 160, 160, 60
+MOST_PASSAGES, MOST_GIVEN = 6, 6
 
 
 class ShownPassage(Request):
@@ -58,11 +60,15 @@ class JudgedClaim(Request):
 
 
 class JudgeRequest(Request):
-    """Some claims of a report, with the passages that bear on them. `again`: a second search has been made."""
+    """Some claims of a report, with the passages that bear on them. `again`: a second search has been made.
+
+    `question` tells the asker's own case; it is empty for the report of another system.
+    """
 
     claims: list[JudgedClaim]
     sources: list[ShownSource]
     again: bool = False
+    question: str = Field("", exclude_if=not_)
 
     @property
     def passages(self) -> dict[int, tuple[ShownSource, ShownPassage]]:
@@ -90,6 +96,13 @@ class Opinion(Answer):
         description="Of not_stated: words that the missing part would have in the source. Else empty.",
         json_schema_extra=bounds(WORDS_CHARS),
     )
+    given: list[Annotated[str, Field(json_schema_extra=bounds(GIVEN_CHARS))]] = Field(
+        [],
+        description="Of supported: values of the asker's own case that it takes from the question, in its words, such "
+        "as “12 rooms”. Else empty.",
+        json_schema_extra=bounds(items=MOST_GIVEN),
+        exclude_if=not_,
+    )
 
 
 class JudgeAnswer(Answer):
@@ -113,6 +126,9 @@ def _normalize(request: JudgeRequest, answer: JudgeAnswer) -> JudgeAnswer:
                     ],
                     "reason": " ".join(opinion.reason.split())[:REASON_CHARS],
                     "look_for": " ".join(opinion.look_for.split())[:WORDS_CHARS],
+                    "given": list(dict.fromkeys(one for text in opinion.given if (one := " ".join(text.split()))))[
+                        :MOST_GIVEN
+                    ],
                 }
             )
             for _, opinion in sorted(first.items())
@@ -126,4 +142,11 @@ def _check(request: JudgeRequest, answer: JudgeAnswer) -> list[Complaint]:
     return [Complaint(f"There is no verdict on these claims: {missing}.", fatal=False)] if missing else []
 
 
-JUDGE = RoleSpec("judge", Role.judge, JudgeRequest, JudgeAnswer, _normalize, _check)
+def _schema(request: JudgeRequest) -> dict[str, Any]:
+    schema = JudgeAnswer.new_schema()
+    if not request.question:
+        del schema["$defs"]["Opinion"]["properties"]["given"]
+    return schema
+
+
+JUDGE = RoleSpec("judge", Role.judge, JudgeRequest, JudgeAnswer, _normalize, _check, schema=_schema)

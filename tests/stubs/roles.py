@@ -172,9 +172,9 @@ def _judge(prompt: Prompt, settings: Settings) -> dict[str, Any]:
         verdict = named or ("supported" if own else "not_stated")
         shown = own or [int(n) for n in numbers[:1]]
         missing = sentence if verdict == "not_stated" else ""
-        opinions.append(
-            {"claim": number, "verdict": verdict, "passages": shown, "reason": "as scripted", "look_for": missing}
-        )
+        given = settings.given if verdict == "supported" else []
+        said = {"claim": number, "verdict": verdict, "passages": shown, "reason": "as scripted", "look_for": missing}
+        opinions.append(said | {"given": given})
     return {"opinions": opinions}
 
 

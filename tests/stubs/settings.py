@@ -42,6 +42,7 @@ class Settings:
         confidence: what the model states of a short answer.
         says: what the model answers, word for word, to prompts that match a regular expression; the first one counts.
         verdicts: what the judge says of sentences that have a part; of others, whether their sources say them.
+        given: what the judge takes from the question for each sentence that it supports.
         replacement: what the writer puts in place of a sentence to which the judge objects; empty: it takes it out.
         lacking: regular expression; the model finds nothing for sections of a template whose heading matches.
         context_window: tokens; a longer prompt is refused as too long. 0: no limit.
@@ -92,6 +93,7 @@ class Settings:
     answer: str = ""
     confidence: float = 0.9
     verdicts: dict[str, str] = field(default_factory=dict)
+    given: list[str] = field(default_factory=list)
     replacement: str = ""
     lacking: str = ""
     context_window: int = 0

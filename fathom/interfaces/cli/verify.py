@@ -142,7 +142,10 @@ def _show_trace(found: Trace) -> None:
     for complaint in claim.complaints:
         _show_row("complaint", (one_line(complaint), "yellow"))
     if claim.judgement:
-        _show_row("judged", f"{claim.judgement.verdict.words} by {claim.judgement.model}: {claim.judgement.reason}")
+        reason = f": {claim.judgement.reason}" if claim.judgement.reason else ""
+        _show_row("judged", f"{claim.judgement.verdict.words} by {claim.judgement.model}{reason}")
+        if claim.judgement.given:
+            _show_row("given", f"by the question, not a source: {one_line('; '.join(claim.judgement.given))}")
     for link in found.links:
         nearest = link.part == "cited" and claim.verdict.value in ("not_stated", "not_checked")
         line(("\nnearest passage" if nearest else f"\n{_PARTS[link.part]}", "bold"))
