@@ -292,6 +292,14 @@ async def test_a_run_is_scheduled_again_whose_worker_of_prefect_ended_before_it_
                 await asyncio.sleep(0.05)
         await recover(client, pool)
         assert (await client.read_flow_run(run.id)).state_type is StateType.PENDING, "it may be starting"
+        monkeypatch.setattr(resuming, "STARTING_SECONDS", 0)
+        await client.set_flow_run_state(run.id, Running(), force=True)
+        await recover(client, pool)
+        assert (await client.read_flow_run(run.id)).state_type is StateType.RUNNING, "its lease may be in another store"
         monkeypatch.setattr(deploying, "SILENT_SECONDS", 0)
+        await recover(client, pool)
+        assert (await client.read_flow_run(run.id)).state_type is StateType.SCHEDULED, "killed before it had a lease"
+        monkeypatch.setattr(resuming, "STARTING_SECONDS", 180)
+        await client.set_flow_run_state(run.id, Pending(), force=True)
         await recover(client, pool)
         assert (await client.read_flow_run(run.id)).state_type is StateType.SCHEDULED

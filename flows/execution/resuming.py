@@ -342,12 +342,12 @@ async def _is_gone(client: PrefectClient, flow_run: FlowRun) -> bool:
         return lease is not None and not lease.alive
     if lease and has_begun(since, lease):
         return not lease.alive
-    # One that runs without a lease here may have it in the store of another machine. One whose lease is older than its
-    # state was answered while it waited: by then its process may have been gone.
-    waited = flow_run.state_type is StateType.RUNNING and lease is not None and not lease.alive
-    if flow_run.state_type is StateType.PENDING and await _taker_is_gone(client, flow_run, _seconds_since(since)):
-        return True
-    return (waited or flow_run.state_type is StateType.PENDING) and _seconds_since(since) > STARTING_SECONDS
+    seconds, pending = _seconds_since(since), flow_run.state_type is StateType.PENDING
+    if pending or seconds <= STARTING_SECONDS:
+        return seconds > STARTING_SECONDS or (pending and await _taker_is_gone(client, flow_run, seconds))
+    # One whose lease is older than its state was answered while it waited: by then its process may have been gone. One
+    # that runs without a lease here may have it in the store of another machine, or was killed before it had one.
+    return not lease.alive if lease else await _taker_is_gone(client, flow_run, seconds)
 
 
 async def _taker_is_gone(client: PrefectClient, flow_run: FlowRun, seconds: float) -> bool:
