@@ -248,7 +248,7 @@ def _coverage() -> list[StepCoverage]:
     failed = [ToolFailure(code="E3002", message="web_search: no answer within 20 seconds")]
     return [
         StepCoverage(
-            step_id=number,
+            step_id="R2_1" if status is StepStatus.blocked else number,
             title=title,
             status=status,
             calls=calls,

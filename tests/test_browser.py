@@ -109,11 +109,13 @@ def test_a_table_with_long_heads_shows_its_last_column(browser: Browser, tmp_pat
     ]
     rows = [names, ["---"] * 5, ["Hebewerk HS 2000", "441", "81.50", "240", "342,900"]]
     table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
-    sections = [ReportSection(heading="Costs", markdown=table), *report.sections]
+    sections = [ReportSection(heading="Costs", markdown=f"{table}\n\nAnd again:\n\n{table}"), *report.sections]
     file.write_text(render_html(report.model_copy(update={"sections": sections}), PHASES), encoding="utf-8")
     page = opened(browser, file, viewport={"width": 1000, "height": 900})
     around = page.locator(".scroll:has-text('Maintenance per month')").first
     assert around.evaluate("one => one.scrollWidth <= one.clientWidth")
+    found = Axe().run(page)
+    assert found.violations_count == 0, found.generate_report()
 
 
 @pytest.mark.parametrize("width", [320, 360, 768])

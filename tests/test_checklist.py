@@ -91,7 +91,7 @@ def test_a_blocked_step_comes_back_once_with_broader_queries() -> None:
     assert all(1 < len(query.split()) <= 3 for query in again.queries)
     assert artifact_name("p", again.step_id, again.title, "documents", 1, "json").startswith("p__stepr2_1_")
     after = plan.model_copy(update={"steps": [*plan.steps, again.model_copy(update={"status": StepStatus.blocked})]})
-    assert after.state_of(blocked) == "blocked, again as R2_1"
+    assert after.state_of(blocked) == "blocked, tried again below"
     assert following(after, []) == []
 
 

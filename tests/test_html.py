@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from fathom.models import Claim, Quote, Report, ReportSection, Source, Verdict
 from fathom.report.html import render_html
+from fathom.report.markdown import render_markdown
 from fathom.report.prose import section_html
 from tests.sample_report import PHASES, sample_report
 
@@ -146,6 +147,8 @@ def test_charts_are_drawings_that_name_themselves_and_need_no_style() -> None:
     by_step = drawings[1]
     assert {tag for drawing in drawings for tag, _ in drawing.elements} == {"svg", "rect", "text"}
     assert not [a for drawing in drawings for _, a in drawing.elements if {"id", "style"} & set(a)]
+    assert f"{len(steps)}. &lt;b&gt;{report.coverage[-1].title}" in html
+    assert "R2_1" not in html + render_markdown(report)
     assert len(by_step.of("rect")) == 2 * len(steps) + 2  # two bars a step, and the legend
     assert max(float(bar["width"] or 0) for bar in by_step.of("rect")) == 270
     assert all(len(text) <= 46 for text in by_step.said)

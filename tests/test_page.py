@@ -156,6 +156,8 @@ def read(page: Page) -> None:
     page.get_by_role("button", name="Check it again").press("Enter")
     expect(page.locator("#checked")).to_contain_text(re.compile(r"Checked just now: (\d+) of \1 claim"))
     page.get_by_text("Export", exact=True).click()
+    tables = page.get_by_role("link", name="Tables")
+    assert "download" not in tables.evaluate("link => link.getAttributeNames()"), "a browser would not show why not"
     with page.expect_download() as download:
         page.get_by_role("link", name="Markdown").click()
     assert download.value.suggested_filename.endswith(".md")
@@ -281,6 +283,23 @@ def test_files_are_dropped_on_a_question_and_thrown_away_after_it(
             r"price list [0-9a-f]{6}", str(client.get(f"/api/v1{page.url.removeprefix(served.url)}").json()["settings"])
         )
         assert client.get(f"/corpora/{name}").status_code == 404
+        run = page.url.removeprefix(served.url)
+        page.reload()
+        expect(page.locator("header.head")).to_contain_text(f"Reads {name} (no longer there")
+        expect(page.get_by_role("button", name="Watch")).to_have_count(0)
+    first = client.get(f"/api/v1{run}").json()
+    follow = ran(client, f"/api/v1{run}/ask", {"question": "And the delivery of the Hygro Pro?"})
+    told = client.get(follow).json()
+    assert "documents" not in told["settings"]["tools"] and told["settings"]["corpora"] == []
+    assert {one["title"] for one in told["result"]["sources"]} == {one["title"] for one in first["result"]["sources"]}
+    assert told["understood"] == "The delivery of the Hygro Pro (cost)?"
+    shown = client.get(follow.removeprefix("/api/v1")).text
+    assert f"Understood as: <bdi>{told['understood']}</bdi>" in shown and 'id="watch-h"' not in shown
+    client.post("/corpora", data={"name": "lost"}, files={"files": ("a.md", PRICES)})
+    unanswered = ran(client, "/api/v1/runs", {"question": "Who won the cup in 1987?", "corpora": ["lost"]})
+    client.delete("/api/v1/corpora/lost").raise_for_status()
+    refused = client.post(f"{unanswered}/ask", json={"question": "Who sails?"})
+    assert refused.status_code == 422 and "The documents of this run are gone." in refused.text
 
 
 def test_questions_search_the_documents_of_the_server_unless_they_name_others(served: Served, tmp_path: Path) -> None:
@@ -439,6 +458,9 @@ def test_a_report_is_watched_with_what_it_used_and_times_are_the_reader_s(
     [watch] = [one for one in client.get("/api/v1/watches").json()["watches"] if "cost now" in one["question"]]
     assert watch["settings"]["corpora"] == ["prices"] and watch["settings"]["profile"] == "quick"
     assert not {"library", "tools"} & {name for name, value in watch["settings"].items() if value}
+    told = client.get(f"/watches/{watch['name']}").text
+    assert '<a href="/corpora/prices"><bdi>prices</bdi></a> (1 file)' in told and "profile <code>quick</code>" in told
+    assert "Reads <bdi>prices</bdi>" in client.get("/watches").text
     assert 'id="wrong-watch"' in client.post(f"{path}/watch", data={"every": "1w"}).text
     client.post(f"/watches/{watch['name']}/remove")
 

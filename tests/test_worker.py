@@ -274,3 +274,32 @@ async def test_a_run_that_a_killed_worker_had_only_taken_is_scheduled_again(tmp_
             await client.set_flow_run_state(run.id, Pending(message=taker), force=True)
             await recover(client, "taken")
         assert (await until(run.id, lambda found: True)).state_type is after
+
+
+async def test_a_run_is_scheduled_again_whose_worker_of_prefect_ended_before_it_began(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resuming, "RECORDED_SECONDS", 0)
+    run, pool, worker = await submitted("started", tmp_path), "started", "ProcessWorker 1"
+    async with get_client() as client:
+        await client.set_flow_run_state(run.id, Pending(), force=True)
+        await client.update_flow_run_labels(run.id, {"prefect.worker.name": worker})
+        await client.send_worker_heartbeat(pool, worker, 30)
+        await client.send_worker_heartbeat(pool, f"fathom {socket.gethostname()} {os.getpid()}", 15)
+        await client.get_scheduled_flow_runs_for_work_pool(pool)
+        async with asyncio.timeout(60):  # the server notes it after its answer
+            while worker not in await living(client, pool):  # noqa: ASYNC110 - and tells nobody
+                await asyncio.sleep(0.05)
+        await recover(client, pool)
+        assert (await client.read_flow_run(run.id)).state_type is StateType.PENDING, "it may be starting"
+        monkeypatch.setattr(resuming, "STARTING_SECONDS", 0)
+        await client.set_flow_run_state(run.id, Running(), force=True)
+        await recover(client, pool)
+        assert (await client.read_flow_run(run.id)).state_type is StateType.RUNNING, "its lease may be in another store"
+        monkeypatch.setattr(deploying, "SILENT_SECONDS", 0)
+        await recover(client, pool)
+        assert (await client.read_flow_run(run.id)).state_type is StateType.SCHEDULED, "killed before it had a lease"
+        monkeypatch.setattr(resuming, "STARTING_SECONDS", 180)
+        await client.set_flow_run_state(run.id, Pending(), force=True)
+        await recover(client, pool)
+        assert (await client.read_flow_run(run.id)).state_type is StateType.SCHEDULED

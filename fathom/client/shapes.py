@@ -168,6 +168,7 @@ class Run(RunSummary):
     """A run. Values that are not known yet, or no longer, are null."""
 
     settings: dict[str, Any] = {}  # as given, without secrets
+    understood: str = ""  # of a follow-up: its question as a self-contained one, which is what is researched
     stage: Stage | None = None  # while it has not ended
     phase: str = ""  # its current activity, in words
     now: list[str] = []  # what is being read or written at this moment

@@ -206,11 +206,10 @@ class Plan(Model):
         return next((s for s in self.steps if str(s.retries) == str(step.step_id)), None)
 
     def state_of(self, step: PlanStep, now: Collection[str] = ()) -> str:
-        """Return the status of a step in words: `blocked, again as R2_1`; `now` holds the ids of steps in progress."""
+        """Return the status of a step in words: `blocked, tried again below`; `now` holds ids of steps in progress."""
         if str(step.step_id) in now:
             return "in progress"
-        again = self.retry_of(step)
-        return step.status.words + (f", again as {again.step_id}" if again else "")
+        return step.status.words + (", tried again below" if self.retry_of(step) else "")
 
 
 class Gap(Model):

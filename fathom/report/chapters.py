@@ -295,10 +295,10 @@ def _coverage_table(rows: Sequence[StepCoverage], words: Wording) -> list[str]:
     failing = any(row.failures for row in rows)
     names = ["Step", "Status", "Evidence", "Calls", "Useful notes", "Sources", *["Failed"] * failing]
     lines = [f"| {' | '.join(map(words, names))} |", "|---|---|---|--:|--:|--:|" + "---|" * failing]
-    for row in rows:
+    for number, row in enumerate(rows, 1):  # an id such as R2_1 means nothing to a reader
         failed = "; ".join(dict.fromkeys(failure.line for failure in row.failures))
         counts = [str(row.calls), str(row.useful_notes), str(row.sources)]
-        step = f"{_cell(str(row.step_id))}. {_cell(row.title)}"
+        step = f"{number}. {_cell(row.title)}"
         cells = [
             step,
             _cell(state_of(row, words)),

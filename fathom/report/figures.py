@@ -270,7 +270,7 @@ class Chart:
 
 def report_charts(report: Report) -> list[Chart]:
     """Return the charts of the evidence: by step, and the cited sources by type and by year."""
-    steps = tuple((f"{s.step_id}. {s.title}", s.useful_notes, s.sources) for s in report.coverage)
+    steps = tuple((f"{n}. {s.title}", s.useful_notes, s.sources) for n, s in enumerate(report.coverage, 1))
     words = wording(report.language)
     types = Counter(quality.type for quality in report.qualities)
     by_type = tuple((words(kind), number) for kind, number in types.most_common())

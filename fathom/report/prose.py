@@ -70,7 +70,7 @@ def draft_html(markdown: str) -> Markup:
 
 def _prose(markdown: str, inline: set[str], words: Wording = ENGLISH) -> str:
     html = _sanitised(_parser().render(markdown), _BLOCKS | _TABLES | inline)
-    scrolling = f'<div class="scroll" role="region" aria-label="{escape(words("Table"))}" tabindex="0"><table>'
+    scrolling = f'<div class="scroll" role="group" aria-label="{escape(words("Table"))}" tabindex="0"><table>'
     return html.replace("<table>", scrolling).replace("</table>", "</table></div>").replace("<pre>", _CODE)
 
 

@@ -87,10 +87,11 @@ class CorpusService:
         made = await self.corpora.create(name, good, left_out, owner=caller.name, temporary=temporary)
         return made.name
 
-    async def named(self, caller: Caller, names: Sequence[str]) -> Sequence[CorpusSummary]:
-        """Return the corpora of some names that exist and that the caller may read."""
+    async def named(self, caller: Caller, names: Sequence[str]) -> tuple[Sequence[CorpusSummary], Sequence[str]]:
+        """Return the corpora of some names that the caller may read, and the names of those gone or of others."""
         found = await self._readable_of(caller, names)
-        return [_summary(edition, await examined(self.corpora.store, edition)) for edition in found.values()]
+        there = [_summary(edition, await examined(self.corpora.store, edition)) for edition in found.values()]
+        return there, [name for name in names if name not in found]
 
     async def add(self, caller: Caller, name: str, uploads: Sequence[Upload]) -> Corpus:
         """Add files to a corpus as `create` does; one replaces the file of the same name.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import PurePath
 from typing import Any
 
@@ -69,7 +70,8 @@ async def read_run(store: ArtifactStore, found: KnownRun, ownership: Ownership) 
     return Run.model_validate(
         {
             **dict(summary_of(found, ownership, state, result)),
-            "settings": _settings(given),
+            "settings": settings_shown(given),
+            "understood": manifest.understood if manifest else "",
             "stage": known.stage if known and not state.ended else None,
             "phase": await _queued(flow_run) if state is RunState.queued else live.phase if live else "",
             "now": live.now if live else [],
@@ -108,7 +110,7 @@ def linked(result: RunResult, base: str) -> RunResult:
     return result.model_copy(update={"artifacts": f"{base}/artifacts", "report": report})
 
 
-def _settings(given: dict[str, Any]) -> dict[str, Any]:
+def settings_shown(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings that were given, without where on the server the store and the documents are."""
     settings = json.loads(json.dumps(given.get("settings") or {}))
     docs = {"docs": [PurePath(path).name for path in settings["docs"]]} if settings.get("docs") else {}

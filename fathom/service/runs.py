@@ -242,6 +242,8 @@ class RunHandle:
             await service.corpora.check_readable(caller, given["corpora"])
         elif "corpora" in earlier:  # of somebody else, or gone: what the earlier run has found stays
             earlier["corpora"] = await service.corpora.readable(caller, earlier["corpora"])
+            if not (earlier["corpora"] or earlier.get("docs")):
+                earlier = following.without_corpora(parent, earlier, request.question)
         settings = settings_from({**earlier, "artifacts": service.options.artifacts})
         ask = request.question, settings
         checked = await asyncio.to_thread(check_request, *ask, follow_up=not parent.refused, ask_prefect=False)

@@ -17,7 +17,7 @@ from fathom.flows.runs.comparing import runs_of
 from fathom.flows.runs.following import taken_over
 from fathom.service.caller import AccessRole, Caller, check_owner, owned_by
 from fathom.service.run_list import RunFilter
-from fathom.service.run_view import notices_of
+from fathom.service.run_view import notices_of, settings_shown
 from fathom.service.runs import RunHandle, RunService
 from fathom.storage.ownership import Ownership
 from fathom.tasks.clients import prefect_client
@@ -203,12 +203,11 @@ def _ownership(found: watches.WatchedQuestion) -> Ownership:
 
 
 def _shown(found: watches.WatchedQuestion) -> Watch:
-    settings = found.parameters.get("settings") or {}
     return Watch.model_validate(
         {
             **{name: getattr(found, name) for name in ("name", "question", "schedule", "state")},
             "next_run": found.next_run or None,
             "owner": _ownership(found).owner,
-            "settings": {name: value for name, value in settings.items() if name not in ("artifacts", "docs")},
+            "settings": settings_shown(found.parameters),
         }
     )

@@ -42,7 +42,7 @@ from prefect.states import Crashed, Scheduled
 from fathom.config.environment import artifact_root
 from fathom.config.settings import ResearchSettings
 from fathom.errors import FathomError, RunBusy, RunCancelled, RunNotFound
-from fathom.flows.execution.deploying import is_dead, unattended
+from fathom.flows.execution.deploying import is_dead, living, unattended
 from fathom.flows.execution.local import address, create, execute, result_of
 from fathom.flows.runs.finding import find_flow_run
 from fathom.flows.runs.states import FLOWS, UNDER_WAY, has_begun, place
@@ -286,6 +286,7 @@ STARTING_SECONDS = 180.0
 RECORDED_SECONDS = 15.0
 TAKEN_BY = "Taken by the worker "
 """Beginning of the message of a run's state while a worker of Fathom prepares it."""
+_WORKER = "prefect.worker.name"  # label of a run: Prefect's worker that took it; its process id names no machine
 MOST_DEATHS = 3
 """A run whose process died so often without a new result is not scheduled again: perhaps the run kills it."""
 CRASHED_SECONDS = 3600.0
@@ -321,7 +322,7 @@ async def recover_runs(flow_runs: Sequence[FlowRun]) -> None:
     async with prefect_client() as client:
         for flow_run in flow_runs:
             try:
-                if await _is_gone(flow_run):
+                if await _is_gone(client, flow_run):
                     await _schedule(client, flow_run)
             except (FathomError, PrefectException, PrefectHTTPStatusError) as error:
                 get_logger("fathom").warning("Run %s: %s", flow_run.id, error)
@@ -331,7 +332,7 @@ def _in(*states: StateType) -> FlowRunFilterState:
     return FlowRunFilterState(type=FlowRunFilterStateType(any_=list(states)))
 
 
-async def _is_gone(flow_run: FlowRun) -> bool:
+async def _is_gone(client: PrefectClient, flow_run: FlowRun) -> bool:
     """Whether no process works on a run that has begun, or that should have begun by now."""
     if flow_run.state is None or flow_run.state_type not in _UNFINISHED:
         return False
@@ -341,22 +342,22 @@ async def _is_gone(flow_run: FlowRun) -> bool:
         return lease is not None and not lease.alive
     if lease and has_begun(since, lease):
         return not lease.alive
-    # One that runs without a lease here may have it in the store of another machine. One whose lease is older than its
-    # state was answered while it waited: by then its process may have been gone.
-    waited = flow_run.state_type is StateType.RUNNING and lease is not None and not lease.alive
-    if flow_run.state_type is StateType.PENDING and _taker_is_gone(flow_run, _seconds_since(since)):
-        return True
-    return (waited or flow_run.state_type is StateType.PENDING) and _seconds_since(since) > STARTING_SECONDS
+    seconds, pending = _seconds_since(since), flow_run.state_type is StateType.PENDING
+    if pending or seconds <= STARTING_SECONDS:
+        return seconds > STARTING_SECONDS or (pending and await _taker_is_gone(client, flow_run, seconds))
+    # One whose lease is older than its state was answered while it waited: by then its process may have been gone. One
+    # that runs without a lease here may have it in the store of another machine, or was killed before it had one.
+    return not lease.alive if lease else await _taker_is_gone(client, flow_run, seconds)
 
 
-def _taker_is_gone(flow_run: FlowRun, seconds: float) -> bool:
-    """Whether the process that took a run, or was started for it, has ended on this machine."""
+async def _taker_is_gone(client: PrefectClient, flow_run: FlowRun, seconds: float) -> bool:
+    """Whether the worker that took a run has ended: one of Fathom on this machine, or one of Prefect anywhere."""
     said = (flow_run.state and flow_run.state.message) or ""
-    host, _, pid = (flow_run.infrastructure_pid or "").rpartition(":")
     if said.startswith(TAKEN_BY):
         return is_dead(said.removeprefix(TAKEN_BY))
-    # Until Prefect's worker has started a process, the one of the last attempt is recorded.
-    return seconds > RECORDED_SECONDS and pid.isdecimal() and is_gone(host, int(pid))
+    # Until Prefect's worker has started a process, the worker of the last attempt is recorded.
+    worker, pool = flow_run.labels.get(_WORKER), flow_run.work_pool_name
+    return seconds > RECORDED_SECONDS and bool(worker and pool) and worker not in await living(client, str(pool))
 
 
 def _seconds_since(time: datetime) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from pydantic import ValidationError
@@ -20,6 +20,7 @@ from fathom.run.engine import Parent
 from fathom.storage.runs import StoredRun
 from fathom.storage.store import MANIFEST, REPORT, REPORT_PAGE, ArtifactStore
 from fathom.text.citations import without_citations
+from fathom.tools.documents_tool import DocumentsTool
 from fathom.tools.earlier_run import EarlierRunTool
 from fathom.tools.mcp.configuration import PREFIX
 from fathom.tools.mcp.servers import allowed_tools
@@ -118,6 +119,24 @@ def taken_over(run: RunManifest) -> dict[str, Any]:
     ]
     settings["tools"] = (able or [EarlierRunTool.name]) if chosen else None
     return {name: value for name, value in settings.items() if value not in (None, {}, [])}
+
+
+def without_corpora(parent: Parent, settings: Mapping[str, Any], query: str) -> dict[str, Any]:
+    """Return the settings of a follow-up none of whose corpora can be read any more, and that has no other documents.
+
+    It searches what the earlier run has read, and the web where that is set up; never the Python reference in their
+    place.
+
+    Raises:
+        InvalidInput: nothing is left to search, since the earlier run has found nothing either.
+    """
+    bare = ResearchSettings.model_validate({**settings, "corpora": None})
+    tools = configured_tools(bare, Environment.read(), query, follow_up=not parent.refused)
+    if DocumentsTool.name not in tools:
+        return {**settings, "corpora": []}
+    if parent.refused:
+        raise InvalidInput("The documents of this run are gone.", next_step="ask anew, with files or a corpus")
+    return {**settings, "corpora": [], "tools": [name for name in tools if name != DocumentsTool.name]}
 
 
 async def name_follow_ups(store: ArtifactStore, folder: str) -> None:

@@ -176,9 +176,9 @@ def _show_run(run: RunDetails) -> None:
 
 def _show_plan(plan: Plan) -> None:
     line("")
-    for step in plan.steps:
+    for number, step in enumerate(plan.steps, 1):
         status = f" ({plan.state_of(step)})"
-        row(f"  {MARKS[step.status]} {step.step_id}. ", one_line(step.title), (status, "dim"))
+        row(f"  {MARKS[step.status]} {number}. ", one_line(step.title), (status, "dim"))
     for said in plan.told:
         line((f"    {one_line(said)}", "dim"))
     line("")

@@ -268,13 +268,14 @@ def _cited(report: Report) -> list[tuple[str, Source, int]]:
 async def _around(service: RunService, run: Run, caller: Caller) -> dict[str, Any]:
     """Return what is shown around a run: what it reads, the rest of its conversation, and the others of its watch."""
     ended = run.state.ended
-    corpora = await service.corpora.named(caller, run.settings.get("corpora") or [])
+    corpora, gone = await service.corpora.named(caller, run.settings.get("corpora") or [])
     thread = await service.listing.thread_of(caller, run.id) if ended or run.parent else []
     earlier = [one for one in reversed(thread) if one.summary.created < run.created]
     watched = RunFilter(watch=run.watch or "")
     same = await service.latest(caller, watched, limit=_MOST) if ended and run.watch else RunList(runs=[])
     return {
         "corpora": corpora,
+        "gone": gone,
         "thread": thread,
         "earlier": [
             (one.summary, said) for one, said in zip(earlier, await answers(service, caller, earlier), strict=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from http import HTTPStatus
+from typing import cast
 from urllib.parse import quote
 
 from fastapi import APIRouter, Request
@@ -23,6 +24,7 @@ from fathom.service.caller import Caller
 from fathom.service.runs import RunService
 
 MOST = 100  # runs of a history
+_SHOWN_APART = ("docs", "corpora", "fresh", "people")  # what a watch reads, and what each has
 
 router = APIRouter(prefix="/watches", include_in_schema=False)
 
@@ -60,7 +62,9 @@ async def show(name: str, request: Request, service: TheService, caller: TheCall
     """Show a watched question, and what each of its runs found to have changed."""
     found = await watches.one(service, caller, name)
     history = await watches.history(service, caller, name, MOST)
-    return page(request, "watch", watch=found, history=history.runs)
+    corpora, gone = await service.corpora.named(caller, cast("list[str]", found.settings.get("corpora") or []))
+    other = {name: value for name, value in found.settings.items() if name not in _SHOWN_APART and value}
+    return page(request, "watch", watch=found, history=history.runs, corpora=corpora, gone=gone, settings=other)
 
 
 @router.post("/{name}/run")
