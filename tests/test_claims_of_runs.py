@@ -185,6 +185,7 @@ async def test_sources_below_the_least_quality_make_no_report(providers: Stubs, 
 async def test_a_run_is_verified_and_its_tampering_named(
     providers: Stubs, tmp_path: Path, fathom_cli: FathomCLI
 ) -> None:
+    providers.settings.steps = providers.settings.breadth = 1
     result = await kept(tmp_path)
     done = fathom_cli(["verify", result.artifacts, "--json"])
     assert done.returncode == 0, done.stdout + done.stderr

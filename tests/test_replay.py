@@ -114,6 +114,7 @@ def left_behind(result: RunResult) -> list[str]:
 
 @pytest.mark.usefixtures("home")
 async def test_a_missing_record_is_named(providers: Stubs, tmp_path: Path, fathom_cli: FathomCLI) -> None:
+    providers.settings.steps = providers.settings.breadth = 1
     result = await kept(tmp_path)
     done = fathom_cli(["replay", result.run_id[:8], "--artifacts", str(tmp_path), "--json"])
     assert done.returncode == 0, done.stderr
