@@ -23,14 +23,14 @@ from fathom.run.engine import Engine, RunStart
 from fathom.storage.lease import RESULTS, journals_of
 from fathom.storage.store import ArtifactStore
 from fathom.tasks.auditing import session
-from fathom.tasks.durable import Recorded, outside_prefect, storing
+from fathom.tasks.durable import Recorded, outside_prefect, recorded_task, storing
 from fathom.tasks.ui import Display
 from fathom.telemetry.audit_events import AuditType
 from fathom.telemetry.audit_log import PENDING_FILE, AuditLog
 from fathom.telemetry.tracing import describe_run, start_tracing
 from fathom.tools.registry import configured_tools
 
-__all__ = ["QUERY", "investigated", "research", "resumable"]
+__all__ = ["QUERY", "investigated", "kept", "research"]
 
 QUERY = "How do tides form on moons with liquid methane seas?"
 
@@ -44,28 +44,42 @@ async def research(root: Path | str, query: str = QUERY, run_key: str | None = N
 
 
 async def investigated(root: Path | str, query: str = QUERY, _before: Any = None, **settings: Any) -> RunResult:
-    """Research as `research` does, without Prefect: a tenth of the time, and nothing can be resumed.
+    """Research as `research` does, without Prefect: a tenth of the time, and nothing is kept but the run's folder.
 
     `_before` is called with the engine before the run begins.
     """
-    store = ArtifactStore(str(root))
-    start = _start(uuid.uuid4().hex, query, _settings(root, settings))
+    run_id, store = uuid.uuid4().hex, ArtifactStore(str(root))
+    start = _start(run_id, run_id, query, _settings(root, settings))
+    await store.open_journal(journals_of(start.run_key))
     return await _investigated(start, store, _called, _before)
 
 
-async def resumable(root: Path | str, run_id: str, **settings: Any) -> RunResult:
-    """Research without Prefect, each result stored where Prefect's tasks store it: another attempt goes on with it."""
+async def kept(root: Path | str, query: str = QUERY, run_id: str = "", run_key: str = "", **settings: Any) -> RunResult:
+    """Research without Prefect, and keep in the store what its tasks do.
+
+    The run can be replayed, verified, followed up and listed; another one with its id or key takes up its calls.
+    """
+    run_id = run_id or uuid.uuid4().hex
+    run_key = run_key or run_id
     store = ArtifactStore(str(root))
-    start = _start(run_id, QUERY, _settings(root, settings))
-    return await _investigated(start, store, storing(store, run_id))
+    await store.open_journal(journals_of(run_key))
+    recorded = storing(store, run_key)
+    with outside_prefect(recorded):
+        start = await _begun(run_id, run_key, query, _settings(root, settings))
+    return await _investigated(start, store, recorded)
 
 
-def _start(run_id: str, query: str, asked: ResearchSettings) -> RunStart:
+@recorded_task(name="begin", run_name="start")
+async def _begun(run_id: str, run_key: str, query: str, settings: ResearchSettings) -> RunStart:
+    return _start(run_id, run_key, query, settings)
+
+
+def _start(run_id: str, run_key: str, query: str, asked: ResearchSettings) -> RunStart:
     environment = Environment.read()
     now = datetime.now(UTC).isoformat(timespec="seconds")
     return RunStart(
         run_id=run_id,
-        run_key=run_id,
+        run_key=run_key,
         query=query,
         started=now,
         today=now[:10],
@@ -76,7 +90,6 @@ def _start(run_id: str, query: str, asked: ResearchSettings) -> RunStart:
 
 async def _investigated(start: RunStart, store: ArtifactStore, recorded: Recorded, before: Any = None) -> RunResult:
     environment, own = Environment.read(), f"{RESULTS}/{start.run_key}"
-    await store.open_journal(journals_of(start.run_key))
     ledger = await Ledger.open(start.settings.budget, store, f"{own}/ledger")
     engine = Engine(start, store, environment, ledger, AuditLog(store, f"{own}/{PENDING_FILE}"))
     start_tracing(environment)

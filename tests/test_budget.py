@@ -42,9 +42,9 @@ def cents(amount: int) -> Decimal:
 ATTEMPT = st.tuples(st.integers(1, 60), st.integers(0, 100), st.booleans(), st.booleans())
 
 
-@settings(max_examples=5, deadline=None)
-@given(kinds=st.lists(ATTEMPT, min_size=1, max_size=20), cap=st.integers(1, 20_000), calls=st.integers(1, 1_200))
-async def test_a_thousand_reservations_at_once_never_pass_a_cap(
+@settings(max_examples=15, deadline=None)
+@given(kinds=st.lists(ATTEMPT, min_size=1, max_size=20), cap=st.integers(1, 6_000), calls=st.integers(1, 360))
+async def test_hundreds_of_reservations_at_once_never_pass_a_cap(
     kinds: list[tuple[int, int, bool, bool]], cap: int, calls: int
 ) -> None:
     """Each takes some percent of its worst case, or never says what it took; the sums are looked at in between."""
@@ -69,7 +69,7 @@ async def test_a_thousand_reservations_at_once_never_pass_a_cap(
             left = Cost(whole.usd * share, int(whole.tokens * share), int(calls * share)).minus(ledger.total)
             assert not most.fits(left), "what fits is not refused"
 
-    await asyncio.gather(*(attempt(*chosen) for chosen in islice(cycle(kinds), 1_000)))
+    await asyncio.gather(*(attempt(*chosen) for chosen in islice(cycle(kinds), 300)))
     assert ledger.total == taken
     assert taken.fits(whole)
     assert by_research.fits(Cost(whole.usd * Decimal("0.85"), int(whole.tokens * 0.85), int(calls * 0.85)))

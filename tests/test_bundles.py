@@ -32,7 +32,7 @@ from fathom.storage.lease import LeaseFile
 from fathom.storage.store import ArtifactStore, RunFolder
 from tests.conftest import ROOT, Bucket, FathomCLI
 from tests.dying_store import Killed, WatchedStore, bury
-from tests.inprocess import research
+from tests.inprocess import kept
 from tests.sample_report import sample_report
 from tests.test_store import every_file
 
@@ -52,12 +52,12 @@ async def _pack(store: ArtifactStore, name: str, target: io.BytesIO) -> None:
     await pack(await find(store, name), target)
 
 
-@pytest.mark.usefixtures("home", "prefect_server")
+@pytest.mark.usefixtures("home")
 async def test_a_run_moves_to_s3_and_verifies_and_replays_there(tmp_path: Path, moto_s3: Bucket) -> None:
     docs = tmp_path / "tanks.md"
     docs.write_text("# Tanks\n\nThe plant keeps 400 cubic metres of treated water in two tanks.\n")
     asked = "How much water do the tanks hold?"
-    result = await research(tmp_path / "here", asked, model="extractive", profile="quick", docs=[str(docs)])
+    result = await kept(tmp_path / "here", asked, model="extractive", profile="quick", docs=[str(docs)])
     target = io.BytesIO()
     await _pack(ArtifactStore(str(tmp_path / "here")), result.run_id, target)
     shutil.rmtree(tmp_path / "here")

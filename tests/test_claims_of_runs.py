@@ -19,7 +19,7 @@ from fathom.models import Corroboration, Ending, Report, RunResult, Verdict
 from fathom.storage.store import ArtifactStore
 from fathom.text.urls import source_ids
 from tests.conftest import FathomCLI
-from tests.inprocess import investigated, research
+from tests.inprocess import investigated, kept
 from tests.stubs import Stubs
 from tests.stubs.openai import INVENTED
 
@@ -182,11 +182,11 @@ async def test_sources_below_the_least_quality_make_no_report(providers: Stubs, 
     assert result.report is None
 
 
-@pytest.mark.usefixtures("prefect_server")
 async def test_a_run_is_verified_and_its_tampering_named(
     providers: Stubs, tmp_path: Path, fathom_cli: FathomCLI
 ) -> None:
-    result = await research(tmp_path)
+    providers.settings.steps = providers.settings.breadth = 1
+    result = await kept(tmp_path)
     done = fathom_cli(["verify", result.artifacts, "--json"])
     assert done.returncode == 0, done.stdout + done.stderr
     folder, store = Path(result.artifacts), ArtifactStore(str(tmp_path))
@@ -236,7 +236,6 @@ TABLE = "| Code | Meaning |\n|---|---|\n"
 CODE = "Install the tides client with: [ID]\n\n```sh\npip install frob\nfrob tides --all\n```"
 
 
-@pytest.mark.usefixtures("prefect_server")
 async def test_rows_and_code_of_a_document_are_quoted_checked_and_shown(
     providers: Stubs, tmp_path: Path, fathom_cli: FathomCLI
 ) -> None:
@@ -250,7 +249,7 @@ async def test_rows_and_code_of_a_document_are_quoted_checked_and_shown(
     rows = ["| 404 | not found [ID] |", "| 405 | not found [ID] |", "| 404 | all went well [ID] |"]
     providers.settings.section = f"{TABLE}{chr(10).join(rows)}\n\n{CODE}"
     remove = ReportSettings(unsupported=Unsupported.remove, judge=Judging.always)  # a row is marked even so
-    result = await research(
+    result = await kept(
         tmp_path / "store", "What is frob?", docs=[str(notes)], tools=["documents"], report=remove, profile="quick"
     )
     assert result.report, result.reason
@@ -318,7 +317,6 @@ async def test_a_claim_without_a_second_source_is_marked_where_one_is_required(
     assert [one.sentence for one in claims_of(report.sections)] == [claim.sentence for claim in report.claims]
 
 
-@pytest.mark.usefixtures("prefect_server")
 async def test_what_a_later_mail_corrects_is_disputed_in_the_report(
     providers: Stubs, fathom_cli: FathomCLI, tmp_path: Path
 ) -> None:
@@ -336,7 +334,7 @@ async def test_what_a_later_mail_corrects_is_disputed_in_the_report(
     found = {"claim_a": said, "claim_b": instead, "source_ids": ids, "other_source_ids": ids[1:], "holds": "claim_b"}
     providers.settings.critique = {"contradictions": [found | {"resolution": "Corrected by a later mail."}]}
     providers.settings.section = f"{said[:-1]} [{ids[0]}]."
-    result = await research(
+    result = await kept(
         tmp_path / "store", "What does a place in the cold store cost?", docs=[str(docs)], tools=["documents"]
     )
     report = report_of(result)

@@ -16,7 +16,7 @@ from fathom.storage.runs import runs
 from fathom.storage.store import ArtifactStore
 from fathom.tools.compute import ComputeTool, tables_in
 from tests.conftest import FathomCLI
-from tests.inprocess import investigated, research
+from tests.inprocess import investigated, kept
 from tests.stubs import Stubs
 from tests.test_artifact_tools import Run, source
 
@@ -267,7 +267,7 @@ async def test_the_researcher_is_asked_for_a_query_again_only_when_there_are_mor
     assert steps == [["Causes"], ["Effects"]][: 1 + forms]
 
 
-@pytest.mark.usefixtures("home", "prefect_server")
+@pytest.mark.usefixtures("home")
 @pytest.mark.parametrize(
     "queries", [["SELECT churn_rate FROM plans_*", JOINED], ["SELECT churn_rate FROM plans_*"] * 2]
 )
@@ -285,7 +285,7 @@ async def test_a_run_computes_its_answer_mends_a_query_and_can_be_checked_and_re
     providers.settings.section = "The plan with the lowest churn is Team, and its support time is 4 h [LAST]."
     providers.settings.verdicts = {"lowest churn": "supported"}
     tools = ["documents", "artifact_grep", "compute"]
-    result = await research(tmp_path / "store", QUESTION, turns=1, depth=1, docs=[str(folder)], tools=tools)
+    result = await kept(tmp_path / "store", QUESTION, turns=1, depth=1, docs=[str(folder)], tools=tools)
     artifacts = Path(result.artifacts)
     first, second = (str(record.body) for record in providers.calls("researcher"))
     assert "no such column" not in first

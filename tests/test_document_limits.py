@@ -20,7 +20,7 @@ from fathom.tools.documents.markdown import read_markdown
 from fathom.tools.documents.readers import UnreadableFile
 from fathom.tools.documents.worker import MEMORY, PLAIN_BYTES, read_file
 from tests.conftest import ROOT, FathomCLI, PrefectServer, base_env
-from tests.inprocess import research
+from tests.inprocess import kept
 
 # The processes that read are children of this one, so their memory is not mixed with the memory of other children.
 READ = """
@@ -134,12 +134,12 @@ def notes(tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.mark.usefixtures("home", "prefect_server", "providers")
+@pytest.mark.usefixtures("home", "providers")
 @pytest.mark.parametrize("model", ["openai/stub", "extractive"])
 async def test_files_that_were_not_read_are_in_the_report_and_in_its_replay(
     model: str, notes: Path, tmp_path: Path, fathom_cli: FathomCLI
 ) -> None:
-    result = await research(tmp_path / "store", model=model, docs=[str(notes)], tools=["documents"], profile="quick")
+    result = await kept(tmp_path / "store", model=model, docs=[str(notes)], tools=["documents"], profile="quick")
     damaged, long = result.warnings
     assert (
         damaged.startswith("docs:notes/broken00.pdf, ") and "broken19.pdf, and 4 more files: it is a damaged" in damaged

@@ -93,7 +93,7 @@ class Attempts:
 def test_a_run_killed_at_random_points_repeats_nothing(
     stubs: Stubs, env: dict[str, str], forked: Forked, prefect_server: PrefectServer, tmp_path: Path
 ) -> None:
-    stubs.settings.steps, stubs.settings.breadth = 6, 2
+    stubs.settings.steps, stubs.settings.breadth = 3, 2
     options = ["--model", "openai/stub", "--profile", "deep", "--fresh", "--json", "--quiet"]
     undisturbed = finish(fathom(env, "research", QUERY, *options, "--artifacts", str(tmp_path / "undisturbed")))
     total = len(stubs.requests)

@@ -36,7 +36,7 @@ from fathom.tools.earlier_run import EarlierRunTool
 from fathom.tools.registry import configured_tools
 from fathom.tools.toolbox import open_toolbox
 from tests.conftest import FathomCLI, PrefectServer
-from tests.inprocess import QUERY, investigated, research
+from tests.inprocess import QUERY, investigated, kept, research
 from tests.stubs import Stubs
 from tests.test_loop import said
 
@@ -155,7 +155,7 @@ def tools(result: RunResult) -> set[str]:
 @pytest.mark.usefixtures("home", "prefect_server")
 async def test_it_asks_nothing_that_was_read_before(providers: Stubs, tmp_path: Path, fathom_cli: FathomCLI) -> None:
     providers.settings.steps, providers.settings.breadth, providers.settings.page_bytes = 1, 1, 1_500
-    first = await research(tmp_path, profile="quick", fallback_models=["openai/other"])
+    first = await kept(tmp_path, profile="quick", fallback_models=["openai/other"])
     store = ArtifactStore(str(tmp_path))
     found = stored(first, "report.json")
     asked = len(providers.requests)
@@ -216,7 +216,7 @@ async def test_without_a_model_only_what_is_missing_is_read(tmp_path: Path) -> N
         )
         (docs / f"{town.lower()}.md").write_text(text, encoding="utf-8")
     chosen: dict[str, Any] = {"model": "extractive", "docs": [str(docs)], "max_results": 1, "profile": "quick"}
-    first = await research(root, "How many people does the plant in Norden employ?", **chosen)
+    first = await kept(root, "How many people does the plant in Norden employ?", **chosen)
     assert urls(first) == {"docs:docs/norden.md"}
 
     known = await ask(root, first, "How much power does it make?")
@@ -264,7 +264,7 @@ async def test_a_run_that_cannot_be_followed_is_refused(
     root, docs = tmp_path / "store", tmp_path / "tanks.md"
     docs.write_text("The tanks hold 400 cubic metres of water.", encoding="utf-8")
     chosen: dict[str, Any] = {"model": "extractive", "docs": [str(docs)], "profile": "quick"}
-    whole = await research(root, "How much water do the tanks hold?", **chosen)
+    whole = await kept(root, "How much water do the tanks hold?", **chosen)
 
     def refused(run: str, *options: str, code: int = 2) -> str:
         done = fathom_cli(["ask", run, "and in summer?", "--artifacts", str(root), *options], env=prefect_server.env)
@@ -297,7 +297,7 @@ async def test_a_question_without_an_answer_can_be_asked_in_other_words(tmp_path
     root, docs = tmp_path / "store", tmp_path / "tanks.md"
     docs.write_text("# Tanks of Norden\n\nThe cisterns of Norden hold 400 cubic metres of water.\n", encoding="utf-8")
     chosen: dict[str, Any] = {"model": "extractive", "docs": [str(docs)], "profile": "quick"}
-    refused = await research(root, "Who won the football match in Norden?", **chosen)
+    refused = await kept(root, "Who won the football match in Norden?", **chosen)
     assert refused.report is None
     found = await ask(root, refused, "How much water do the cisterns hold?")
     assert tools(found) == {"documents"}
@@ -366,7 +366,7 @@ async def test_of_what_was_read_only_what_is_close_is_looked_at_again(
 async def test_a_page_that_had_nothing_is_not_read_again_for_a_follow_up(providers: Stubs, tmp_path: Path) -> None:
     providers.settings.steps, providers.settings.breadth, providers.settings.page_bytes = 1, 2, 1_500
     providers.settings.planted = {"https://shared.example/page": "<p>NOISE. Tides on moons and planets, listed.</p>"}
-    first = await research(tmp_path, profile="quick")
+    first = await kept(tmp_path, profile="quick")
     assert any("shared.example" in said(record, "user") for record in providers.calls("compressor"))
     providers.requests.clear()
     await ask(tmp_path, first, "Which causes of tides on moons are known?")
@@ -378,7 +378,7 @@ async def test_only_a_page_that_has_more_for_a_follow_up_is_noted_again(provider
     providers.settings.steps, providers.settings.breadth, providers.settings.page_bytes = 1, 2, 1_500
     text = "FACT-0a1b2c3d: the first study of tides on moons liquid causes figures counted 41 cases in 2021."
     providers.settings.planted = {"https://shared.example/page": f"<p>{text} On planets, these are smaller.</p>"}
-    first = await research(tmp_path, profile="quick")
+    first = await kept(tmp_path, profile="quick")
     (more,) = [
         source["source_id"] for source in stored(first, "provenance.json")["sources"] if "shared" in source["url"]
     ]

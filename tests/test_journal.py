@@ -28,7 +28,7 @@ from fathom.telemetry.audit_events import ChainedEvent, check, events_in
 from tests.conftest import is_own
 from tests.dying_store import Killed
 from tests.failing_disk import failing
-from tests.inprocess import QUERY, resumable
+from tests.inprocess import QUERY, kept
 from tests.stubs import Stubs
 
 MOMENTS = int(os.environ.get("KILLS", "6")) * 3  # at about half, power goes too; the simulator kills at any change
@@ -60,7 +60,7 @@ def dies(root: Path, dies_at: int) -> bool:
 
 async def attempt_at(root: Path) -> RunResult:
     asyncio.get_running_loop().set_exception_handler(lambda *_: None)  # the dead leave tasks whose end nobody heard
-    return await resumable(root, RUN, fresh=True)
+    return await kept(root, run_id=RUN, fresh=True)
 
 
 def finished(root: Path) -> Counter[str]:

@@ -48,7 +48,7 @@ from fathom.storage.runs import runs
 from fathom.storage.store import ArtifactStore
 from fathom.text.urls import source_ids
 from tests.conftest import ROOT, FathomCLI
-from tests.inprocess import investigated, research
+from tests.inprocess import investigated, kept
 from tests.stubs import Stubs
 from tests.stubs.reading import Prompt
 
@@ -693,7 +693,6 @@ async def test_a_correction_may_cite_what_another_source_of_the_run_says(provide
     ] * len(report.claims)
 
 
-@pytest.mark.usefixtures("prefect_server")
 async def test_a_judge_with_a_small_window_is_asked_in_smaller_batches_and_a_replay_asks_nobody_for_it(
     providers: Stubs, tmp_path: Path
 ) -> None:
@@ -705,7 +704,7 @@ async def test_a_judge_with_a_small_window_is_asked_in_smaller_batches_and_a_rep
     providers.settings.context_window, providers.settings.window_style = SMALL_WINDOW, "vllm"
     told = {"object": "list", "data": [{"id": "stub", "max_model_len": SMALL_WINDOW}]}
     providers.settings.models = told
-    result = await research(tmp_path)
+    result = await kept(tmp_path)
     report = report_of(result)
     assert result.status is Ending.complete, result.reason
     assert [record.status for record in providers.calls("llm") if record.status != 200] == []
@@ -721,14 +720,13 @@ async def test_a_judge_with_a_small_window_is_asked_in_smaller_batches_and_a_rep
     assert (len(providers.calls("models")), len(providers.requests)) == asked
 
 
-@pytest.mark.usefixtures("prefect_server")
 async def test_what_a_report_takes_from_the_question_is_told_wherever_it_is_shown(
     providers: Stubs, fathom_cli: FathomCLI, tmp_path: Path
 ) -> None:
     """Otherwise a strict judge objects to each row with the asker's own numbers, since no source has them."""
     providers.settings.verdicts, providers.settings.given = {"cost": "supported"}, ["40 rooms", "7 December"]
     providers.settings.section = "40 rooms from 7 December cost 40 x 12.50 = 500 [ID]."
-    result = await research(
+    result = await kept(
         tmp_path,
         "What do we pay for rooms with FACT-00000000 from 7 December?",
         people={"clarified": {"How many rooms?": "40 rooms"}},
@@ -746,11 +744,10 @@ async def test_what_a_report_takes_from_the_question_is_told_wherever_it_is_show
     assert "verdict differs" in fathom_cli(["verify", result.artifacts]).stdout
 
 
-@pytest.mark.usefixtures("prefect_server")
 async def test_what_the_judge_saw_and_said_is_verified_offline(providers: Stubs, tmp_path: Path) -> None:
     providers.settings.verdicts = {"studied": "supported", "found": "contradicted"}
     providers.settings.replacement = "It was found in some cases [ID]."
-    result = await research(tmp_path)
+    result = await kept(tmp_path)
     folder = Path(result.artifacts)
     record = json.loads((folder / JUDGEMENTS).read_bytes())
     shown_first = Prompt(providers.calls("judge")[0].body).passages

@@ -62,7 +62,7 @@ from fathom.text.tokens import count_tokens
 from tests.conftest import FathomCLI, PrefectServer, ask_model, new_ledger, quiet_port
 from tests.fault_matrix import CHECKED, REQUESTS, WRITTEN, Cell, runs
 from tests.generated import errors
-from tests.inprocess import QUERY, investigated, research
+from tests.inprocess import QUERY, investigated, kept, research
 from tests.stubs import Stubs, serving
 from tests.stubs.floods import FLOOD
 
@@ -191,16 +191,16 @@ async def test_a_provider_that_is_down_costs_few_requests(providers: Stubs, tmp_
     assert len(providers.calls("llm")) <= FAILURES * PATIENCE.at_once + 2 * sum(WRITTEN.values())
 
 
-@pytest.mark.usefixtures("home", "quiet")
+@pytest.mark.usefixtures("home")
 async def test_a_fallback_model_answers_and_is_not_asked_again(providers: Stubs, tmp_path: Path) -> None:
     """It answers at once while the other rests: nobody waits for a service that can be replaced."""
     providers.settings.faults = {"stub": ["500*"]}
-    result = await research(tmp_path, run_key="spare", **SMALL, fallback_models=["openai/spare"])
+    result = await kept(tmp_path, run_key="spare", **SMALL, fallback_models=["openai/spare"])
     assert result.status is Ending.complete, result.reason
     asked = [record.body["model"] for record in providers.calls("llm")]
     assert asked.count("stub") == FAILURES + 1, "the first call, and one more request: then its circuit is open"
     assert asked.count("spare") == sum(WRITTEN.values())
-    await research(tmp_path, run_key="spare", **SMALL, fallback_models=["openai/spare"])
+    await kept(tmp_path, run_key="spare", **SMALL, fallback_models=["openai/spare"])
     assert len(providers.calls("llm")) == len(asked)
 
 

@@ -1,4 +1,4 @@
-"""The whole pipeline against scripted providers over real HTTP; on a real Prefect server where that plays a part."""
+"""The whole pipeline against scripted providers over real HTTP."""
 
 from __future__ import annotations
 
@@ -6,17 +6,13 @@ import json
 import re
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from fathom.config.settings import ResearchSettings
 from fathom.evidence.support import spaced_words
-from fathom.flows.deep_research import deep_research
-from fathom.flows.runs.endings import result_in
-from fathom.models import Ending, RunResult
+from fathom.models import Ending
 from tests.conftest import Bucket, is_own
-from tests.inprocess import investigated
+from tests.inprocess import investigated, kept
 from tests.stubs import Record, Stubs
 
 QUERY = "How do tides form on moons with liquid methane seas?"
@@ -25,13 +21,6 @@ CODE = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
 NOTE_FIELDS = ["summary_title", "summary", "extraction", "artifact_file"]
 
 pytestmark = pytest.mark.usefixtures("home")
-on_prefect = pytest.mark.usefixtures("prefect_server")
-
-
-async def run(root: Path | str, query: str = QUERY, **settings: Any) -> RunResult:
-    """Run the flow in this process; what an earlier run of the test was answered is not used."""
-    asked = ResearchSettings(artifacts=str(root), fresh=True, **settings)
-    return await result_in(await deep_research(query, asked, return_state=True))
 
 
 def said_to(record: Record) -> str:
@@ -47,7 +36,7 @@ def tokens_by_role(stubs: Stubs) -> dict[str, list[int]]:
 
 async def test_raw_output_reaches_the_compressor_alone_and_pages_may_grow(providers: Stubs, tmp_path: Path) -> None:
     seen: dict[int, dict[str, list[int]]] = {}
-    providers.settings.suggests = False
+    providers.settings.suggests, providers.settings.steps = False, 1
     for page_bytes, reduction in ((20_000, 0.80), (100_000, 0.95)):
         providers.settings.page_bytes = page_bytes
         providers.requests.clear()
@@ -170,14 +159,13 @@ async def test_a_role_whose_model_fails_is_answered_without_it_and_the_run_says_
     assert len(providers.calls("planner")) == 2  # one re-ask, then no more
 
 
-@on_prefect
 async def test_s3_and_local_disk_hold_the_same_names_and_bytes(
     providers: Stubs, tmp_path: Path, moto_s3: Bucket
 ) -> None:
     import fsspec
 
-    local = await run(tmp_path, model="openai/stub", depth=1)
-    remote = await run(f"{moto_s3.url}/nested/root", model="openai/stub", depth=1)
+    local = await kept(tmp_path, fresh=True, depth=1)
+    remote = await kept(f"{moto_s3.url}/nested/root", fresh=True, depth=1)
     assert remote.artifacts.startswith(moto_s3.url)
     s3 = fsspec.filesystem("s3", use_listings_cache=False, skip_instance_cache=True)
     objects = {Path(name).name: s3.cat_file(name) for name in s3.ls(remote.artifacts, detail=False)}
@@ -187,10 +175,9 @@ async def test_s3_and_local_disk_hold_the_same_names_and_bytes(
     assert s3.ls(f"{moto_s3.url}/nested/root/.results", detail=False)
 
 
-@on_prefect
 async def test_without_a_model_every_sentence_is_cited_and_two_runs_are_the_same(tmp_path: Path) -> None:
     question = "How does Python look up an attribute on an instance?"
-    first, second = await run(tmp_path, question), await run(tmp_path, question)
+    first, second = [await investigated(tmp_path, question, model=None) for _ in range(2)]
     assert first.status is Ending.complete, first.reason
     assert first.metrics.llm_calls == 0
     assert first.artifacts != second.artifacts
@@ -210,9 +197,9 @@ async def test_without_a_model_every_sentence_is_cited_and_two_runs_are_the_same
             assert all(any(spaced_words(block) in text for text in texts.values()) for block in blocks), quotation
 
 
-@on_prefect
 async def test_parallel_steps_leave_the_same_files_as_sequential_ones(providers: Stubs, tmp_path: Path) -> None:
-    results = [await run(tmp_path / mode, model="openai/stub", execution=mode) for mode in ("sequential", "parallel")]
+    modes = ("sequential", "parallel")
+    results = [await investigated(tmp_path / mode, fresh=True, execution=mode) for mode in modes]
     names = [sorted(path.name for path in Path(r.artifacts).iterdir()) for r in results]
     assert names[0] == names[1]
     assert results[1].status is Ending.complete

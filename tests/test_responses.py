@@ -18,11 +18,11 @@ from fathom.models import Ending
 from fathom.run.engine import Engine
 from fathom.tools import http
 from fathom.tools.fetch import client
-from tests.inprocess import investigated, research
+from tests.inprocess import investigated, kept
 from tests.stubs import Stubs
 from tests.stubs.pages import page
 
-pytestmark = pytest.mark.usefixtures("home", "quiet")
+pytestmark = pytest.mark.usefixtures("home")
 SMALL: dict[str, Any] = {"execution": "sequential", "tools": ["web_search"], "depth": 1, "turns": 1, "max_results": 2}
 
 
@@ -74,7 +74,7 @@ def responses_of(folder: Path, calls: list[CallRecord]) -> list[Arrived]:
 
 async def test_the_bytes_that_arrived_are_stored_beside_the_text(web: Stubs, tmp_path: Path) -> None:
     web.settings.faults = {"search": ["500", "500", "400"]}  # the first call is tried three times, and fails
-    result = await research(tmp_path, **SMALL)
+    result = await kept(tmp_path, **SMALL)
     assert result.status is Ending.degraded
     folder = Path(result.artifacts)
     failed, *others = calls_of(folder)
@@ -117,14 +117,14 @@ async def test_the_bytes_that_arrived_are_stored_beside_the_text(web: Stubs, tmp
 
 
 async def test_an_answer_from_the_cache_has_its_bytes_and_redacted_runs_keep_none(web: Stubs, tmp_path: Path) -> None:
-    first, again = [Path((await research(tmp_path, **SMALL)).artifacts) for _ in range(2)]
+    first, again = [Path((await kept(tmp_path, **SMALL)).artifacts) for _ in range(2)]
     asked = len(web.calls("search"))
     assert asked == 2
     bodies = [{(one.url, one.body) for one in responses_of(folder, calls_of(folder))} for folder in (first, again)]
     assert bodies[0] <= bodies[1]  # a page that could not be read was asked for again
     assert len(bodies[0]) > asked
 
-    redacted = Path((await research(tmp_path, redact=True, **SMALL)).artifacts)
+    redacted = Path((await kept(tmp_path, redact=True, **SMALL)).artifacts)
     assert len(web.calls("search")) == 2 * asked
     assert not list(redacted.glob("*.warc.gz"))
 

@@ -26,7 +26,6 @@ from prefect.states import Running
 from fathom.config.secrets import Scrubber
 from fathom.config.settings import ResearchSettings
 from fathom.errors import FathomError, RunBusy, RunCancelled
-from fathom.flows.deep_research import deep_research
 from fathom.flows.execution import local
 from fathom.flows.execution.resuming import reschedule
 from fathom.llm import prompts
@@ -34,7 +33,7 @@ from fathom.storage.lease import LEASE_SECONDS, LeaseFile, LeaseKeeper, died, no
 from fathom.storage.store import ArtifactStore
 from fathom.tasks.supervision import MANY, Supervision, watched
 from tests.conftest import Bucket, FathomCLI, Forked, PrefectServer, base_env, is_own, quiet_port
-from tests.inprocess import investigated
+from tests.inprocess import QUERY, investigated, kept
 from tests.processes import (
     AT_ONCE,
     COMMIT_SECONDS,
@@ -50,7 +49,6 @@ from tests.processes import (
 )
 from tests.stubs import Stubs, serving
 
-QUERY = "How do tides form on moons with liquid methane seas?"
 SMALL = {"model": "openai/stub", "window": 8_000}
 QUICK = ["--model", "openai/stub", "--profile", "quick", "--fresh", "--quiet"]
 
@@ -495,51 +493,46 @@ class Runs:
     async def requests(self, key: str, **changed: Any) -> Counter[str]:
         """Run and return what was asked: the roles' names, and `search`."""
         before = len(self.stubs.requests)
-        chosen = {"model": "openai/stub", "profile": "quick", "fresh": True, "artifacts": str(self._root), **changed}
-        await deep_research(QUERY, ResearchSettings.model_validate(chosen), key)
+        await kept(self._root, run_key=key, **{"profile": "quick", "fresh": True, **changed})
         return Counter(record.role for record in self.stubs.requests[before:])
 
     async def alone(self, **changed: Any) -> Counter[str]:
         """Return what a run asks that finds nothing to take up."""
         before = len(self.stubs.requests)
-        await investigated(self._root / "alone", QUERY, **{"profile": "quick", "fresh": True, **changed})
+        await investigated(self._root / "alone", **{"profile": "quick", "fresh": True, **changed})
         return Counter(record.role for record in self.stubs.requests[before:])
 
 
 @pytest.fixture
-def runs(
-    stubs: Stubs, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, prefect_server: PrefectServer, home: Path
-) -> Runs:
-    for name, value in stubs.env.items():
-        monkeypatch.setenv(name, value)
-    shrink(stubs)
-    return Runs(stubs, tmp_path)
+def runs(providers: Stubs, tmp_path: Path, home: Path) -> Runs:
+    shrink(providers)
+    return Runs(providers, tmp_path)
 
 
 async def test_what_a_call_does_not_read_repeats_no_call(runs: Runs) -> None:
-    whole = await runs.requests("one key")
+    whole = await runs.requests("one-key")
     written = {role: count for role, count in whole.items() if role in ("outline", "section")}
     assert written and whole != written
-    assert not await runs.requests("one key", concurrency=2, model_calls={"seconds": 60}, sufficiency=3)
+    assert not await runs.requests("one-key", concurrency=2, model_calls={"seconds": 60}, sufficiency=3)
     for other in ("openai/second", "openai/third"):
-        assert await runs.requests("one key", role_models={"reporter": {"model": other}}) == written
-    assert set(await runs.requests("one key", report={"words": 400})) <= written.keys()
-    assert not await runs.requests("one key")
+        assert await runs.requests("one-key", role_models={"reporter": {"model": other}}) == written
+    assert set(await runs.requests("one-key", report={"words": 400})) <= written.keys()
+    assert not await runs.requests("one-key")
 
 
 @pytest.mark.parametrize("changed", [{"role_models": {"compressor": SMALL}}, {"budget": {"max_tokens": 145_000}}])
 async def test_a_resumed_run_shows_the_compressor_the_same(runs: Runs, changed: dict[str, Any]) -> None:
     """In several requests, and although little of the budget is left when it is resumed."""
     runs.stubs.settings.page_bytes = 20_000
-    first = await runs.requests("one key", **changed)
+    first = await runs.requests("one-key", **changed)
     assert first["compressor"]
-    assert not await runs.requests("one key", **changed)
+    assert not await runs.requests("one-key", **changed)
 
 
 async def test_a_changed_prompt_repeats_only_its_role(
     runs: Runs, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    whole = await runs.requests("one key")
+    whole = await runs.requests("one-key")
     folder = tmp_path / "prompts"
     shutil.copytree(prompts.FOLDER, folder)
     (folder / "editor.md").write_text("A role that no call of the run has.")
@@ -548,18 +541,18 @@ async def test_a_changed_prompt_repeats_only_its_role(
     monkeypatch.setattr(prompts, "FOLDER", folder)
     prompts.prompt_hashes.cache_clear()
     request.addfinalizer(prompts.prompt_hashes.cache_clear)
-    assert await runs.requests("one key") == Counter(section=whole["section"])
+    assert await runs.requests("one-key") == Counter(section=whole["section"])
 
 
 async def test_a_changed_setting_reuses_no_result_that_it_makes_wrong(runs: Runs) -> None:
-    await runs.requests("one key")
+    await runs.requests("one-key")
     cases: list[tuple[dict[str, Any], set[str], set[str]]] = [
         ({"max_results": 3}, {"search", "compressor"}, {"planner"}),
         ({"model": "openai/other"}, {"planner", "researcher", "compressor", "section"}, {"search"}),
         ({"compression": {"summary_tokens": 400}}, {"compressor"}, {"planner", "search"}),
     ]
-    for changed, repeated, kept in cases:
-        alone, again = await runs.alone(**changed), await runs.requests("one key", **changed)
+    for changed, repeated, taken_up in cases:
+        alone, again = await runs.alone(**changed), await runs.requests("one-key", **changed)
         assert {role: again[role] for role in repeated} == {role: alone[role] for role in repeated}
-        assert not kept & again.keys()
-    assert not await runs.requests("one key")
+        assert not taken_up & again.keys()
+    assert not await runs.requests("one-key")

@@ -10,7 +10,7 @@ import pytest
 from aiohttp import web
 
 from tests.conftest import FathomCLI
-from tests.inprocess import investigated, research
+from tests.inprocess import investigated, kept
 from tests.listening import app_of, listening
 
 QUERY = "How high is the tide of the methane lake Ontara?"
@@ -77,11 +77,11 @@ async def catalogues(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Catalogue
         yield serving
 
 
-@pytest.mark.usefixtures("home", "prefect_server")
+@pytest.mark.usefixtures("home")
 async def test_the_bibliography_names_the_authors_of_what_is_quoted(
     catalogues: Catalogues, tmp_path: Path, fathom_cli: FathomCLI
 ) -> None:
-    result = await research(tmp_path, QUERY, model="extractive", tools=["arxiv", "openalex"], fresh=True)
+    result = await kept(tmp_path, QUERY, model="extractive", tools=["arxiv", "openalex"], fresh=True)
     assert result.status == "complete", result.reason
     report = Path(result.report or "").read_text(encoding="utf-8")
     assert "0.7 metres high at the northern shore" in report  # which only the full text says

@@ -16,7 +16,7 @@ from fathom.models import Ending, RunResult
 from fathom.storage.runs import runs
 from fathom.storage.store import ArtifactStore
 from fathom.tools import http
-from tests.inprocess import investigated, research
+from tests.inprocess import investigated, kept
 from tests.listening import app_of, listening
 from tests.lookup_cases import CASES
 from tests.stubs import Stubs
@@ -57,9 +57,9 @@ def replaced_by(result: RunResult) -> list[str]:
     return [failure["replaced_by"] for step in report["coverage"] for failure in step["failures"]]
 
 
-@pytest.mark.usefixtures("home", "prefect_server")
+@pytest.mark.usefixtures("home")
 async def test_another_source_answers_and_a_replay_follows(services: Services, tmp_path: Path) -> None:
-    result = await research(tmp_path, QUERY, **SETTINGS, breadth=1, turns=1)  # of its two steps, each asks one source
+    result = await kept(tmp_path, QUERY, **SETTINGS, breadth=1, turns=1)  # of its two steps, each asks one source
     assert (result.status, result.reason) == (Ending.complete, "")
     assert replaced_by(result) == ["crossref"]
     assert services.asked == {"openalex": http.ATTEMPTS, "crossref": 2}

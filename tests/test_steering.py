@@ -183,6 +183,7 @@ def test_a_remark_is_one_line_without_controls_and_secrets(monkeypatch: pytest.M
 @pytest.fixture
 def env(stubs: Stubs, prefect_server: PrefectServer, home: Path) -> dict[str, str]:
     stubs.settings.llm_delay = 0.2
+    stubs.settings.steps = stubs.settings.breadth = 1
     stubs.settings.page_bytes = 2_000
     return {**base_env(), "HOME": str(home), **prefect_server.env, **stubs.env}
 

@@ -370,6 +370,7 @@ def test_a_run_rides_out_an_outage_and_repeats_no_call(
     env = {**base_env(), "HOME": str(home), **prefect_server.env, **stubs.env, **moto_s3.env}
     env["AWS_ENDPOINT_URL"] = faulty.url
     arguments = ["--model", "openai/stub", "--profile", "quick", "--fresh", "--json", "--artifacts", moto_s3.url]
+    stubs.settings.steps = stubs.settings.breadth = 1
     stubs.settings.held = "section"
     process = forked(env, "research", QUERY, *arguments)
     stubs.wait_for(1, "section", ended=False)

@@ -193,22 +193,22 @@ def test_kinds_tell_prose_from_layout() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "This is a sentence of a book. " * 100_000,
-        "word " * 1_000_000,
-        "x" * 5_000_000,
-        "." * 2_000_000 + "x",
-        "a. " * 300_000,
-        ". [1] " * 300_000 + "x",
-        "(((\n" * 200_000,
-        '."' * 500_000 + "x",
-        " \n" * 1_000_000,
+        "This is a sentence of a book. " * 50_000,
+        "word " * 500_000,
+        "x" * 2_500_000,
+        "." * 1_000_000 + "x",
+        "a. " * 150_000,
+        ". [1] " * 150_000 + "x",
+        "(((\n" * 100_000,
+        '."' * 250_000 + "x",
+        " \n" * 500_000,
     ],
     ids=lambda text: repr(text[:8]),
 )
 def test_any_input_is_split_in_linear_time(text: str) -> None:
     start = time.process_time()
     split_sentences(text)
-    assert time.process_time() - start < 60  # 1 s; hours, were it quadratic
+    assert time.process_time() - start < 60  # half a second; hours, were it quadratic
 
 
 def test_terms_agree_across_spellings() -> None:

@@ -16,7 +16,7 @@ from fathom.tools import http
 from fathom.tools.fetch import client
 from fathom.tools.search.searxng import SearXNG
 from fathom.tools.search.tavily import Tavily
-from tests.inprocess import investigated, research
+from tests.inprocess import investigated
 from tests.stubs import Stubs
 from tests.stubs.floods import FLOOD
 from tests.stubs.pages import page
@@ -103,13 +103,13 @@ def assert_no_evidence_of_failures(result: RunResult) -> None:
     assert [message for message in (*told, *BODIES) if message in evidence] == []
 
 
-@pytest.mark.usefixtures("home", "quiet")
+@pytest.mark.usefixtures("home")
 async def test_a_failure_made_good_is_told_and_no_reason(
     web: Stubs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SEARXNG_URL", web.url)
     web.settings.faults = {"search": ["401*"], "extract": ["500*"]}
-    result = await research(tmp_path, **SMALL)
+    result = await investigated(tmp_path, **SMALL)
     assert (result.status, result.reason) == (Ending.complete, "")
     assert len(web.calls("searxng")) == 2
     table = Path(result.report or "").read_text()
@@ -138,7 +138,7 @@ async def test_a_source_that_cannot_be_read_is_tried_by_one_call_or_two_and_told
     assert f"1 of 5 sources could not be read: {unread} (" in report
 
 
-@pytest.mark.usefixtures("home", "quiet")
+@pytest.mark.usefixtures("home")
 async def test_searxng_alone_is_enough(web: Stubs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TAVILY_API_KEY")
     monkeypatch.setenv("SEARXNG_URL", web.url)
@@ -149,11 +149,11 @@ async def test_searxng_alone_is_enough(web: Stubs, tmp_path: Path, monkeypatch: 
     assert all("counted" in source.model_dump_json() or source.full for source in result.sources)
 
 
-@pytest.mark.usefixtures("home", "quiet")
+@pytest.mark.usefixtures("home")
 async def test_a_second_run_asks_the_web_nothing_unless_told_to(web: Stubs, tmp_path: Path) -> None:
     # Both steps find the same pages: the first run reads them once, a fresh one twice.
     for fresh, asked in ((False, [2, 1]), (False, [2, 1]), (True, [4, 3])):
-        result = await research(tmp_path, **SMALL | {"fresh": fresh})
+        result = await investigated(tmp_path, **SMALL | {"fresh": fresh})
         assert result.status is Ending.complete, result.reason
         assert [len(web.calls(kind)) for kind in ("search", "extract")] == asked
 
