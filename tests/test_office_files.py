@@ -246,3 +246,17 @@ def test_only_nouns_of_german_questions_have_compounds() -> None:
     assert not nouns_of("How high is the Tower of London?")
     assert compounds_of("gebuhr", ["hafengebuhr", "gebuhr", "gebuhren", "ingebuhr"]) == ["hafengebuhr"]
     assert "gebuhr" in said_otherwise("Wie hoch ist die Hafengebühr?")["hafengebuhr"]
+
+
+@pytest.mark.parametrize(
+    ("later", "is_replaced"),
+    [
+        ("A table costs €10, not €15.", True),
+        ("A chair costs €10, not €15.", False),
+        ("A table costs €10, not €20.", False),
+    ],
+)
+def test_a_correction_replaces_the_figure_that_it_denies(later: str, is_replaced: bool) -> None:
+    [earlier] = readings("Tell me if you want to sell; a table costs €15.", "Open day", "2026-03-02", "Open day")
+    [new] = readings(later, "Re: Open day", "2026-03-19", "Re: Open day")
+    assert replaces(new, earlier) is is_replaced
