@@ -620,6 +620,8 @@ def test_marks_of_a_list_in_a_pdf_are_no_column() -> None:
         ("a.md", "# Minutes of the meeting of 30 September 2023\n\nText.", "2023-09-30"),
         ("a.md", "# Amendment 2 to the lease of 4 May 2021\n\nText.", ""),
         ("a.md", "# Amendment 2 to the lease of 4 May 2021\n\nSigned on 6 June 2023.", "2023-06-06"),
+        ("a.md", "# Lease\n\nbetween A Ltd. and B e. V. (tenant), dated 6 May 2021\n\nText.", "2021-05-06"),
+        ("a.md", "# Amendment 2\n\nAmendment to the lease of A and B, dated 4 May 2021\n\nText.", ""),
         ("a.md", "# Withdrawal of the report of 4 May 2021\n\nText.", ""),
         ("a.md", "# Nachtrag zum Vertrag vom 4. Mai 2021\n\nText.", ""),
         ("a.md", "# From 1 May 2020 to 2 May 2020\n", ""), ("a.md", "# In 2023\n\nOn 1 May 2020 it rained.", ""),

@@ -119,6 +119,26 @@ def test_a_sentence_with_the_same_amounts_in_other_units_is_the_same(claim: str,
 
 
 @pytest.mark.parametrize(
+    ("claim", "missing"),
+    [
+        ("Seven observers watched the count in Lyndhaven.", ["Seven"]),
+        ("Eleven observers watched the count in Lyndhaven.", []),
+        ("In two towns, observers watched the count.", []),  # the writer's own counting
+        ("Three observers came from abroad.", []),  # of eleven, who watched
+        ("They checked one hundred and fifty ballots.", []),
+        ("They checked one hundred and sixty ballots.", ["one hundred and sixty"]),
+        ("They checked fifty ballots.", ["fifty"]),
+        ("Sie prüften zweihundert Zettel.", ["zweihundert"]),
+    ],
+)
+def test_a_count_in_words_is_objected_to_where_a_source_has_another(claim: str, missing: list[str]) -> None:
+    page = [
+        in_memory("Eleven observers watched the count in Lyndhaven and Harmund. They checked 150 ballots.", "Count")
+    ]
+    assert checked(claim, page).complaints == [f"{each} stands nowhere in its sources" for each in missing]
+
+
+@pytest.mark.parametrize(
     ("claim", "complaint"),
     [
         ("Traffic fell to 180,000 vehicles a day in 2018.", "“fell”, the quote “rose”"),
@@ -143,6 +163,10 @@ def test_direction_unit_name_and_year_are_compared(claim: str, complaint: str) -
         ("$1.5 million", "1,500,000 dollars"),
         ("€3bn", "3 Milliarden Euro"),
         ("twenty-five years", "25 years"),
+        ("one hundred and fifty people", "150 people"),
+        ("a hundred and fifty thousand people", "150,000 people"),
+        ("two hundred thousand people", "200 000 Leute"),
+        ("two thousand three hundred and forty-five euros", "zweitausenddreihundertfünfundvierzig Euro"),
         ("1.234,5 kg", "1,234.5 kg"),
         ("0.5 km", "500 metres"),
         ("14 days", "2 weeks"),

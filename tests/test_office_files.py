@@ -246,3 +246,91 @@ def test_only_nouns_of_german_questions_have_compounds() -> None:
     assert not nouns_of("How high is the Tower of London?")
     assert compounds_of("gebuhr", ["hafengebuhr", "gebuhr", "gebuhren", "ingebuhr"]) == ["hafengebuhr"]
     assert "gebuhr" in said_otherwise("Wie hoch ist die Hafengebühr?")["hafengebuhr"]
+
+
+SHOP = {
+    "products.md": (
+        "# Products\n\n| Product | Price EUR | Delivery weeks |\n|---|---|---|\n| Otter Mini | 49 | 2 |\n"
+        "| Otter Pro | 189 | 3 |\n| Otter Max | 420 | 6 |\n\n## Warehouse\n\n| Product | In stock | Warehouse |\n"
+        "|---|---|---|\n| Otter Mini | 312 | Bremen |\n| Otter Pro | 87 | Bremen |\n| Otter Max | 0 | Linz |\n"
+    ),
+    "churn.csv": "Plan,Churn %\nBasic,4.2\nTeam,1.9\nLarge,2.6\n",
+    "staff.csv": "Name,Room,Phone\nJana Ott,2.07,411\nKarin Weiss,2.09,433\n",
+    "logs.yaml": "logging:\n  keep_days: 400\n  folder: /var/logs\n",
+    "support.md": (
+        "# Support\n\nA free slot is available to each client of the support server; a request that finds none is "
+        "answered with code 406.\n\nPeople in the loop answer three questions at most.\n"
+    ),
+    "lease.md": (
+        "# Lease agreement for Quay 4\n\nbetween Seiler Ltd. and the club, dated 12 September 2022\n\n## 3. Rent\n\n"
+        "The rent is €1,850 a month plus €320 for heating, payable by the third day.\n\n## 4. Deposit\n\nThe tenant "
+        "pays a deposit of three months' rent.\n\n## 7. Subletting\n\nSubletting is allowed if the landlord is told.\n"
+    ),
+    "amendment.md": (
+        "# First amendment to the lease agreement for Quay 4\n\ndated 3 February 2025\n\n1. The rent in section 3 is "
+        "raised to €1,990 a month from 1 April 2025.\n2. Subletting under section 7 is no longer allowed.\n"
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a shop."""
+    folder = tmp_path_factory.mktemp("shop")
+    for name, text in SHOP.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("question", "heading", "answer", "beside"),
+    [
+        ("What is the price of the Otter Pro?", "Answer", "| Otter Pro | 189 |", ["Otter Mini", "Bremen"]),
+        ("How many Otter Pro do we have left?", "Answer", "| Otter Pro | 87 |", ["Otter Mini"]),
+        ("How long does it take to deliver the Otter Max?", "May answer this", "| Otter Max | 420 | 6", ["Otter Pro"]),
+        ("How high is the churn of the Basic plan?", "Answer", "| Basic | 4.2", ["1.9"]),
+        ("What is Karin's phone number?", "May answer this", "| Karin Weiss | 2.09 | 433", ["Jana"]),
+        ("Which plan loses the fewest customers?", "Answer", "is 1.9 (Team)", []),
+        ("How long are the log files kept?", "May answer this", "keep_days: 400", []),
+        ("How much is our rent now?", "Answer", "raised to €1,990", ["deposit"]),
+        ("How long is free support available?", "Not answered by these sources", "", []),
+        ("How many people work on support?", "Not answered by these sources", "", []),
+    ],
+)
+async def test_one_row_is_quoted_where_it_is_named_and_a_number_answers_beside_its_thing(
+    shop: Path, tmp_path: Path, question: str, heading: str, answer: str, beside: list[str]
+) -> None:
+    first = await quoted(shop, tmp_path, question)
+    assert first.split("\n")[0] == heading
+    assert answer in first
+    assert not [words for words in beside if words in first]
+
+
+@pytest.mark.parametrize(
+    ("question", "holds", "replaced"),
+    [
+        ("How much is our rent now?", "€1,990", "€1,850"),
+        ("Are we allowed to sublet a room?", "no longer allowed", "allowed if the landlord is told"),
+    ],
+)
+async def test_what_an_amendment_changes_or_ends_is_superseded_with_its_conditions(
+    shop: Path, tmp_path: Path, question: str, holds: str, replaced: str
+) -> None:
+    said = re.split(r"Superseded (?:in part )?on 2025-02-03 by “First", await quoted(shop, tmp_path, question))
+    assert len(said) == 2
+    assert holds in said[0] and replaced not in said[0]
+    assert replaced in said[1]
+
+
+@pytest.mark.parametrize(
+    ("later", "is_replaced"),
+    [
+        ("A table costs €10, not €15.", True),
+        ("A chair costs €10, not €15.", False),
+        ("A table costs €10, not €20.", False),
+    ],
+)
+def test_a_correction_replaces_the_figure_that_it_denies(later: str, is_replaced: bool) -> None:
+    [earlier] = readings("Tell me if you want to sell; a table costs €15.", "Open day", "2026-03-02", "Open day")
+    [new] = readings(later, "Re: Open day", "2026-03-19", "Re: Open day")
+    assert replaces(new, earlier) is is_replaced

@@ -9,7 +9,7 @@ is none.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -80,6 +80,15 @@ _REVOKED = re.compile(
     rf"|\bthe\s+(?P<month>\w+)\s+(?:decision|resolution|agreement)\s+(?:is|was|has been)\s+{_NO_LONGER}",
     re.IGNORECASE,
 )
+_IN_SECTION = r"(?: (?:in|under|of) (?:section|clause|paragraph|article|§) ?[\w.()]+)?"
+# "The rent in section 3 is raised to €1,990", "subletting under section 7 is no longer allowed".
+_AMENDS = re.compile(
+    rf"\A\W*(?:(?:the|an?) )?(?P<what>[^,;:.]{{2,60}}?){_IN_SECTION} (?:is|are|was|were|will be) "
+    r"(?:(?:raised|lowered|reduced|increased|changed|cut|corrected) to\b|no longer (?P<ended>[a-z]+))",
+    re.IGNORECASE,
+)
+_NOT = re.compile(r", not ")  # "€10, not €15"
+_SAID_OF = re.compile(r" (?:is|are|was|were|costs?|amounts? to|may|must|can) ")
 _PERMITS = re.compile(r"(?<=[a-z] )may(?= [a-z])")
 _OPEN = re.compile(
     r"\b(?:if|unless|whether|would|could|might|should we|propos\w+|suggest\w*|consider\w*|discuss\w*|question|maybe|"
@@ -273,6 +282,8 @@ def differing(a: ReadStatement, b: ReadStatement) -> bool:
 
 def replaces(later: ReadStatement, earlier: ReadStatement) -> bool:
     """Whether the later of two statements says something different about the same thing."""
+    if _amended(later, earlier):
+        return True
     if later.open or earlier.open:
         return False
     if not (later.about & earlier.about or later.key == earlier.key or later.moved_to):
@@ -377,6 +388,31 @@ def _moved(later: ReadStatement, moved_to: Date, earlier: ReadStatement) -> bool
     from_day = any(found.date.agrees(given) for found in later.facts.dates)
     by_day = from_day and bool(shared or later.subject & said or (unnamed and earlier.moved_to))
     return bool(by_subject or by_day or (by_words and _telling(shared)))
+
+
+def _amended(later: ReadStatement, earlier: ReadStatement) -> bool:
+    """Whether the later of two texts on one thing changes or ends what the earlier one says, or denies its figure.
+
+    Conditions of the earlier statement do not matter: "subletting is allowed if ..." ends with "is no longer allowed".
+    """
+    if not (earlier.title and (earlier.title <= later.title or earlier.subject == later.subject != frozenset())):
+        return False
+    if found := _AMENDS.match(later.text):
+        opening = set(terms(_SAID_OF.split(earlier.text, maxsplit=1)[0]))
+        if set(query_terms(found["what"])) != opening.intersection(query_terms(earlier.text)):
+            return False
+        if found["ended"]:
+            return found["ended"].lower() in earlier.text.lower() and not _AMENDS.match(earlier.text)
+        return _is_other(later.figures[:1], earlier.figures)
+    denied = [figure for figure in later.figures if _NOT.search(later.text[: figure.start][-8:])]
+    same = any(f.kinds == g.kinds and agree(f, g) for f in denied for g in earlier.figures)
+    return same and bool(_telling(later.about & earlier.about))
+
+
+def _is_other(new: Sequence[Figure], old: Sequence[Figure]) -> bool:
+    """Whether a new figure is another than the first of its kind."""
+    alike = [(f, g) for f in new for g in old if f.kinds == g.kinds and f.rate == g.rate][:1]
+    return any(not agree(f, g) for f, g in alike)
 
 
 def _revoked(later: ReadStatement, earlier: ReadStatement) -> bool:

@@ -28,10 +28,13 @@ from fathom.models import Verdict
 from fathom.text.blocks import Kind
 from fathom.text.languages import language_tag
 from fathom.text.sentences import fences, split_sentences
+from fathom.text.terms import query_terms, terms
 
 CITES_NOTHING = "it cites nothing"
 PART_CHARS = 4_000  # of a text whose figures are read at once
 BEFORE = 30  # characters before a number that show whether it is rounded
+SAME_COUNT = 0.6  # share of a claim's words that a sentence has which counts the same
+OWN_COUNT = 100  # from which a number in words is not the writer's own counting
 ABOUT = Decimal("0.1")  # share of a number that "about" and "more than" leave open
 NOUNS_WITH_CAPITALS = "de"  # the language in which a capital makes no name
 _NOUN = re.compile(r"(?:ung|heit|keit|schaft|ion|tät|nis|ismus)(?:s|en|e)?\Z")
@@ -114,9 +117,9 @@ def facts_nowhere(
     """Return the numbers, dates, names and pieces of code of a claim that stand nowhere in some sources, or in any.
 
     A source's title, address and date are a part of it. Some facts need not stand there: a number that follows from
-    others ("27 years later", "in total"), a number word without a unit, which may be the writer's own counting, and
-    anything that a claim calls unmentioned. `translated`: names need not stand there either, if a source is in another
-    language.
+    others ("27 years later", "in total"), a small number in words where no source says how many, which may be the
+    writer's own counting, and anything that a claim calls unmentioned. `translated`: names need not stand there either,
+    if a source is in another language.
     """
     read = search.whole(ids)
     if kind == "code":
@@ -156,8 +159,8 @@ def _numbers_nowhere(facts: Facts, read: Sequence[str]) -> Iterator[str]:
     if _WORKED_OUT.search(facts.text):
         return
     for number in facts.numbers:
-        counts = number.spelled and (max(number.values) <= 1 or not (number.unit or number.power))
-        if counts or _COMPARED.match(facts.text, number.end):
+        one = number.spelled and max(number.values) <= 1
+        if one or _is_own_count(number, facts.text, read) or _COMPARED.match(facts.text, number.end):
             continue
         about = bool(_ROUNDED.search(facts.text[max(0, number.start - BEFORE) : number.start]))
         changed = _CHANGED_BY.search(facts.text[max(0, number.start - STATED_TOGETHER) : number.start])
@@ -165,6 +168,25 @@ def _numbers_nowhere(facts: Facts, read: Sequence[str]) -> Iterator[str]:
             continue
         if not any(_has_number(text, number, about) or _is_within(number, facts.text, text) for text in read):
             yield number.text
+
+
+def _is_own_count(number: Number, claim: str, read: Sequence[str]) -> bool:
+    """Whether a number in words may be the writer's own counting: a small one where no source says how many."""
+    if not number.spelled or number.unit or max(number.values) >= OWN_COUNT:
+        return False
+    counting = (text for text in read if number.counted and any(each.kind == number.kind for each in _facts(text)[0]))
+    return not any(_counts(text, number, claim) for text in counting)
+
+
+def _counts(text: str, number: Number, claim: str) -> bool:
+    """Whether a sentence of a text counts the same as a number of a claim, and has most of the claim's words."""
+    said = set(query_terms(claim))
+    return any(
+        any(other.kind == number.kind for other in facts_of(sentence.text).numbers)
+        and len(said.intersection(terms(sentence.text))) >= SAME_COUNT * len(said)
+        for part in _parts(text)
+        for sentence in split_sentences(part)
+    )
 
 
 def _is_change(change: Number, text: str, *, up: bool) -> bool:

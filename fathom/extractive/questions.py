@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from fathom.retrieval.asked import read_asked
-from fathom.retrieval.expansion import FAMILY_LETTERS, is_family, related_terms
+from fathom.retrieval.expansion import FAMILY_LETTERS, is_family, related_terms, said_otherwise
 from fathom.retrieval.translation import translations_of
 from fathom.text.languages import words_of_asking
 from fathom.text.sentences import split_sentences
@@ -256,9 +256,10 @@ def with_related(weights: Mapping[str, float]) -> dict[str, float]:
     return extended
 
 
-def families(found: Iterable[str]) -> list[set[str]]:
-    """Return each term with those that texts use in its place."""
-    return [{term, *related_terms(term)} for term in found]
+def families(found: Iterable[str], question: str = "") -> list[set[str]]:
+    """Return each term with those that texts use in its place, or for a phrase of a question."""
+    forms = said_otherwise(question)
+    return [{term, *related_terms(term), *forms.get(term, ())} for term in found]
 
 
 _REQUESTING = "list name show compare give find count sum quote nenne nenn zeige zeig liste vergleiche"

@@ -170,6 +170,8 @@ NOT_FOUND = "Not found in the sources: {question}?"
 NOTHING_FOUND = "This section is empty: this research found nothing that belongs here."
 NOTHING_NEW = "This section has nothing to add to what the others quote."
 
+_LIMITS = re.compile(r"\b(?:unless|except|only|however|but|no longer|außer|nur|jedoch|aber)\b", re.IGNORECASE)
+"""Words of a condition or an exception, which may stand beside a certain answer without the thing that is asked."""
 CITED = re.compile(r"\s*(?:\[S[0-9a-f]{6,64}\])+\s*")
 
 
@@ -299,7 +301,12 @@ def _bearing(quotations: Quotations, found: Sequence[Found], question: str) -> l
     best = _best(found)
     if not best or not quotations.is_certain(found, question):
         return best
-    return [each for each in best if each.share >= AS_MUCH * best[0].share]
+    return [
+        each
+        for each in best
+        if quotations.share_of(each, question) >= AS_MUCH * best[0].share
+        and (quotations.states(each, question) or _LIMITS.search(quotations.says(each)))
+    ]
 
 
 def _said(written: Iterable[str]) -> set[tuple[str, ...]]:

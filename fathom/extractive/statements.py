@@ -160,7 +160,8 @@ class Quotations:
     def choose(self, found: Sequence[Found], question: str, max_tokens: int, most: int = MOST_RANKED) -> list[Chosen]:
         """Return the best excerpts that fit together, at most `most`."""
         around = AROUND_STEP if asks_for_steps(question) else AROUND
-        return self._evidence.choose(found, asked_by(question), max_tokens, around=around, most=most)
+        one_row = not asks_list(question)
+        return self._evidence.choose(found, asked_by(question), max_tokens, around=around, most=most, one_row=one_row)
 
     def markdown(self, found: Found, question: str) -> str:
         """Return an excerpt as Markdown."""
@@ -225,8 +226,7 @@ class Quotations:
         trusted = [each for each in found if each.text not in avoided]
         if not trusted or not asked.has_topic or (asked.attribute and not self._evidence.has(asked.attribute, asked)):
             return Answered.no
-        best = max((each.share for each in trusted if self._evidence.answers(each, asked)), default=0.0)
-        if best >= ANSWERED:
+        if any(each.share >= ANSWERED and self._evidence.answers(each, asked) for each in trusted):
             if is_quotation(self.headings[trusted[0].text]):
                 return Answered.maybe
             defined = asks_definition(question) and self._evidence.defines(trusted[0], asked)
@@ -240,10 +240,23 @@ class Quotations:
             return False
         return self._evidence.together(found[0], asked_by(question)) >= CERTAIN
 
+    def states(self, found: Found, question: str) -> bool:
+        """Whether an excerpt has the number, date or name that is asked for, or the question asks for none."""
+        return self._evidence.answers(found, asked_by(question))
+
+    def share_of(self, found: Found, question: str) -> float:
+        """Return the share of a question's terms, by worth, that an excerpt holds: of a row itself, with its header.
+
+        A sentence leans on its page's title, a row does not: beside the price stands no stock of the same product.
+        """
+        asked = asked_by(question)
+        is_row = found.excerpt.kind == "table"
+        return self._evidence.together(found, asked, asked.attribute) if is_row else found.share
+
     def _tells(self, found: Found, question: str) -> bool:
         """Whether an excerpt holds nearly all of a question that one can answer, with its thing and its years."""
         alone = not compares(question) and not bound_of(question) and self._relates(found, question)
-        if found.share < SURE or not alone:
+        if max(found.share, self.share_of(found, question)) < SURE or not alone:
             return False
         kind = None if asks_for_steps(question) else kind_of(question)
         says = self.markdown(found, question)

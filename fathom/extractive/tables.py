@@ -371,7 +371,7 @@ class _AskedTable:
         if word in self._conditions:
             return True
         said = self._said | self._subjects
-        own = [{term} for term in terms(word)] if is_person(word) else families(terms(word))
+        own = [{term} for term in terms(word)] if is_person(word) else families(terms(word), self._asked.question)
         return all(said & family for family in own) or self._is_kindred(word)
 
     def _is_kindred(self, word: str) -> bool:
@@ -466,7 +466,7 @@ class _AskedTable:
             cells = self._table.cells(number)
             said = set(terms(name))
             exact = sum(term in said for term in asked)
-            related = sum(bool(said & family) for family in families([*asked, *own]))
+            related = sum(bool(said & family) for family in families([*asked, *own], self._asked.question))
             measured = sum(any(states(quantity, cell) for quantity in quantities) for cell in cells) / (len(cells) or 1)
             dated = in_time and all(find_dates(cell) for cell in cells)
             founding = dated and "date" not in words and not said.isdisjoint(_FOUNDING)

@@ -6,7 +6,7 @@ A number is read exactly and never rounded; `fathom.facts.extraction` says when 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from decimal import Decimal
 from itertools import islice
 from typing import NamedTuple
@@ -117,9 +117,21 @@ _BLANK = r"[ \u00a0\u2009\u202f]"
 
 
 def _spelled() -> str:
-    """Return the pattern of a number word, grouped by first letter: the engine tries only one group."""
-    first = sorted({word[0] for word in NUMBER_WORDS})
-    rests = {one: sorted((w[1:] for w in NUMBER_WORDS if w[0] == one), key=len, reverse=True) for one in first}
+    """Return the pattern of a number word: one of the table, a German one above ninety-nine, or "a" of "a hundred and".
+
+    "A hundred" alone and "hundert" may be any large number.
+    """
+    below = _by_first_letter(["ein", *_read_german_words()])
+    hundreds = rf"(?:(?:{_by_first_letter(['ein', *_GERMAN_WORDS.split()[1:9]])})?[Hh]undert(?:und)?(?:{below})?)"
+    german = rf"(?:{hundreds}|{below})?[Tt]ausend(?:und)?(?:{hundreds}|{below})?|{hundreds}"
+    german = rf"(?=[AaDdEeFfHhNnSsTtVvZz])(?!(?i:hundert|tausend)\b)(?:{german})"
+    return rf"{_by_first_letter(NUMBER_WORDS)}|{german}|[Aa](?=[ -](?:hundred|thousand) and\b)"
+
+
+def _by_first_letter(words: Collection[str]) -> str:
+    """Return the pattern of some words, grouped by first letter: the engine tries only one group."""
+    first = sorted({word[0] for word in words})
+    rests = {one: sorted((w[1:] for w in words if w[0] == one), key=len, reverse=True) for one in first}
     return "|".join(f"[{one}{one.upper()}](?i:{'|'.join(rest)})" for one, rest in rests.items())
 
 
@@ -130,6 +142,7 @@ _NUMBER = re.compile(
     rf"|\b(?P<word>{_spelled()})\b)"
 )
 _BEHIND = re.compile(r"[\s\u00a0\u202f-]{0,2}(per\scent\b|[^\W\d_]+(?:/[hs]\b)?|[%°$€£¥]C?F?)")
+_AND = re.compile(r"[\s-](?:and\s)?")
 _LETTERS = {"k": 3, "m": 6, "b": 9}  # of amounts of money: £4.2m
 _SHARES = (
     (50, r"half|halves|hälfte|halbe\w*"),
@@ -178,7 +191,26 @@ class Number(NamedTuple):
 
 def numbers_of(text: str) -> list[Number]:
     """Return the numbers of a text whose dates were blanked; "no one" and "the one" count nothing."""
-    return [number for found in _NUMBER.finditer(text) if not _is_pronoun(number := _number(found), text)]
+    numbers: list[Number] = []
+    for number in map(_number, _NUMBER.finditer(text)):
+        joined = _joined(numbers[-1], number, text) if numbers else None
+        numbers[-1 if joined else len(numbers) :] = [joined or number]
+    return [number for number in numbers if not _is_pronoun(number, text)]
+
+
+def _joined(first: Number, second: Number, text: str) -> Number | None:
+    """Return the number that two make in words: one hundred and fifty, two thousand three hundred."""
+    if first.unit or not (first.spelled and second.spelled and _AND.fullmatch(text, first.end, second.start)):
+        return None
+    [a], [b] = first.values, second.values
+    scale, count = Decimal(1), b
+    if a < (own := Decimal(10) ** second.power):  # of "one hundred and fifty thousand", fifty is not the thousand's
+        scale, count = own, b / own
+    if a % 100 or a % 10 ** (count.adjusted() + 1) or text[: first.start].lower().endswith("between "):
+        return None
+    value = frozenset([(a + count) * scale])
+    power = max(first.power, second.power)
+    return second._replace(values=value, power=power, text=text[first.start : second.end], start=first.start)
 
 
 def has_share(text: str, percent: Number) -> bool:
@@ -198,12 +230,15 @@ def _is_pronoun(number: Number, text: str) -> bool:
 
 def _number(found: re.Match[str]) -> Number:
     currency, ending = found["currency"] or "", found["ending"]
-    behind = list(islice(_behind(found.string, found.end()), 3))
+    behind = list(islice(_behind(found.string, found.end()), 4))
     scale = behind[0][1].lower() if behind else ""
     thousands = found["digits"] and found.string.startswith("k", found.end())  # 10k
     money = currency or (behind[1:2] and _is_money(behind[1][1]))  # "£4.2m", "4.2 m euros"
     power = SCALES.get(scale, 0) or (_LETTERS.get(scale, 0) if money or thousands else 0)
-    words, end = behind[bool(power) :], behind[0].end() if power else found.end()
+    scales = 1 if power else 0
+    if scale == "hundred" and (more := SCALES.get(behind[1][1].lower(), 0) if behind[1:] else 0):
+        power, scales = power + more, 2  # two hundred thousand
+    words, end = behind[scales:], behind[scales - 1].end() if scales else found.end()
     unit, used = _unit([word[1] for word in words[:2]])
     if used:
         end = words[used - 1].end()
@@ -211,7 +246,7 @@ def _number(found: re.Match[str]) -> Number:
         unit = UNITS[currency.lower()].sign
     elif ending:
         unit = "decade" if ending == "s" else "ordinal"
-    values = _values(found["digits"]) if found["digits"] else {Decimal(NUMBER_WORDS[found["word"].lower()])}
+    values = _values(found["digits"]) if found["digits"] else {Decimal(_value(found["word"].lower()))}
     if found["sign"]:
         values = {value.copy_negate() for value in values}
     start = found.end() - len(found[0].lstrip())
@@ -225,6 +260,17 @@ def _number(found: re.Match[str]) -> Number:
         start=start,
         end=end,
     )
+
+
+def _value(word: str) -> int:
+    """Return what a number word says, also a German one such as zweitausendfünfhundert."""
+    for name, scale in (("tausend", 1000), ("hundert", 100)):
+        before, found, after = word.partition(name)
+        if found:
+            return scale * (_value(before) if before else 1) + (
+                _value(rest) if (rest := after.removeprefix("und")) else 0
+            )
+    return 1 if word in ("a", "ein") else NUMBER_WORDS[word]
 
 
 def _behind(text: str, end: int) -> Iterator[re.Match[str]]:

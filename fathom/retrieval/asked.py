@@ -61,14 +61,21 @@ _ATTRIBUTE = re.compile(
     r"\b[Ww](?:hat|hich) (?!is |are |was |were |do |does |did |has |have |can |if )((?:[\w-]+ ){0,2}?[\w-]+) "
     r"(?:is|are|was|were|do|does|did|has|have|had|can|may|must|should|will)\b"
     r"|\b[Ww]hat (?:is|are|was|were) (?:the|its|their|his|her) ((?:[\w-]+ ){0,2}?[\w-]+) (?:of|for|in|on)\b"
+    r"|\b[Ww]hat (?:is|are|was|were) (?:the )?(?:[\w-]+ ){0,2}[\w-]+['’]s? ((?:[\w-]+ ){0,2}[\w-]+)(?=\W*\Z)"
 )
 _MEASURED = re.compile(
     r"\b[Hh]ow \w+ (?:is|are|was|were) (?:the|its|their|his|her|my|our|your) ((?:[\w-]+ ){0,2}?[\w-]+)"
-    r"(?= (?:of|for|in|on)\b|\W*\Z)"
+    r"(?= (?:of|for|in|on|now|today|currently|at present|at the moment)\b|\W*\Z)"
+)
+_COUNTED = re.compile(
+    r"\b[Hh]ow many ((?:[\w-]+ ){0,2}?(?:\w+s|people|children|men|women|staff))\b"
+    r"|\b[Ww]ie ?viele ((?:[a-zäöüß]+ ){0,2}?[A-ZÄÖÜ]\w+)"
 )
 _FORMS = frozenset(
     query_terms("step way kind sort type form part thing purpose point role example idea term word conclusion")
 )
+_OF_WHAT = frozenset(terms("number address date name time amount file"))
+"""Of "phone number" the first word says what is asked."""
 _STEPS = re.compile(
     r"\b(?:how (?:do|can|could|should|would|must) (?:i|we|you|one|somebody|someone|people)\b|how to\b|the steps\b|"
     r"wie (?:kann|muss|soll|darf|sollte|könnte) (?:ich|man)\b)",
@@ -97,7 +104,7 @@ class QuestionTerms(NamedTuple):
     pairs: frozenset[tuple[str, str]]
     kind: AnswerKind | None
     definition: float = 1.0  # factor for a definition of what is asked for
-    attribute: str = ""  # term of what is asked of something: the colour of "What colour is the lamp?"
+    attribute: str = ""  # term of what is asked of something, or counted: the colour of "What colour is the lamp?"
     names: Sequence[frozenset[str]] = ()  # of things that an answer is about, each as its terms
     quantities: frozenset[str] = frozenset()  # an answer states one of them, where it is asked "how heavy"
     has_topic: bool = True  # false where no word names a thing, as in "What is the difference between == and is?"
@@ -153,7 +160,9 @@ def read_asked(
     only = _RELATION.search(question) or asks_definition(question)
     defined = DEFINED_ONLY if only else 1.0 if _ASKS_ELSE.match(question) else DEFINITION
     kind = kind_of(question)
-    attribute = _attribute(_MEASURED if kind else _ATTRIBUTE, question, wanted)
+    attribute = _attribute(_COUNTED, question, wanted) or _attribute(
+        _MEASURED if kind else _ATTRIBUTE, question, wanted
+    )
     measures = terms(" ".join(_ASKING.findall(question)))
     if attribute and measures:  # "How high is the fee?" asks for money, by the other words for a fee
         measures = [*measures, *wanted[attribute]]
@@ -174,6 +183,8 @@ def _attribute(pattern: re.Pattern[str], question: str, asked: Collection[str]) 
     """Return the term of the noun behind "what", "what is the" or "how long is the"; nothing if it is no topic."""
     found = pattern.search(question)
     said = terms(found[found.lastindex or 0]) if found else []
+    while len(said) > 1 and said[-1] in _OF_WHAT:
+        said.pop()
     return said[-1] if said and said[-1] in asked and said[-1] not in _FORMS else ""
 
 

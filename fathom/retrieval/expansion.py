@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from functools import cache
 
+from fathom.facts.numbers import UNITS
 from fathom.retrieval.synonyms import phrases_of, same_terms
 from fathom.retrieval.translation import translations_of
 from fathom.text.languages import language_of_question
@@ -23,8 +24,9 @@ from fathom.text.plain import common_start
 from fathom.text.terms import terms
 
 _RELATED = """
-birth: born; born: birth; death: died dead; die: death died; died: death; spouse: wife husband married; husband:
-married wife spouse; wife: married husband spouse; marry: married wife husband; married: wife husband; father: son
+birth: born; born: birth; death: died dead; die: death died; died: death fatalities killed casualties; spouse:
+wife husband married; husband: married wife spouse; wife: married husband spouse; marry: married wife husband;
+married: wife husband; father: son
 daughter; mother: son daughter; grandfather: father son daughter; grandmother: mother son daughter; parents: son
 daughter father mother; child: son daughter; stepchild: son daughter married; son: father mother; daughter: father
 mother; sibling: brother sister; director: directed; directed: director; author: wrote written writer; writer: wrote
@@ -81,7 +83,8 @@ safe security; security: secure vulnerability; vulnerability: security; hole: vu
 bug problem; sign: signature; signature: sign; key: token secret; password: credential; log: record; deadline: due
 date; due: deadline; handed: submit due; notes: note documentation; document: documentation doc; documentation: docs
 document; ends: finish complete; finish: complete end; complete: finish done; quick: fast; speed: fast rate; machine:
-host server computer; server: host; host: server; computer: machine; people: person persons member user respondents;
+host server computer; server: host; host: server; computer: machine; people: person persons
+member user respondents residents inhabitants population employees staff;
 person: people individual; member: people; somebody: person; watch: observe attend; observe: watch; attend: join
 participate; participate: take join attend; part: participate participation join; look: lookup resolve search find;
 find: locate search; held: hold; hold: held; resolve: lookup; receipt: proof;
@@ -120,7 +123,8 @@ interval timetable recurring; cron: schedule; change: immutable mutable alter mu
 lose missing stolen; laptop: computer equipment device; catch: handle except; handle: catch except; crash: killed died
 fail failure; crashed: killed died failed; complain: error warn fail; assign: bind binding; bind: assign; book:
 reserve reservation; reserve: book; limit: cap budget; see: view read visible; tidy: clean delete remove; spend: cost
-budget cap; built: builder; builder: built; rent: cost pay; deposit: cost pay;
+budget cap; built: builder; builder: built; rent: cost pay; deposit: cost pay; hot: temperature;
+cold: temperature; eat: food; warehouse: store; store: warehouse;
 kostet: preis; kosten: preis; coûte: prix; coûtent: prix;
 price: fee preis prix; preis: price prix gebühr; prix: price preis
 tarif; weight: gewicht poids; gewicht: weight poids; poids: weight gewicht; length: länge longueur; länge: length
@@ -181,7 +185,8 @@ _HELD: Mapping[str, str] = {
     ),
     "<share>": rf"{_NUMBER}(?:%|per ?cent\b|percentage points?)|\b(?:a|one|two|three) (?:half|third|quarter|fifth)s?\b",
     "<people>": _measured(
-        r"(?:\w+ )?(?:people|persons?|inhabitants|residents|citizens|employees|workers|staff|members|visitors|users)"
+        r"(?:\w+ )?(?:people|persons?|inhabitants|residents|citizens|employees|workers|staff|members|visitors|users|"
+        r"respondents|participants)"
     ),
     "<sound>": _measured(r"dB(?:\(A\)|A)?|decibels?"),
     "<frequency>": (
@@ -219,7 +224,7 @@ pressure: <pressure>
 hot hotter hottest warm cold colder coldest temperature: <temperature>
 cost price expensive cheap cheaper cheapest charge pay money kostet kosten preis coûte coûtent prix: <money>
 percent percentage proportion share: <share>
-population inhabitants residents headcount payroll staff workforce employees: <people>
+population inhabitants residents headcount payroll staff workforce employees people persons: <people>
 often frequency: <frequency>
 weekday: <weekday>
 date: <date> <year>
@@ -227,6 +232,10 @@ colour color: <colour>
 version: <version>
 """
 
+
+DURATION = "<duration>"
+TIMES = frozenset(terms(" ".join(name for name, unit in UNITS.items() if unit.dimension == "time" and len(name) > 2)))
+"""The terms of units of time, which tell that a bare number is a duration: "Delivery (weeks)"."""
 
 _DECIMAL = re.compile(r"\d+\.\d+")
 _ENTRIES = (entry.split(":") for entry in re.split(r"(?<=[>)])\n", _ASKED.strip()))

@@ -13,9 +13,11 @@ from heapq import nlargest
 from itertools import pairwise
 from typing import NamedTuple
 
-from fathom.retrieval.asked import QuestionTerms
+from fathom.facts.code import without_code
+from fathom.facts.extraction import facts_of
+from fathom.retrieval.asked import QuestionTerms, has_kind
 from fathom.retrieval.excerpts import Excerpt, ReadText, first_cell
-from fathom.retrieval.expansion import is_quantity, states
+from fathom.retrieval.expansion import DURATION, TIMES, is_quantity, states
 from fathom.retrieval.ranking import Passage, count_in
 from fathom.text.blocks import is_signature
 from fathom.text.boilerplate import (
@@ -52,6 +54,9 @@ class SoughtWord(NamedTuple):
     is_quantity: bool
 
 
+_VALUE_OF = re.compile(
+    r"(?:\b(?:is|are|was|were|of|at|to|by|than|about|around|over|nearly|ist|sind|war|von|auf)|[:=(])\s*\Z"
+)
 _FIRST_PERSON = re.compile(r"\b(?:I|[Ii]ch|[Jj]e)\b")
 
 Sought = Mapping[str, Sequence[SoughtWord]]
@@ -194,12 +199,43 @@ class RankedText:
         sought = self.sought(asked)
         lines = [[range(n, n + 1), excerpt.lead] for n in excerpt.own]
         for line in [*lines, *([range(n, n + 1)] for n in excerpt.headings)]:
-            yield {
-                term: max(
-                    (word.weight for word in words if any(count_in(word.found, own) for own in line)), default=0.0
-                )
-                for term, words in sought.items()
-            }
+            yield _held_in(line, sought)
+
+    def held_by_numbers(self, excerpt: Excerpt, asked: QuestionTerms) -> Iterator[dict[str, float]]:
+        """Yield what each sentence with a number that may be asked for, and what is around it, holds of the terms.
+
+        That is the paragraph, or the row or item, and all above it; of code, or beside a bare number, only the line. A
+        number without the unit that is asked for counts nothing else ("three questions" are no people), and is a
+        duration only where a unit of time stands above it, or in the name of its field.
+        """
+        sought, parsed = self.sought(asked), self.text.parsed
+        above = [excerpt.lead, *(range(n, n + 1) for n in excerpt.headings)]
+        for n in excerpt.own:
+            kind, text = parsed.kinds[n], parsed.sentence(n).text
+            undated = facts_of(text).undated
+            line = [excerpt.own if kind == "prose" else range(n, n + 1), *(() if kind == "code" else above)]
+            if not has_kind(asked.kind, undated, asked.wording):
+                continue
+            if asked.quantities and not any(states(each, undated) for each in asked.quantities):
+                said = {term for own in line for each in own for term in parsed.terms(each)}
+                if not self._states_bare(text, asked, listed=kind in ("item", "table"), in_time=bool(said & TIMES)):
+                    continue
+                line = [range(n, n + 1)] if kind == "prose" else line
+            held = _held_in(line, sought)
+            if kind != "code":
+                titled = (term for term, words in sought.items() if any(word.titled for word in words))
+                held |= {term: 1.0 for term in titled if len(line) > 1 or term != asked.attribute}
+            yield held
+
+    def _states_bare(self, text: str, asked: QuestionTerms, *, listed: bool, in_time: bool) -> bool:
+        """Whether a sentence has a number without a unit that may be the quantity that is asked for."""
+        if DURATION in asked.quantities:
+            return in_time and any(
+                not each.unit and TIMES.issuperset(each.counted[-1:]) for each in facts_of(text).numbers
+            )
+        said = facts_of(without_code(text))
+        bare = (each for each in said.numbers if not (each.unit or each.counted))
+        return any(listed or _VALUE_OF.search(said.text[: each.start]) for each in bare)
 
     def is_bare(self, excerpt: Excerpt, sought: Sought) -> bool:
         """Whether an excerpt is rows without a word of the question, which is not all in their header either.
@@ -234,6 +270,29 @@ class RankedText:
             return False
         first = set(terms(first_cell(self.says(excerpt))))
         return bool(first) and first.issubset(wording)
+
+    def is_beside_asked_row(self, excerpt: Excerpt, asked: QuestionTerms) -> bool:
+        """Whether an excerpt has other rows of a table than the one that a question names.
+
+        That row's first cell has more of the question's words than any other first cell, theirs among them, and so has
+        the whole row.
+        """
+        if excerpt.kind != "table":
+            return False
+        group = self.text.units[excerpt.units[-1]].group
+        units = [unit for unit in self.text.units if unit.group == group and unit.kind == "table"]
+        rows = [unit.own for unit in units if units[0].own == unit.lead]
+        named = [self._held(first_cell(self.text.parsed.sentence(row[0]).text), asked) for row in rows]
+        most = max(range(len(rows)), key=lambda n: len(named[n]), default=-1)
+        if most < 0 or rows[most] == excerpt.own:
+            return False
+        whole = [self._held(self.text.parsed.sentence(row[0]).text, asked) for row in rows]
+        return all(n == most or (named[n] < named[most] and whole[n] < whole[most]) for n in range(len(rows)))
+
+    def _held(self, text: str, asked: QuestionTerms) -> set[str]:
+        """Return the terms of a question that a text has, or others in their place."""
+        said = set(terms(text))
+        return {term for term, words in asked.terms.items() if not said.isdisjoint(words)}
 
     def is_announced(self, excerpt: Excerpt, wording: Collection[str]) -> bool:
         """Whether an excerpt is a list or table below a heading that has no words but the question's."""
@@ -284,6 +343,15 @@ class RankedText:
             if not told and any(count_in(numbers, range(above, above + 1)) for numbers in found):
                 return True
         return False
+
+
+def _held_in(line: Iterable[range], sought: Sought) -> dict[str, float]:
+    """Return how much of each term of a question some sentences have."""
+    places = list(line)
+    return {
+        term: max((word.weight for word in words if any(count_in(word.found, own) for own in places)), default=0.0)
+        for term, words in sought.items()
+    }
 
 
 def _words(sought: Sought) -> Iterator[SoughtWord]:

@@ -27,6 +27,7 @@ from fathom.retrieval.expansion import (
 )
 from fathom.retrieval.ranked_text import ranked_text
 from fathom.retrieval.ranking import Passage
+from fathom.retrieval.synonyms import same_terms
 from fathom.text.blocks import Kind
 from fathom.text.boilerplate import asks_of_orders
 from fathom.text.terms import terms
@@ -48,6 +49,9 @@ ELSEWHERE = 0.4  # factor for texts that name nothing of what is asked about, wh
 OTHER_VERSION = 0.25  # factor for excerpts without the version that is asked about, where others have it
 NAMED = 1.5  # factor for a row whose first cell the question names
 BARE = 0.25  # factor for rows that have none of its words, only the quantity that is asked for
+SAID_OF = 0.35  # of a question's terms, by worth, that stand beside the number that answers it
+NEARLY_ALL = 0.54  # the same where what is counted, or has the quantity, is not named
+UNASKED = 0.5  # factor for an excerpt that does not have what is asked of something, where that is named
 ANNOUNCED = 1.5  # the same for a list or table whose heading it names
 OF_KIND = 1.25  # factor for an excerpt with the kind of thing that is asked for
 EXPLAINED = 1.5  # the same where it is asked how something happens, and several sentences tell it
@@ -157,6 +161,7 @@ class RankedExcerpts:
         read = self._read[number]
         total = sum(idf.values()) or 1.0
         wording = frozenset(terms(asked.wording))
+        named = wording.union(*(same_terms(term) for term in asked.weights))
         about_orders = asks_of_orders(list(asked.weights))
         sought = read.sought(asked)
         versions = [term for term in asked.weights if _VERSION.fullmatch(term) and self.has(term, asked)]
@@ -171,12 +176,14 @@ class RankedExcerpts:
             score *= 1 + COVERED * share
             if asked.kind and has_kind(asked.kind, read.says(excerpt), asked.wording):
                 score *= EXPLAINED if explains(asked.kind, read.says(excerpt)) else OF_KIND
-            if read.is_named(excerpt, wording):
+            if read.is_named(excerpt, named):
                 score *= NAMED
             if not (asked.kind and asked.kind.is_name) and read.is_bare(excerpt, sought):
                 score *= BARE
             if read.is_announced(excerpt, wording):
                 score *= ANNOUNCED
+            if asked.attribute and not asked.quantities and not counts.get(asked.attribute):
+                score *= UNASKED
             if asked.definition > 1 and defines(read.says(excerpt), asked):
                 score *= asked.definition
             if any(not counts.get(version) for version in versions):
@@ -227,7 +234,23 @@ class RankedExcerpts:
         stated = self._read[found.text].states(found.excerpt, asked)
         if asked.quantities and not any(states(quantity, stated) for quantity in asked.quantities):
             stated = without_quantities(stated)
-        return has_kind(asked.kind, stated, asked.wording)
+        if not has_kind(asked.kind, stated, asked.wording):
+            return False
+        named = self._read[found.text].is_named(found.excerpt, frozenset(terms(asked.wording)))
+        return not asked.kind.is_number or named or self._said_of(found, asked) >= SAID_OF
+
+    def _said_of(self, found: Found, asked: QuestionTerms) -> float:
+        """Return the largest share of a question's terms, by worth, that is said of a number that it may ask for.
+
+        What it counts stands there, too, or nearly all else that is asked.
+        """
+        asked = self._with_families(asked)
+        worth = self._worth(asked)
+        lines = self._read[found.text].held_by_numbers(found.excerpt, asked)
+        total = sum(worth.values()) or 1.0
+        shares = ((line, sum(worth[term] * share for term, share in line.items()) / total) for line in lines)
+        counted = asked.attribute
+        return max((s for line, s in shares if not counted or line[counted] or s >= NEARLY_ALL), default=0.0)
 
     def _places(self, names: Sequence[frozenset[str]]) -> list[float]:
         """Return a factor for each text: less for one that names nothing that others have in their titles."""
@@ -244,6 +267,7 @@ class RankedExcerpts:
         overhead: int = 0,
         around: float = 0.0,
         most: int = MOST_RANKED,
+        one_row: bool = False,
     ) -> list[Chosen]:
         """Return at most `most` excerpts that fit together, the best first, when each takes `overhead` tokens more.
 
@@ -252,7 +276,7 @@ class RankedExcerpts:
         One that is part of a chosen one is passed over, and so is one whose sentences on the question others have said;
         one that contains chosen ones takes the place of the first. With `around`, a share of their scores, it does so
         only if it is nearly as good, and below a heading only if it holds more of the question; and of fields only
-        those that are asked for are taken.
+        those that are asked for are taken. `one_row`: of a table only the row that the question names.
         """
         chosen: list[tuple[Found, str, int]] = []
         said: set[str] = set()
@@ -261,6 +285,8 @@ class RankedExcerpts:
             over = [other for other in chosen if _overlap(other[0], each)]
             inside = [other for other in over if _contains(each, other[0])]
             if len(inside) < len(over) or (around and any(not self._around(each, one[0], around) for one in inside)):
+                continue
+            if one_row and self._read[each.text].is_beside_asked_row(each.excerpt, asked):
                 continue
             markdown = self.markdown(each, asked, of_fields=bool(around))
             shared = each.excerpt.lead and any(_is_beside(each, other[0]) for other in chosen)

@@ -33,6 +33,7 @@ penalty damages fine sanction
 late delay delayed lateness overdue
 postpone defer delay
 expensive costly dear
+big large
 discount rebate reduction
 guarantee warranty
 defect fault flaw
@@ -42,7 +43,7 @@ replace exchange swap
 begin start commence
 finish complete end
 cancel terminate
-resign quit
+resign quit leave
 dismiss sack fire
 permission consent approval permit authorisation authorization
 allow permit
@@ -109,7 +110,7 @@ device equipment
 staff employee personnel worker
 tidy clean
 premises building
-keep store retain
+keep kept store retain
 abroad overseas foreign
 child kid
 newcomer beginner
@@ -178,6 +179,9 @@ go wrong: fail failure error
 fall ill, off sick, be ill: sick sickness illness
 time off, day off, days off: leave holiday vacation
 from home: remote home
+lose customers, lose clients, customers leave, clients leave, people leave: churn left attrition
+have left, are left, is left: stock remaining
+give notice, hand in notice: cancel terminate resign
 break down, broke down, broken down: broken defective failure
 carry over: transfer lapse
 pass on: share disclose

@@ -251,7 +251,7 @@ _HEAD_BYTES = 200_000  # at the start of a page, which hold its dates
 _NAMED = re.compile(r"(?<!\d)((?:19|20)\d\d)([-_.]?)(\d\d)\2(\d\d)(?!\d)|(?<!\d)((?:19|20)\d\d)[-_](\d\d)(?![-_.]?\d)")
 _STATED = re.compile(
     r"[\W_]*(?:date|(?:date[ _-])?(?:published|created|issued|posted|modified|revised|updated)|signed|"
-    r"last[ _-](?:modified|updated|changed|revised|reviewed|edited))"
+    r"(?:[^:]{3,150}, )?dated|last[ _-](?:modified|updated|changed|revised|reviewed|edited))"
     r"(?: on)?(?:[\s*_]*:|[\s*_]+(?=\d))[\s*_]*(?P<rest>.{4,60})",
     re.IGNORECASE,
 )
@@ -310,7 +310,7 @@ def _line_date(sections: Sequence[DocumentSection]) -> str:
     lines = [
         line for section in sections[:LINES] for line in (section.heading, *section.text[:4000].split("\n")) if line
     ]
-    stated = (_STATED.match(line) for line in lines[:LINES])
+    stated = (_STATED.match(_OF_ANOTHER.sub("", line)) for line in lines[:LINES])
     return next((date for match in stated if match and (date := _first_date(match["rest"]))), "")
 
 
