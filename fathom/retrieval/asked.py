@@ -288,6 +288,7 @@ _MECHANISM = (
     r"in (?:this|the following) order|each time|for each|by \w+ing|unless|until|otherwise|if|when(?:ever)?)\b"
 )
 
+_DECIDED = r"(?i)\b(?:agreed|approved|decided|decision|resolved|consensus|beschlossen|beschluss)\b"
 _COMMAND = r"```|^\s*(?:\$|>>>)\s|`[^`\s]+ [^`\n]+`|(?<!\w)--?[a-z][\w-]+"
 
 
@@ -347,6 +348,11 @@ _KINDS = [
         (
             r"\bwhere\b|\b(?:what|which) (?:\w+ )?(?:city|country|place|state|town|county|region|continent|island)\b",
             _PLACE,
+            False,
+        ),
+        (
+            r"\bwhat (?:was|were|has been|did) .*\b(?:decide|agree|resolve)d?\b|\bwhat (?:is|was) the decision\b",
+            _DECIDED,
             False,
         ),
         (r"\bhow (?:does|do|did|is|are|was|were) (?!i\b|you\b|we\b|one\b|people\b)", _MECHANISM, False),

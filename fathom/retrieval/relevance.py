@@ -160,6 +160,7 @@ class RankedExcerpts:
         about_orders = asks_of_orders(list(asked.weights))
         sought = read.sought(asked)
         versions = [term for term in asked.weights if _VERSION.fullmatch(term) and self.has(term, asked)]
+        alone: dict[int, float] = {}  # scores of units by their numbers
         for excerpt in excerpts:
             if read.is_order(excerpt) and not about_orders:
                 continue
@@ -184,6 +185,10 @@ class RankedExcerpts:
             score = math.prod(read.wanting(excerpt), start=score)
             if read.is_boilerplate(excerpt, asked):
                 score, share = score * BOILERPLATE, share * BOILERPLATE
+            if len(excerpt.units) == 1:
+                alone[excerpt.units[0]] = score
+            elif read.text.is_announced(excerpt):
+                score = max(score, alone.get(excerpt.units[0], 0.0))  # without what it announces it is no answer
             yield Found(number, excerpt, round(score * place, 9), share * place)
 
     def worth(self, asked: QuestionTerms) -> dict[frozenset[str], float]:
@@ -260,6 +265,8 @@ class RankedExcerpts:
         for each in found[:MOST_RANKED]:
             over = [other for other in chosen if _overlap(other[0], each)]
             inside = [other for other in over if _contains(each, other[0])]
+            if each.excerpt.brief and not around:
+                continue
             if len(inside) < len(over) or (around and any(not self._around(each, one[0], around) for one in inside)):
                 continue
             markdown = self.markdown(each, asked, of_fields=bool(around))
