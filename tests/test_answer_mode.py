@@ -316,6 +316,12 @@ def test_reasons_and_defaults_come_first(query: str, right: str) -> None:
     assert answer(query, *told, "By default the lock takes two boats.").startswith(right)
 
 
+def test_an_upper_limit_is_stated_where_one_is_asked_for() -> None:
+    said = "A member is given up to 900 crowns."
+    other = "Each member gets 25 crowns of the money back."
+    assert answer("What is the most money a member can get?", other, said).startswith(said)
+
+
 def test_a_row_that_the_question_names_comes_before_one_that_mentions_it() -> None:
     valves = "| Valve | Remark |\n|---|---|\n| Orla | closes before Pim, or after Pim |\n| Pim | made of copper |"
     assert answer("What is the remark on Pim?", valves).startswith("Pim; Remark: made of copper")

@@ -602,6 +602,12 @@ The change order was approved by M. Okafor.
 
 The AGM is held on 12 November, where the MoPW speaks.
 
+## Codes
+
+No request is sent again that got a 4xx answer.
+
+A request without an answer is logged.
+
 ## Kündigung
 
 Der Wartungsvertrag ist jedes Jahr zu erneuern.
@@ -617,6 +623,7 @@ Der Wartungsvertrag ist jedes Jahr zu erneuern.
         ("What is the penalty if the builder is late?", "If the contractor fails to reach completion"),
         ("On which date is the annual general meeting?", "The AGM is held on 12 November"),
         ("Where does the Ministry of Public Works speak?", "where the MoPW speaks"),
+        ("Is a request with the answer 404 repeated?", "got a 4xx answer"),
         ("Wie oft muss man den Wartungsvertrag verlängern?", "Der Wartungsvertrag ist jedes Jahr zu erneuern"),
     ],
 )

@@ -32,7 +32,7 @@ from fathom.extractive.statements import (
     quotations_for,
 )
 from fathom.models import Note
-from fathom.retrieval.asked import asks_default, asks_for_steps, has_kind, kind_of
+from fathom.retrieval.asked import asks_default, asks_for_steps, has_kind, kind_of, states_most
 from fathom.retrieval.expansion import is_quantity, states
 from fathom.retrieval.relevance import Found
 from fathom.roles.reporter import ANSWER_CHARS, ShortAnswer, ShortAnswerRequest
@@ -235,7 +235,7 @@ class _Candidates:
             worth = score * part.factor * (1 - HELD + HELD * held) * (OF_KIND if fits else 1.0)
             if self._listed and part.listed and (fits or not (self._kind and self._kind.needed)):
                 worth *= LISTED
-            if self._default and _DEFAULT.search(part.text):
+            if (self._default and _DEFAULT.search(part.text)) or states_most(part.text, self._question):
                 worth *= OF_KIND
             of_kind = self._kind is not None and fits
             yield _Candidate(worth, part.text, quoted.number, share, held, of_kind, part.whole, part.code)

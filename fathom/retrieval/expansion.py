@@ -296,6 +296,7 @@ def said_otherwise(question: str) -> dict[str, dict[str, float]]:
         _forms_of(question),
         _heads_of(question),
         _initials_of(question),
+        {code: {"xx": SAME} for code in re.findall(r"\b[1-5]\d\d\b", question)},  # 404 is also a "4xx"
     ):
         for term, others in said.items():
             found.setdefault(term, {}).update(others)

@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
-from fathom.retrieval.asked import QuestionTerms, defines, explains, has_kind, read_asked
+from fathom.retrieval.asked import QuestionTerms, defines, explains, has_kind, read_asked, states_most
 from fathom.retrieval.excerpts import Excerpt, announced
 from fathom.retrieval.expansion import (
     FAMILY_LETTERS,
@@ -46,6 +46,7 @@ LEADING = 5  # best texts, from which a bridge may lead
 OF_BEST_FIELD = 0.8  # of what the best field holds of a question, from which another one is quoted with it
 ELSEWHERE = 0.4  # factor for texts that name nothing of what is asked about, where others have it in their titles
 OTHER_VERSION = 0.25  # factor for excerpts without the version that is asked about, where others have it
+LIMIT = 1.5  # factor for an excerpt that states an upper limit, where one is asked for
 NAMED = 1.5  # factor for a row whose first cell the question names
 BARE = 0.25  # factor for rows that have none of its words, only the quantity that is asked for
 ANNOUNCED = 1.5  # the same for a list or table whose heading it names
@@ -172,6 +173,8 @@ class RankedExcerpts:
             score *= 1 + COVERED * share
             if asked.kind and has_kind(asked.kind, read.says(excerpt), asked.wording):
                 score *= EXPLAINED if explains(asked.kind, read.says(excerpt)) else OF_KIND
+            if states_most(read.says(excerpt), asked.wording):
+                score *= LIMIT
             if read.is_named(excerpt, wording):
                 score *= NAMED
             if not (asked.kind and asked.kind.is_name) and read.is_bare(excerpt, sought):
