@@ -139,6 +139,7 @@ _ANNOUNCING = re.compile(
     r"\b(?:as follows|(?:the )?following(?: \w+){0,3}|(?:see|shown|listed) below)\b[^.]{0,40}[.:]?\W*\Z"
     r"|\A\W*(?:Below|Here) (?:is|are|'s)\b"
 )
+_POINTING = re.compile(r"(?i)\b(?:these|those|two|three|four|five|six|seven|eight|nine|ten|several)\b")
 _FOLLOWING = re.compile(r"\b(?:the following|as follows)\b")
 _ANNOUNCED = ("follow", "below", "Below", "Here")  # looking for a part is far quicker than the pattern
 
@@ -270,11 +271,11 @@ class _Reading:
     def _announcing(self) -> range:
         """Return the sentence of the paragraph above that a list belongs to.
 
-        It announces it, is the only one, or goes on with it, and has no end of its own.
+        It announces it, is the only one and points to it ("These things are checked."), or has no end of its own.
         """
         texts = [(number, self._sentences[number].text) for number in reversed(self._paragraph)]
         last, text = texts[0]
-        if len(texts) == 1 or text[-1].isalnum() or introduces(text):
+        if text[-1].isalnum() or introduces(text) or (len(texts) == 1 and _POINTING.search(text)):
             return range(last, last + 1)
         return next((range(number, number + 1) for number, text in texts if _FOLLOWING.search(text)), NONE)
 
