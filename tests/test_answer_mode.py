@@ -16,7 +16,7 @@ from fathom.extractive.answering import write_answer
 from fathom.llm.base import ModelCall
 from fathom.llm.dialects import Dialect
 from fathom.llm.prompts import messages
-from fathom.models import Answered, Claim, Corroboration, Ending, Note, Verdict
+from fathom.models import Answered, Claim, Corroboration, Ending, Note, SourceText, Verdict
 from fathom.report.answer import confidence_within
 from fathom.roles import ANSWER, ShortAnswerRequest
 from fathom.roles.reporter import ANSWER_CHARS, ShortAnswer
@@ -241,6 +241,37 @@ def test_lists_rows_and_code_are_whole(query: str, quotation: str, right: str) -
     assert answer(query, quotation) == right
 
 
+@pytest.mark.parametrize(
+    "said", ["Decision: order the blue one.", "Resolved: the blue one.", "We agreed on the blue one."]
+)
+def test_what_was_decided_is_told_by_the_decision(said: str) -> None:
+    talk = "Tom: The old lamp of the gate is dark, and nobody on the lake finds the landing stage after supper.\n\n"
+    talk += "Ida: Each lamp of the gate flickers, which I have seen from the other side of the lake last week."
+    text = f"# Minutes\n\n## Lamp of the gate\n\n{talk}\n\n{said}\n\n## Rota\n\nDecision: nobody works on Sunday.\n"
+    source = SourceText(source_id="S000001", url="docs:a.md", title="Minutes", kind="document", text=text)
+    query = "What was decided about the lamp of the gate?"
+    request = ShortAnswerRequest(query=query, today="2026-11-22", notes=[note("The gate is old.")], passages=[source])
+    assert without_citations(write_answer(request).answer).strip().endswith(said)
+
+
+@pytest.mark.parametrize(
+    ("query", "right"),
+    [
+        (
+            "What does the cox check before an outing?",
+            "Hatches: all are closed, as somebody tried; Lamps: they burn; Log entry: it has all names.",
+        ),
+        ("How many things does the cox check before an outing?", "Before an outing the cox checks three things."),
+    ],
+)
+def test_a_sentence_above_a_list_is_the_answer_only_if_it_has_what_is_asked(query: str, right: str) -> None:
+    items = "- Hatches: all are closed, as somebody tried.\n- Lamps: they burn.\n- Log entry: it has all names."
+    text = f"# Club\n\nBefore an outing the cox checks three things.\n\n{items}\n"
+    source = SourceText(source_id="S000001", url="docs:a.md", title="Club", kind="document", text=text)
+    request = ShortAnswerRequest(query=query, today="2026-11-22", notes=[note("A cox is small.")], passages=[source])
+    assert without_citations(write_answer(request).answer).strip().startswith(right)
+
+
 def test_a_count_whose_rows_do_not_fit_is_told_without_their_names() -> None:
     rows = "\n".join(f"| Engineer with a long name, number {n} | {'Pumps' if n < 7 else 'Sales'} |" for n in range(9))
     staff = f"| Name | Team |\n|---|---|\n{rows}"
@@ -283,6 +314,12 @@ def test_both_questions_are_answered_and_each_answer_has_its_source() -> None:
 def test_reasons_and_defaults_come_first(query: str, right: str) -> None:
     told = ["The lock is closed.", "The lock takes up to nine boats.", "Due to ice, the lock is closed."]
     assert answer(query, *told, "By default the lock takes two boats.").startswith(right)
+
+
+def test_an_upper_limit_is_stated_where_one_is_asked_for() -> None:
+    said = "A member is given up to 900 crowns."
+    other = "Each member gets 25 crowns of the money back."
+    assert answer("What is the most money a member can get?", other, said).startswith(said)
 
 
 def test_a_row_that_the_question_names_comes_before_one_that_mentions_it() -> None:

@@ -600,6 +600,14 @@ If the contractor fails to reach completion by the agreed date, it owes liquidat
 
 The change order was approved by M. Okafor.
 
+The AGM is held on 12 November, where the MoPW speaks.
+
+## Codes
+
+No request is sent again that got a 4xx answer.
+
+A request without an answer is logged.
+
 ## Kündigung
 
 Der Wartungsvertrag ist jedes Jahr zu erneuern.
@@ -613,6 +621,9 @@ Der Wartungsvertrag ist jedes Jahr zu erneuern.
         ("How much do we hold back from each bill?", "The client withholds 5 %"),
         ("Who signed off the change order?", "approved by M. Okafor"),
         ("What is the penalty if the builder is late?", "If the contractor fails to reach completion"),
+        ("On which date is the annual general meeting?", "The AGM is held on 12 November"),
+        ("Where does the Ministry of Public Works speak?", "where the MoPW speaks"),
+        ("Is a request with the answer 404 repeated?", "got a 4xx answer"),
         ("Wie oft muss man den Wartungsvertrag verlängern?", "Der Wartungsvertrag ist jedes Jahr zu erneuern"),
     ],
 )

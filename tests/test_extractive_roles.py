@@ -10,7 +10,8 @@ from fathom.extractive.citing import quoted
 from fathom.extractive.critic import reflect
 from fathom.extractive.planner import plan
 from fathom.extractive.reporter import outline, write_section
-from fathom.models import Answered, Document, Note, Plan, PlanStep
+from fathom.models import Answered, Document, Note, Plan, PlanStep, SourceText
+from fathom.retrieval.excerpts import ReadText
 from fathom.roles import OutlineRequest, PlanAnswer, PlanRequest, ReflectRequest, SectionRequest
 from fathom.roles.reporter import OutlinedSection
 
@@ -153,7 +154,13 @@ def test_follow_ups_are_for_what_is_missing_and_worth_a_search() -> None:
 LIST, TUPLE = "Lists are mutable sequences of items.", "Tuples are immutable sequences of items."
 
 
-def section(query: str, notes: list[Note], heading: str = "", written: list[str] | None = None) -> str:
+def section(
+    query: str,
+    notes: list[Note],
+    heading: str = "",
+    written: list[str] | None = None,
+    passages: list[SourceText] | None = None,
+) -> str:
     return write_section(
         SectionRequest(
             query=query,
@@ -163,8 +170,15 @@ def section(query: str, notes: list[Note], heading: str = "", written: list[str]
             position=1 if heading else 0,
             notes=notes,
             written=written or [],
+            passages=passages or [],
         )
     ).text
+
+
+def answered_from(query: str, text: str) -> str:
+    """Return the short answer to a question from a whole document."""
+    source = SourceText(source_id="S00000a", url="docs:a.md", title="Rowing club", kind="document", text=text)
+    return section(query, [note(1, ("The club has a gate.", "S00000a"))], passages=[source])
 
 
 def test_the_short_answer_opens_with_what_answers() -> None:
@@ -179,6 +193,40 @@ def test_the_short_answer_opens_with_what_answers() -> None:
     text = section("What is the difference between a list and a tuple?", [told])
     assert LIST in text
     assert TUPLE in text
+
+
+MORE = (
+    "The club has learnt this from what went wrong on the lake in the many years before, and nobody may leave it out."
+)
+CHECKED = ("The bow ball has no crack.", "All hatches are closed.", "Each lamp burns.", "The log has your names.")
+
+
+@pytest.mark.parametrize("length", [1, 3])  # of what explains each item: the whole list fits, or only its sentences do
+@pytest.mark.parametrize(
+    "above",
+    [
+        "These things are checked by the cox before an outing.",
+        "Before an outing the cox checks the following, from the bow to the stern. Nobody hurries.",
+        "Nobody hurries. An outing begins with what is checked by the cox",
+    ],
+)
+def test_a_list_is_quoted_whole_with_the_sentence_that_it_belongs_to(above: str, length: int) -> None:
+    items = "\n".join(f"* {said} {' '.join([MORE] * length)}" for said in CHECKED)
+    filler = "\n\n".join(f"The cox pays {n} crowns for cakes at the bar." for n in range(2, 40))
+    text = answered_from("What does the cox check before an outing?", f"# Club\n\n{filler}\n\n{above}\n\n{items}")
+    assert all(said in text for said in CHECKED), text
+    assert text.count(MORE) == (4 if length == 1 else 0)
+
+
+def test_what_stands_below_a_heading_ends_before_a_list_that_does_not_fit() -> None:
+    items = "\n".join(f"- {said} {MORE}" for said in CHECKED)
+    text = f"# Club\n\n## Outings\n\nThe cox goes first. {MORE}\n\nAn outing has these checks:\n\n{items}\n"
+    read = ReadText(text)
+    below = [
+        read.markdown(each, heading=False) for each in read.excerpts if read.units[each.units[0]].kind == "heading"
+    ]
+    assert below
+    assert not any(CHECKED[0] in each for each in below)
 
 
 def test_a_sentence_with_an_unknown_verb_is_still_a_sentence() -> None:

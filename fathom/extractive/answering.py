@@ -32,7 +32,7 @@ from fathom.extractive.statements import (
     quotations_for,
 )
 from fathom.models import Note
-from fathom.retrieval.asked import asks_default, asks_for_steps, has_kind, kind_of
+from fathom.retrieval.asked import asks_default, asks_for_steps, has_kind, kind_of, states_most
 from fathom.retrieval.expansion import is_quantity, states
 from fathom.retrieval.relevance import Found
 from fathom.roles.reporter import ANSWER_CHARS, ShortAnswer, ShortAnswerRequest
@@ -180,8 +180,9 @@ class _Candidates:
         self._listed = asks_list(question) or asks_for_steps(question)
         self._default = asks_default(question)
         self._succession = Succession(quotations, question)
-        considered = self._succession.found if found is None else found
-        self._found = list(self._of(considered[:CONSIDERED], quotations))
+        considered = (self._succession.found if found is None else found)[:CONSIDERED]
+        self._leads = tuple(_joined(_clauses(quotations.says(f))) for f in considered if f.excerpt.announces)
+        self._found = list(self._of(considered, quotations))
         self.best = max(self._found, key=lambda each: each.score, default=None)
 
     def best_first(self) -> list[_Candidate]:
@@ -227,12 +228,14 @@ class _Candidates:
             if not part.text or part.text.endswith((":", "?")):  # it only announces or asks
                 continue
             held, fits = self._held(part.text), has_kind(self._kind, part.text, self._question)
+            if part.text.endswith(self._leads) and not (self._kind and fits):  # its list is the answer
+                continue
             if part.row and self._words.issuperset(part.row):
                 held = max(held, share)  # its columns say the rest
             worth = score * part.factor * (1 - HELD + HELD * held) * (OF_KIND if fits else 1.0)
             if self._listed and part.listed and (fits or not (self._kind and self._kind.needed)):
                 worth *= LISTED
-            if self._default and _DEFAULT.search(part.text):
+            if (self._default and _DEFAULT.search(part.text)) or states_most(part.text, self._question):
                 worth *= OF_KIND
             of_kind = self._kind is not None and fits
             yield _Candidate(worth, part.text, quoted.number, share, held, of_kind, part.whole, part.code)
@@ -270,7 +273,7 @@ Held = Callable[[str], float]
 
 def _parts(markdown: str, held: Held, chars: int) -> Iterator[_Part]:
     """Yield the parts of an excerpt: of prose, rows, and lists and code below what announces them."""
-    lead, prose = "", list[str]()
+    lead, prose, alone = "", list[str](), False
     for block in split_blocks(markdown):
         lines = block.split("\n")
         if block.startswith("```"):
@@ -282,8 +285,10 @@ def _parts(markdown: str, held: Held, chars: int) -> Iterator[_Part]:
         said = [_ITEM.sub("", line.strip(), count=1) for line in lines]
         if _ITEM.match(block.lstrip()):
             yield from _below(lead, _of_items(said, chars), chars)
+            prose = prose[:-1] if alone and len(said) > 1 else prose  # with the first item it is no answer
         sentences = [sentence.clean for line in said for sentence in split_sentences(line)]
         lead = sentences[-1] if announces(block) and sentences else ""
+        alone = len(sentences) == 1
         prose += sentences
     for text in map(_joined, (prose, *pairwise(prose))):
         if len(text) <= chars:

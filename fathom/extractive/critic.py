@@ -96,7 +96,7 @@ def _on_question(query: str, statements: list[QuotedStatement]) -> list[QuotedSt
     """Return the statements that have something to do with a part of the question."""
     quotations = Quotations.of_statements(statements)
     found = [each for question in questions_of(query) for each in quotations.rank(question)]
-    near = {(quotations.text(each), quotations.sources[each.text]) for each in found if each.share >= ON_QUESTION}
+    near = {(quotations.whole(each.text), quotations.sources[each.text]) for each in found if each.share >= ON_QUESTION}
     return [statement for statement in statements if (statement.text, statement.sources) in near]
 
 

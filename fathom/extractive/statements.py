@@ -159,7 +159,7 @@ class Quotations:
 
     def choose(self, found: Sequence[Found], question: str, max_tokens: int, most: int = MOST_RANKED) -> list[Chosen]:
         """Return the best excerpts that fit together, at most `most`."""
-        around = AROUND_STEP if asks_for_steps(question) else AROUND
+        around = AROUND_STEP if asks_list(question) or asks_for_steps(question) else AROUND
         one_row = not asks_list(question)
         return self._evidence.choose(found, asked_by(question), max_tokens, around=around, most=most, one_row=one_row)
 
@@ -170,10 +170,6 @@ class Quotations:
     def worth(self, question: str) -> Mapping[frozenset[str], float]:
         """Return what each of a question's terms is worth here, by all words that texts use for it."""
         return self._evidence.worth(asked_by(question))
-
-    def text(self, found: Found) -> str:
-        """Return the whole statement or text that an excerpt is of."""
-        return self.whole(found.text)
 
     def whole(self, number: int) -> str:
         """Return a statement or text by its number."""
@@ -290,12 +286,9 @@ def asks_list(question: str) -> bool:
     """Whether a question asks for several things: "which packages", "what are the steps", "what must it include"."""
     if _CONTENT.search(question):
         return True
-    for asked in _THINGS.finditer(question):
-        words = (asked[1] or asked[2]).lower().split()
-        beginning = takewhile(lambda word: word in ("are", "were") or not is_verb(word), words)
-        if any(_PLURAL.match(word) and word not in STOP_WORDS for word in beginning):
-            return True
-    return False
+    runs = ((asked[1] or asked[2]).lower().split() for asked in _THINGS.finditer(question))
+    beginnings = (takewhile(lambda word: word in ("are", "were") or not is_verb(word), words) for words in runs)
+    return any(_PLURAL.match(word) and word not in STOP_WORDS for words in beginnings for word in words)
 
 
 def on_question(query: str, notes: Sequence[Note], found: Sequence[Contradiction]) -> list[Contradiction]:
@@ -305,7 +298,7 @@ def on_question(query: str, notes: Sequence[Note], found: Sequence[Contradiction
     said = [f"{each.claim_a} {each.claim_b}" for each in found]
     told = [QuotedStatement(text, (), "", number, 0) for number, text in enumerate(said)]
     quotations = Quotations.of_statements([*told, *statements_of(notes)])
-    near = {quotations.text(each) for each in quotations.rank(query) if each.share >= ON_QUESTION}
+    near = {quotations.whole(each.text) for each in quotations.rank(query) if each.share >= ON_QUESTION}
     return [each for each, text in zip(found, said, strict=True) if text in near]
 
 

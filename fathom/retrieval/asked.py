@@ -206,6 +206,21 @@ def compares(question: str) -> bool:
     return bool(_COMPARES.search(re.sub(r"\bat (?:most|least)\b", "", question)))
 
 
+_ASKS_MOST = re.compile(
+    r"\bup to how\b|\bat most\b|\bmaximum\b|\b(?:is|are) the most\b|\bhow (?:many|much)\b.*"
+    r" (?:may|can|could|allowed)\b",
+    re.IGNORECASE,
+)
+_STATES_MOST = re.compile(
+    r"\b(?:up to|at most|maximum|no more than|(?:not|never) exceed\w*|limit(?:ed)?)\b[^.\n]{0,30}\d", re.IGNORECASE
+)
+
+
+def states_most(text: str, question: str) -> bool:
+    """Whether a text states an upper limit where a question asks for one: "up to 24 hours"."""
+    return bool(_ASKS_MOST.search(question) and _STATES_MOST.search(text))
+
+
 def asks_default(question: str) -> bool:
     """Whether a question asks what holds if nothing is set."""
     return bool(_UNSET.search(question) or re.search(r"\bdefaults?\b", question, re.IGNORECASE))
@@ -299,6 +314,7 @@ _MECHANISM = (
     r"in (?:this|the following) order|each time|for each|by \w+ing|unless|until|otherwise|if|when(?:ever)?)\b"
 )
 
+_DECIDED = r"(?i)\b(?:agreed|approved|decided|decision|resolved|consensus|beschlossen|beschluss)\b"
 _COMMAND = r"```|^\s*(?:\$|>>>)\s|`[^`\s]+ [^`\n]+`|(?<!\w)--?[a-z][\w-]+"
 
 
@@ -358,6 +374,11 @@ _KINDS = [
         (
             r"\bwhere\b|\b(?:what|which) (?:\w+ )?(?:city|country|place|state|town|county|region|continent|island)\b",
             _PLACE,
+            False,
+        ),
+        (
+            r"\bwhat (?:was|were|has been|did) .*\b(?:decide|agree|resolve)d?\b|\bwhat (?:is|was) the decision\b",
+            _DECIDED,
             False,
         ),
         (r"\bhow (?:does|do|did|is|are|was|were) (?!i\b|you\b|we\b|one\b|people\b)", _MECHANISM, False),

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from fathom.text.blocks import Kind, open_fence
 from fathom.text.boilerplate import leans, says_nothing
-from fathom.text.parsed import ParsedText, Unit, introduces, parse, units_of
+from fathom.text.parsed import NONE, ParsedText, Unit, introduces, parse, units_of
 from fathom.text.sentences import Sentence
 from fathom.text.tokens import count_tokens
 
@@ -31,6 +31,8 @@ class Excerpt(NamedTuple):
     lead: range  # what introduces the first of them
     headings: tuple[int, ...]
     kind: Kind  # of the first unit that is no heading
+    announces: bool  # the sentence that the list behind it belongs to, without the list
+    brief: bool = False  # a sentence with a long list, of whose items only the first sentences are quoted
 
 
 class ReadText:
@@ -52,7 +54,7 @@ class ReadText:
         for number, unit in enumerate(self.units):
             if unit.kind == "heading":
                 stop = self._with_announced(self._fitting(number, self._end_of_section(number), UNDER_HEADING))
-                if number + 1 < (stop := self._fitting(number, stop, MOST_TOKENS)):
+                if number + 1 < (stop := self._without_part(number, self._fitting(number, stop, MOST_TOKENS))):
                     yield self._excerpt(number, stop)
                 continue
             first = self._first(number)
@@ -62,6 +64,8 @@ class ReadText:
             ends = {self._with_announced(end) for end in ends if end > number}
             fitting = {self._fitting(number, end, MOST_TOKENS) for end in ends if end > number + 1}
             longer = sorted({self._with_limit(stop) for stop in fitting if stop > number + 1})
+            if self._is_brief(number, end := self._end_of_announced(number)):
+                yield self._excerpt(number, end)._replace(brief=True)
             yield from (self._excerpt(number, stop) for stop in longer)
 
     def alone(self, number: int) -> Excerpt:
@@ -76,7 +80,9 @@ class ReadText:
         units = self.units[first:stop]
         kind: Kind = next((unit.kind for unit in units if unit.kind != "heading"), "heading")
         own = range(units[0].own.start, units[-1].own.stop)
-        return Excerpt(range(first, stop), own, units[0].lead, units[0].headings, kind)
+        behind = (unit for unit in self.units[stop : stop + 1] if len(units) == 1 and unit.kind == "item")
+        announces = any(unit.lead == own for unit in behind)
+        return Excerpt(range(first, stop), own, units[0].lead, units[0].headings, kind, announces)
 
     def _first(self, number: int) -> int:
         """Return the unit before, if the sentence can only be understood with it."""
@@ -127,6 +133,9 @@ class ReadText:
         unit, stop = self.units[number], number + 1
         if unit.kind not in ("prose", "item"):
             return stop
+        behind = next((n for n in range(stop, len(self.units)) if self.units[n].group != unit.group), stop)
+        if behind < len(self.units) and self.units[behind].lead == unit.own:
+            stop = behind
         while stop < len(self.units) and self.units[stop].lead.start >= unit.own.start and self.units[stop].lead:
             stop += 1
         announces = stop == number + 1 and introduces(self._sentence(unit.own[-1]).text)
@@ -141,6 +150,13 @@ class ReadText:
             tokens += self._tokens_of(number)
             if tokens > most:
                 return self._before_announcing(first, number)
+        return stop
+
+    def _without_part(self, first: int, stop: int) -> int:
+        """Return `stop`, or where the list in which it stands begins, with what announces it."""
+        lead = self.units[stop].lead if stop < len(self.units) and self.units[stop].kind == "item" else NONE
+        while lead and stop > first and lead.start <= self.units[stop - 1].own.start:
+            stop -= 1
         return stop
 
     def _before_announcing(self, first: int, stop: int) -> int:
@@ -159,6 +175,19 @@ class ReadText:
             self._tokens[number] = count_tokens(self.text[self._sentence(own[0]).start : self._sentence(own[-1]).end])
         return self._tokens[number]
 
+    def _is_brief(self, first: int, stop: int) -> bool:
+        """Whether what a sentence announces are items, whose first sentences are not too long to be quoted together."""
+        items = [unit for unit in self.units[first + 1 : stop] if unit.lead]
+        if not any(len(unit.own) > 1 for unit in items) or any(unit.kind != "item" for unit in items):
+            return False
+        tokens = (count_tokens(self._sentence(unit.own[0]).text) for unit in self.units[first:stop])
+        return len(items) > 1 and sum(tokens) <= MOST_TOKENS
+
+    def is_announced(self, excerpt: Excerpt) -> bool:
+        """Whether an excerpt is a sentence with what it announces."""
+        first, last = self.units[excerpt.units[0]], self.units[excerpt.units[-1]]
+        return first.kind == "prose" and bool(last.lead) and last.lead.start == first.own.start
+
     def _sentence(self, number: int) -> Sentence:
         return self.parsed.sentence(number)
 
@@ -171,11 +200,14 @@ class ReadText:
     def markdown(self, excerpt: Excerpt, *, heading: bool, only: Sequence[int] = ()) -> str:
         """Return an excerpt as Markdown in its own words, with its lead-in; with `heading` below its last heading.
 
-        Of its units those whose numbers are in `only`, if there are any; of a letter without salutation and close.
+        Of its units those whose numbers are in `only`, if there are any; of a letter without salutation and close; of a
+        brief one the first sentence of each.
         """
         above = excerpt.headings[-1:] if heading else ()
         lead = [number for number in excerpt.lead if number not in excerpt.own]
         own = [number for unit in only for number in self.units[unit].own] or excerpt.own
+        if excerpt.brief:
+            own = [self.units[unit].own[0] for unit in excerpt.units]
         said = [self._sentence(number) for number in own]
         said = [each for each in said if each.kind != "prose" or not says_nothing(each.text)] or said
         return as_markdown(self.text, [*(self._sentence(number) for number in (*above, *lead)), *said])

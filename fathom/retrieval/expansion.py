@@ -17,11 +17,11 @@ from difflib import get_close_matches
 from functools import cache
 
 from fathom.facts.numbers import UNITS
-from fathom.retrieval.synonyms import phrases_of, same_terms
+from fathom.retrieval.synonyms import SAME, phrases_of, same_terms
 from fathom.retrieval.translation import translations_of
 from fathom.text.languages import language_of_question
 from fathom.text.plain import common_start
-from fathom.text.terms import terms
+from fathom.text.terms import STOP_WORDS, terms
 
 _RELATED = """
 birth: born; born: birth; death: died dead; die: death died; died: death fatalities killed casualties; spouse:
@@ -296,10 +296,17 @@ INFLECTED, ALONE = 0.8, 0.4  # weight of another form of a word, and of a verb w
 def said_otherwise(question: str) -> dict[str, dict[str, float]]:
     """Return terms of a question with others that texts have for them, and their weights.
 
-    These are forms of a word, one word for a phrase, and words of another language.
+    These are forms of a word, one word or the initials for a phrase, and words of another language.
     """
     found: dict[str, dict[str, float]] = {}
-    for said in (translations_of(question), phrases_of(question), _forms_of(question), _heads_of(question)):
+    for said in (
+        translations_of(question),
+        phrases_of(question),
+        _forms_of(question),
+        _heads_of(question),
+        _initials_of(question),
+        {code: {"xx": SAME} for code in re.findall(r"\b[1-5]\d\d\b", question)},  # 404 is also a "4xx"
+    ):
         for term, others in said.items():
             found.setdefault(term, {}).update(others)
     return found
@@ -325,6 +332,28 @@ def _inflected(prefix: str, root: str) -> dict[str, float]:
     participles = " ".join(f"{prefix}ge{root}{ending}" for ending in _OF_PARTICIPLE)
     forms = terms(f"{whole} {participles} {prefix}zu{root}en")
     return {**dict.fromkeys(terms(alone), ALONE), **dict.fromkeys(forms, INFLECTED)}
+
+
+_NAME = re.compile(r"[^\W\d_a-zäöü][\w'’-]+(?: (?:(?:and|de|des|for|of|on|the|und) ){0,2}[^\W\d_a-zäöü][\w'’-]+){1,4}")
+FEWEST_INITIALS = 3  # of words that are no name
+
+
+def _initials_of(question: str) -> dict[str, dict[str, float]]:
+    """Return the terms of names, and of three key words side by side, with their initials.
+
+    "Google Summer of Code" is also "GSoC" or "GSC". Initials of other words that no text has do no harm.
+    """
+    words = re.findall(r"[^\W\d_][\w'’-]*", question)
+    runs = [words[first : first + FEWEST_INITIALS] for first in range(len(words) - FEWEST_INITIALS + 1)]
+    runs = [run for run in runs if STOP_WORDS.isdisjoint(map(str.lower, run))]
+    found: dict[str, dict[str, float]] = {}
+    for run in [*runs, *(name[0].split() for name in _NAME.finditer(question))]:
+        naming = [word for word in run if word.lower() not in STOP_WORDS]
+        initials = {term for each in (run, naming) for term in terms("".join(word[0] for word in each))}
+        if len(naming) > 1:
+            for term in terms(" ".join(naming)):
+                found.setdefault(term, {}).update(dict.fromkeys(initials - STOP_WORDS, SAME))
+    return found
 
 
 LEAST_HEAD, LEAST_MODIFIER = 5, 3  # letters of the last part of a German compound, and of what stands before it

@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
-from fathom.retrieval.asked import QuestionTerms, defines, explains, has_kind, read_asked
+from fathom.retrieval.asked import QuestionTerms, defines, explains, has_kind, read_asked, states_most
 from fathom.retrieval.excerpts import Excerpt, announced
 from fathom.retrieval.expansion import (
     FAMILY_LETTERS,
@@ -47,6 +47,7 @@ LEADING = 5  # best texts, from which a bridge may lead
 OF_BEST_FIELD = 0.8  # of what the best field holds of a question, from which another one is quoted with it
 ELSEWHERE = 0.4  # factor for texts that name nothing of what is asked about, where others have it in their titles
 OTHER_VERSION = 0.25  # factor for excerpts without the version that is asked about, where others have it
+LIMIT = 1.5  # factor for an excerpt that states an upper limit, where one is asked for
 NAMED = 1.5  # factor for a row whose first cell the question names
 BARE = 0.25  # factor for rows that have none of its words, only the quantity that is asked for
 SAID_OF = 0.35  # of a question's terms, by worth, that stand beside the number that answers it
@@ -165,6 +166,7 @@ class RankedExcerpts:
         about_orders = asks_of_orders(list(asked.weights))
         sought = read.sought(asked)
         versions = [term for term in asked.weights if _VERSION.fullmatch(term) and self.has(term, asked)]
+        alone: dict[int, float] = {}  # scores of units by their numbers
         for excerpt in excerpts:
             if read.is_order(excerpt) and not about_orders:
                 continue
@@ -174,8 +176,7 @@ class RankedExcerpts:
             score += PAIR * sum(idf[a] + idf[b] for a, b in read.pairs(excerpt, asked)) / 2
             share = sum(idf[term] * min(1.0, n) for term, n in counts.items()) / total
             score *= 1 + COVERED * share
-            if asked.kind and has_kind(asked.kind, read.says(excerpt), asked.wording):
-                score *= EXPLAINED if explains(asked.kind, read.says(excerpt)) else OF_KIND
+            score = math.prod(_as_an_answer(read.says(excerpt), asked), start=score)
             if read.is_named(excerpt, named):
                 score *= NAMED
             if not (asked.kind and asked.kind.is_name) and read.is_bare(excerpt, sought):
@@ -184,13 +185,15 @@ class RankedExcerpts:
                 score *= ANNOUNCED
             if asked.attribute and not asked.quantities and not counts.get(asked.attribute):
                 score *= UNASKED
-            if asked.definition > 1 and defines(read.says(excerpt), asked):
-                score *= asked.definition
             if any(not counts.get(version) for version in versions):
                 score, share = score * OTHER_VERSION, share * OTHER_VERSION
             score = math.prod(read.wanting(excerpt), start=score)
             if read.is_boilerplate(excerpt, asked):
                 score, share = score * BOILERPLATE, share * BOILERPLATE
+            if len(excerpt.units) == 1:
+                alone[excerpt.units[0]] = score
+            elif read.text.is_announced(excerpt):
+                score = max(score, alone.get(excerpt.units[0], 0.0))  # without what it announces it is no answer
             yield Found(number, excerpt, round(score * place, 9), share * place)
 
     def worth(self, asked: QuestionTerms) -> dict[frozenset[str], float]:
@@ -284,6 +287,8 @@ class RankedExcerpts:
         for each in found[:MOST_RANKED]:
             over = [other for other in chosen if _overlap(other[0], each)]
             inside = [other for other in over if _contains(each, other[0])]
+            if each.excerpt.brief and not around:
+                continue
             if len(inside) < len(over) or (around and any(not self._around(each, one[0], around) for one in inside)):
                 continue
             if one_row and self._read[each.text].is_beside_asked_row(each.excerpt, asked):
@@ -406,6 +411,16 @@ def _overlap(a: Found, b: Found) -> bool:
 def _is_beside(a: Found, b: Found) -> bool:
     """Whether two excerpts stand below the same header or lead-in."""
     return a.text == b.text and a.excerpt.lead == b.excerpt.lead
+
+
+def _as_an_answer(says: str, asked: QuestionTerms) -> Iterator[float]:
+    """Yield the factors for an excerpt that has the kind of thing that is asked for, a limit or a definition."""
+    if asked.kind and has_kind(asked.kind, says, asked.wording):
+        yield EXPLAINED if explains(asked.kind, says) else OF_KIND
+    if states_most(says, asked.wording):
+        yield LIMIT
+    if asked.definition > 1 and defines(says, asked):
+        yield asked.definition
 
 
 def _contains(a: Found, b: Found) -> bool:

@@ -139,6 +139,8 @@ _ANNOUNCING = re.compile(
     r"\b(?:as follows|(?:the )?following(?: \w+){0,3}|(?:see|shown|listed) below)\b[^.]{0,40}[.:]?\W*\Z"
     r"|\A\W*(?:Below|Here) (?:is|are|'s)\b"
 )
+_POINTING = re.compile(r"(?i)\b(?:these|those|two|three|four|five|six|seven|eight|nine|ten|several)\b")
+_FOLLOWING = re.compile(r"\b(?:the following|as follows)\b")
 _ANNOUNCED = ("follow", "below", "Below", "Here")  # looking for a part is far quicker than the pattern
 
 
@@ -175,6 +177,7 @@ class _Reading:
         self._headings: list[tuple[int, int]] = []  # level and number of each heading above
         self._items: list[tuple[int, range]] = []  # indentation and first sentence of each item around
         self._before = NONE  # the sentence before, in the same section
+        self._paragraph = NONE  # that ends with it
         self._list_lead = NONE  # the introduction of the list
         self._group = 0
 
@@ -233,6 +236,7 @@ class _Reading:
             for number in own:
                 self._add(kind, range(number, number + 1), lead if number == own.start else NONE)
         self._before = own[-1:] if kind == "prose" else NONE
+        self._paragraph = own
         self._list_lead = NONE
 
     def _read_heading(self, own: range) -> None:
@@ -255,14 +259,25 @@ class _Reading:
         if self._items:
             return self._items[-1][1]
         if kind == "item":
-            if self._before and introduces(self._sentences[self._before[0]].text):
-                self._list_lead = self._before
+            if self._before:
+                self._list_lead = self._announcing()
             self._before = NONE
             return self._list_lead
         if not self._before:
             return NONE
         wanted = kind in ("code", "table") or introduces(self._sentences[self._before[0]].text)
         return self._before if wanted else NONE
+
+    def _announcing(self) -> range:
+        """Return the sentence of the paragraph above that a list belongs to.
+
+        It announces it, is the only one and points to it ("These things are checked."), or has no end of its own.
+        """
+        texts = [(number, self._sentences[number].text) for number in reversed(self._paragraph)]
+        last, text = texts[0]
+        if text[-1].isalnum() or introduces(text) or (len(texts) == 1 and _POINTING.search(text)):
+            return range(last, last + 1)
+        return next((range(number, number + 1) for number, text in texts if _FOLLOWING.search(text)), NONE)
 
     def _read_table(self, own: range, lead: range) -> None:
         rows = [number for number in own if self._sentences[number].kind == "table"]
