@@ -256,6 +256,7 @@ SHOP = {
     ),
     "churn.csv": "Plan,Churn %\nBasic,4.2\nTeam,1.9\nLarge,2.6\n",
     "staff.csv": "Name,Room,Phone\nJana Ott,2.07,411\nKarin Weiss,2.09,433\n",
+    "care.md": "# Care of the ovens\n\nThe doors of the ovens are oiled with linseed every second Friday.\n",
     "logs.yaml": "logging:\n  keep_days: 400\n  folder: /var/logs\n",
     "support.md": (
         "# Support\n\nA free slot is available to each client of the support server; a request that finds none is "
@@ -293,6 +294,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("Which plan loses the fewest customers?", "Answer", "is 1.9 (Team)", []),
         ("How long are the log files kept?", "May answer this", "keep_days: 400", []),
         ("How much is our rent now?", "Answer", "raised to €1,990", ["deposit"]),
+        ("How often are the doors of the ovens oiled?", "Answer", "every second Friday", []),
         ("How long is free support available?", "Not answered by these sources", "", []),
         ("How many people work on support?", "Not answered by these sources", "", []),
     ],

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from fathom.facts.dates import MONTHS, Date, find_dates, of_iso
-from fathom.retrieval.expansion import MONTH, quantities_of, related_terms, said_otherwise, stand_ins_of
+from fathom.retrieval.expansion import EVERY, MONTH, quantities_of, related_terms, said_otherwise, stand_ins_of
 from fathom.retrieval.synonyms import SAME, same_terms
 from fathom.text.languages import language_of_question
 from fathom.text.terms import query_terms, terms
@@ -295,7 +295,7 @@ _NUMBER = (
     r"(?i)\d|\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fifteen|twenty|thirty|forty|fifty|"
     r"sixty|seventy|eighty|ninety|hundred|thousand|million|billion|half|once|twice|daily|weekly|monthly|annually|"
     r"zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|elf|zwölf|zwanzig|dreißig|hundert|tausend|halbe[nrs]?|einmal|"
-    r"zweimal|jede[mnrs]?|täglich|wöchentlich|monatlich|jährlich)\b"
+    rf"zweimal|jede[mnrs]?|täglich|wöchentlich|monatlich|jährlich|{EVERY})\b"
 )
 _PLACE = rf"\b(?:in|at|from|near|to|on|of|outside|around|across) (?:the )?(?:\w+ern )?{_NAMED}"
 _CONDITION = (

@@ -153,6 +153,11 @@ _SMALL_NUMBERS = "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve
 _NUMBER = rf"(?:\d[\d.,]*|\b(?:half an?|{_SMALL_NUMBERS}|hundred|thousand))(?:[ \u00a0-]|(?<=\d))(?:and a half )?"
 _MANY = r"(?:(?:hundred|thousand|k|m|bn|million|billion|trillion)[ \u00a0-])?"
 MONTH = r"(?:January|February|March|April|May|June|July|August|September|October|November|December)"
+_WEEKDAY = r"(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day"
+EVERY = (
+    rf"every (?:other |{_SMALL_NUMBERS}|\d+|second|third|few)?\s?(?:(?:day|week|month|year|hour|minute|second)s?|"
+    rf"{_WEEKDAY}|morning|evening|night|spring|summer|autumn|winter|quarter)"
+)
 
 
 def _measured(units: str) -> str:
@@ -192,9 +197,9 @@ _HELD: Mapping[str, str] = {
     "<frequency>": (
         r"\b(?:once|twice|daily|hourly|weekly|monthly|yearly|annually|(?:times|once|twice) (?:an?|per|every)|"
         rf"(?:{_SMALL_NUMBERS}|\d+) (?:days|nights|hours|minutes) (?:an?|per|every|each) (?:day|night|week|month|year)|"
-        rf"every (?:other |{_SMALL_NUMBERS}|\d+|second|third|few)?\s?(?:day|week|month|year|hour|minute|second)s?)\b"
+        rf"{EVERY})\b"
     ),
-    "<weekday>": r"\b(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?\b",
+    "<weekday>": rf"\b{_WEEKDAY}s?\b",
     "<hour>": r"\b\d{1,2}:\d\d\b|\b\d{1,2} ?[ap]\.?m\b|\b(?:noon|midnight)\b|\bo'clock\b",
     "<year>": r"\b(?:1\d|20)\d\d\b",
     "<date>": rf"\b{MONTH} \d|\b\d{{1,2}}\.? {MONTH}|\b\d{{4}}-\d\d-\d\d\b",
