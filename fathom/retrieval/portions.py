@@ -146,9 +146,13 @@ def said_anew(text: SourceText, before: Sequence[str]) -> SourceText | None:
     new: list[range] = []
     first = 0
     while first < len(units):
-        last = first - 1
-        while last + 1 < len(units) and any(stretch(first, last + 1) in other for other in before):
-            last += 1
+        last, step = first - 1, 1
+        while step:  # a stretch stands nowhere where its beginning does not: steps double, then halve
+            further = min(last + step, len(units) - 1)
+            if further > last and any(stretch(first, further) in other for other in before):
+                last, step = further, 2 * step
+            else:
+                step //= 2
         if last >= first and len(stretch(first, last)) >= LEAST_REPEATED:
             first = last + 1
             continue
