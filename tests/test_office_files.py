@@ -255,6 +255,7 @@ SHOP = {
         "|---|---|---|\n| Otter Mini | 312 | Bremen |\n| Otter Pro | 87 | Bremen |\n| Otter Max | 0 | Linz |\n"
     ),
     "churn.csv": "Plan,Churn %\nBasic,4.2\nTeam,1.9\nLarge,2.6\n",
+    "calls.csv": "Plan,Support hours\nBasic,48\nTeam,8\nLarge,1\n",
     "staff.csv": "Name,Room,Phone\nJana Ott,2.07,411\nKarin Weiss,2.09,433\n",
     "care.md": "# Care of the ovens\n\nThe doors of the ovens are oiled with linseed every second Friday.\n",
     "logs.yaml": "logging:\n  keep_days: 400\n  folder: /var/logs\n",
@@ -292,6 +293,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("How high is the churn of the Basic plan?", "Answer", "| Basic | 4.2", ["1.9"]),
         ("What is Karin's phone number?", "May answer this", "| Karin Weiss | 2.09 | 433", ["Jana"]),
         ("Which plan loses the fewest customers?", "Answer", "is 1.9 (Team)", []),
+        ("Which plan has the lowest churn, and its support hours?", "May answer this", "| Team | 1.9", ["Computed"]),
         ("How long are the log files kept?", "May answer this", "keep_days: 400", []),
         ("How much is our rent now?", "Answer", "raised to €1,990", ["deposit"]),
         ("How often are the doors of the ovens oiled?", "Answer", "every second Friday", []),

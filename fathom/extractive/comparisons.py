@@ -203,6 +203,19 @@ def superlative_of(question: str) -> Grade | None:
     return lasting if lasting and lasting.is_in_time else grade_of(" ".join(said))
 
 
+_BEHIND = re.compile(
+    r"(?: [\w-]+){1,3}?(?=\s*(?:[^\w\s-]|\Z)| (?:of|in|for|and|or|to|on|with|at|by|from|is|are|was|were|ha[sd]|have|do|"
+    r"does|did|per|im|von|für|und|oder|zu|mit|bei|de|du|des|et|ou|pour)\b)"
+)
+
+
+def superlative_noun(question: str) -> list[str]:
+    """Return the words of the noun behind a superlative: monthly and churn, of "the lowest monthly churn in May"."""
+    superlative = next((found for found in SUPERLATIVE.finditer(question) if grade_words(found[0])), None)
+    behind = _BEHIND.match(question, superlative.end()) if superlative else None
+    return behind[0].split() if behind else []
+
+
 class Comparison(NamedTuple):
     """Two things that a question compares, and in what: its other words."""
 

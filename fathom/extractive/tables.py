@@ -24,7 +24,7 @@ from fathom.evidence.computed import (
     values_in,
     values_of,
 )
-from fathom.extractive.comparisons import FOUNDING, Grade, comparison_of, grade_words, superlative_of
+from fathom.extractive.comparisons import FOUNDING, Grade, comparison_of, grade_words, superlative_noun, superlative_of
 from fathom.extractive.questions import BOUND, families, is_verb, keywords, topic_terms
 from fathom.facts.dates import find_dates
 from fathom.facts.numbers import UNITS
@@ -421,7 +421,8 @@ class _AskedTable:
     def _extreme(self, grade: Grade, where: str) -> FromTable | None:
         """Return the row with the least or greatest cell of the column that is asked for."""
         column = self._column(grade)
-        if column is None or self._asks_groups(column, where):
+        graded = [word for word in superlative_noun(self._asked.question) if word in self._asked.words]
+        if column is None or self._asks_groups(column, where) or (graded and not any(map(self._held, graded))):
             return None
         dated = any(value.is_date for value in values_in(self._table, column, self._table.rows[0]))
         greatest = not grade.earlier if dated else grade.greater
