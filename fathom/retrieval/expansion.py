@@ -196,6 +196,7 @@ _HELD: Mapping[str, str] = {
     "<sound>": _measured(r"dB(?:\(A\)|A)?|decibels?"),
     "<frequency>": (
         r"\b(?:once|twice|daily|hourly|weekly|monthly|yearly|annually|(?:times|once|twice) (?:an?|per|every)|"
+        rf"(?:{_SMALL_NUMBERS}|\d+) times(?! (?:as|more|less|the|\w+er)\b)|"
         rf"(?:{_SMALL_NUMBERS}|\d+) (?:days|nights|hours|minutes) (?:an?|per|every|each) (?:day|night|week|month|year)|"
         rf"{EVERY})\b"
     ),

@@ -271,11 +271,13 @@ class _Reading:
     def _announcing(self) -> range:
         """Return the sentence of the paragraph above that a list belongs to.
 
-        It announces it, is the only one and points to it ("These things are checked."), or has no end of its own.
+        It announces it, is the only one and points to it ("These things are checked."), or has no end of its own and is
+        no field ("Present: Ada").
         """
         texts = [(number, self._sentences[number].text) for number in reversed(self._paragraph)]
         last, text = texts[0]
-        if text[-1].isalnum() or introduces(text) or (len(texts) == 1 and _POINTING.search(text)):
+        opened = text[-1].isalnum() and ": " not in text
+        if opened or introduces(text) or (len(texts) == 1 and _POINTING.search(text)):
             return range(last, last + 1)
         return next((range(number, number + 1) for number, text in texts if _FOLLOWING.search(text)), NONE)
 
