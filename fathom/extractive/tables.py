@@ -421,13 +421,19 @@ class _AskedTable:
     def _extreme(self, grade: Grade, where: str) -> FromTable | None:
         """Return the row with the least or greatest cell of the column that is asked for."""
         column = self._column(grade)
-        graded = [word for word in superlative_noun(self._asked.question) if word in self._asked.words]
-        if column is None or self._asks_groups(column, where) or (graded and not any(map(self._held, graded))):
+        if column is None or self._asks_groups(column, where) or not self._has_graded():
             return None
         dated = any(value.is_date for value in values_in(self._table, column, self._table.rows[0]))
         greatest = not grade.earlier if dated else grade.greater
         found = extreme(self._table, column, where, greatest=greatest)
         return self._of_rows(found[0], where, found[1].name) if found else None
+
+    def _has_graded(self) -> bool:
+        """Whether the table has what a superlative is said of: the churn of "the lowest churn"."""
+        graded = [word for word in superlative_noun(self._asked.question) if word in self._asked.words]
+        said = self._said | self._subjects
+        related = (family for word in graded for family in families(terms(word), self._asked.question))
+        return not graded or any(map(self._held, graded)) or any(family & said for family in related)
 
     def _asks_groups(self, column: int, where: str) -> bool:
         """Whether a question asks for one of the values that several rows share: "which team earns the most"."""
