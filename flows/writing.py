@@ -28,15 +28,14 @@ from fathom.models import (
 )
 from fathom.report.answer import confidence_within
 from fathom.report.assembly import (
-    clarified,
     coverage,
-    given_by_question,
     limitations,
     making,
     marked_alone,
     marked_disputed,
     next_steps,
     open_questions,
+    own_case,
     with_cited,
     with_places,
 )
@@ -125,7 +124,7 @@ async def write_report(engine: Engine, run: ResearchState) -> Report | None:
         "remarks": run.plan.remarks,
     }
     if engine.settings.mode is Mode.answer:
-        checked["limitations"] = [*clarified(run.plan, words), *given_by_question(claims, words)]
+        checked["limitations"] = own_case(run.plan, claims, words)
         checked["confidence"] = confidence_within(report.confidence, claims)
     else:
         checked["limitations"] = limitations(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -40,13 +41,17 @@ FILES = {
 }
 
 
+def written(folder: Path, files: Mapping[str, str]) -> Path:
+    """Write files into a folder, and return it."""
+    for name, text in files.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return folder
+
+
 @pytest.fixture(scope="module")
 def office(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of an office."""
-    folder = tmp_path_factory.mktemp("office")
-    for name, text in FILES.items():
-        (folder / name).write_text(text, encoding="utf-8")
-    return folder
+    return written(tmp_path_factory.mktemp("office"), FILES)
 
 
 async def quoted(office: Path, artifacts: Path, question: str) -> str:
@@ -278,10 +283,7 @@ SHOP = {
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a shop."""
-    folder = tmp_path_factory.mktemp("shop")
-    for name, text in SHOP.items():
-        (folder / name).write_text(text, encoding="utf-8")
-    return folder
+    return written(tmp_path_factory.mktemp("shop"), SHOP)
 
 
 @pytest.mark.parametrize(

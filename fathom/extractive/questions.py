@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping
 from itertools import groupby
+from types import MappingProxyType
 from typing import NamedTuple
 
 from fathom.retrieval.asked import read_asked
-from fathom.retrieval.expansion import FAMILY_LETTERS, is_family, related_terms, said_otherwise
+from fathom.retrieval.expansion import FAMILY_LETTERS, is_family, related_terms
 from fathom.retrieval.translation import translations_of
 from fathom.text.languages import words_of_asking
 from fathom.text.sentences import split_sentences
@@ -256,10 +257,9 @@ def with_related(weights: Mapping[str, float]) -> dict[str, float]:
     return extended
 
 
-def families(found: Iterable[str], question: str = "") -> list[set[str]]:
-    """Return each term with those that texts use in its place, or for a phrase of a question."""
-    forms = said_otherwise(question)
-    return [{term, *related_terms(term), *forms.get(term, ())} for term in found]
+def families(found: Iterable[str], instead: Mapping[str, Collection[str]] = MappingProxyType({})) -> list[set[str]]:
+    """Return each term with those that texts use in its place; `instead` has those for the phrases of a question."""
+    return [{term, *related_terms(term), *instead.get(term, ())} for term in found]
 
 
 _REQUESTING = "list name show compare give find count sum quote nenne nenn zeige zeig liste vergleiche"

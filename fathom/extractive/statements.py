@@ -159,9 +159,9 @@ class Quotations:
 
     def choose(self, found: Sequence[Found], question: str, max_tokens: int, most: int = MOST_RANKED) -> list[Chosen]:
         """Return the best excerpts that fit together, at most `most`."""
-        around = AROUND_STEP if asks_list(question) or asks_for_steps(question) else AROUND
-        one_row = not asks_list(question)
-        return self._evidence.choose(found, asked_by(question), max_tokens, around=around, most=most, one_row=one_row)
+        listed, asked = asks_list(question), asked_by(question)
+        around = AROUND_STEP if listed or asks_for_steps(question) else AROUND
+        return self._evidence.choose(found, asked, max_tokens, around=around, most=most, one_row=not listed)
 
     def markdown(self, found: Found, question: str) -> str:
         """Return an excerpt as Markdown."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from fathom.evidence.computed import (
@@ -29,7 +29,7 @@ from fathom.extractive.questions import BOUND, families, is_verb, keywords, topi
 from fathom.facts.dates import find_dates
 from fathom.facts.numbers import UNITS
 from fathom.retrieval.asked import LIGHT_TERMS
-from fathom.retrieval.expansion import is_family, stand_ins_of, states
+from fathom.retrieval.expansion import is_family, said_otherwise, stand_ins_of, states
 from fathom.text.records import RowPlace, records_of
 from fathom.text.tables import WholeTable, plain_cell, tables_of
 from fathom.text.terms import language_of, terms
@@ -213,6 +213,7 @@ class _Asked(NamedTuple):
     lists: bool
     limit: Limit | None
     words: Sequence[str]  # its topic's, as written, without those of asking and grading, and the limit
+    instead: Mapping[str, Collection[str]]  # the terms that texts have for its phrases
 
     @classmethod
     def of(cls, question: str, limit: Limit | None = None) -> _Asked | None:
@@ -227,7 +228,8 @@ class _Asked(NamedTuple):
         topic = set(topic_terms(text)) - _ASKING
         named = keywords(_HOW_HIGH.sub(" ", text)) if summed or average else keywords(text)
         words = [word for word in named if word.lower() not in graded and topic & set(terms(word))]
-        return cls(text, grade, counted["what"] if counted else "", average, summed, listed, limit, words)
+        what, instead = counted["what"] if counted else "", said_otherwise(text)
+        return cls(text, grade, what, average, summed, listed, limit, words, instead)
 
     @property
     def only_lists(self) -> bool:
@@ -249,6 +251,7 @@ class _AskedTable:
         self._said = set(terms(f"{above} {' '.join(table.header)}"))
         named = Counter(term for row in table.rows for term in {*terms(row[0])})
         self._subjects = {term for term, rows in named.items() if rows in (1, len(table.rows))}
+        self._known = self._said | self._subjects
         self._of_people = not _NAMED.isdisjoint(terms(table.header[0]))
         self._conditions = dict(self._each_condition())
         self.fit = self._share()
@@ -370,9 +373,8 @@ class _AskedTable:
     def _held(self, word: str) -> bool:
         if word in self._conditions:
             return True
-        said = self._said | self._subjects
-        own = [{term} for term in terms(word)] if is_person(word) else families(terms(word), self._asked.question)
-        return all(said & family for family in own) or self._is_kindred(word)
+        own = [{term} for term in terms(word)] if is_person(word) else families(terms(word), self._asked.instead)
+        return all(self._known & family for family in own) or self._is_kindred(word)
 
     def _is_kindred(self, word: str) -> bool:
         """Whether the table has a word of the same family, as "Driver" for "drives", or a unit: days, for "time"."""
@@ -431,16 +433,14 @@ class _AskedTable:
     def _has_graded(self) -> bool:
         """Whether the table has what a superlative is said of: the churn of "the lowest churn"."""
         graded = [word for word in superlative_noun(self._asked.question) if word in self._asked.words]
-        said = self._said | self._subjects
-        related = (family for word in graded for family in families(terms(word), self._asked.question))
-        return not graded or any(map(self._held, graded)) or any(family & said for family in related)
+        related = (family for word in graded for family in families(terms(word), self._asked.instead))
+        return not graded or any(map(self._held, graded)) or any(family & self._known for family in related)
 
     def _asks_groups(self, column: int, where: str) -> bool:
         """Whether a question asks for one of the values that several rows share: "which team earns the most"."""
-        table = self._table
         for number in self._named_columns():
-            cells = table.cells(number)
-            name = plain_cell(table.header[number])
+            cells = self._table.cells(number)
+            name = plain_cell(self._table.header[number])
             given = any(re.match(rf"{re.escape(name)}(?:: | [<>≤≥] )", each) for each in where.split(ALSO))
             if number != column and not given and len(set(cells)) < len(cells):
                 return True
@@ -473,7 +473,7 @@ class _AskedTable:
             cells = self._table.cells(number)
             said = set(terms(name))
             exact = sum(term in said for term in asked)
-            related = sum(bool(said & family) for family in families([*asked, *own], self._asked.question))
+            related = sum(bool(said & family) for family in families([*asked, *own], self._asked.instead))
             measured = sum(any(states(quantity, cell) for quantity in quantities) for cell in cells) / (len(cells) or 1)
             dated = in_time and all(find_dates(cell) for cell in cells)
             founding = dated and "date" not in words and not said.isdisjoint(_FOUNDING)

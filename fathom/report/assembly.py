@@ -147,8 +147,12 @@ def making(run: ResearchState, *, as_of: str, model: str, seconds: float, templa
     )
 
 
-def clarified(plan: Plan, words: Wording) -> list[str]:
-    """Return the interpretation of the ambiguous points of the question."""
+def own_case(plan: Plan, claims: Sequence[Claim], words: Wording) -> list[str]:
+    """Return how the question's open points were taken, and which values of the asker's own case claims rest on."""
+    return [*_clarified(plan, words), *_given_by_question(claims, words)]
+
+
+def _clarified(plan: Plan, words: Wording) -> list[str]:
     assumed = f" {words('(assumed: nobody answered)')}"
     said = [
         f"{found.question} {found.answer.rstrip('.')}{assumed if found.assumed else ''}"
@@ -158,8 +162,7 @@ def clarified(plan: Plan, words: Wording) -> list[str]:
     return [words(taken, answers="; ".join(said))] if said else []
 
 
-def given_by_question(claims: Sequence[Claim], words: Wording) -> list[str]:
-    """Return a sentence on the values of the asker's own case that claims take from the question."""
+def _given_by_question(claims: Sequence[Claim], words: Wording) -> list[str]:
     named = [clean_line(value) for claim in claims if claim.judgement for value in claim.judgement.given]
     values = dict.fromkeys(a for a in named if not any(a != b and f" {a} " in f" {b} " for b in named))
     return [words("As the question says, not a source: {values}.", values="; ".join(values))] if values else []
@@ -173,7 +176,7 @@ def limitations(
     `removed` holds sentences that were removed, and `judge` is the model that judged the claims; empty if none did.
     """
     ending, reason = run.ending(words)
-    found = [*clarified(run.plan, words), *given_by_question(claims, words)]
+    found = own_case(run.plan, claims, words)
     if run.plan.left_out:
         left_out = "; ".join(run.plan.left_out)
         found.append(words("Planned, and left out because the run takes fewer steps: {steps}.", steps=left_out))

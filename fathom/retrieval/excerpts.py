@@ -183,7 +183,7 @@ class ReadText:
         tokens = (count_tokens(self._sentence(unit.own[0]).text) for unit in self.units[first:stop])
         return len(items) > 1 and sum(tokens) <= MOST_TOKENS
 
-    def is_announced(self, excerpt: Excerpt) -> bool:
+    def begins_with_lead_in(self, excerpt: Excerpt) -> bool:
         """Whether an excerpt is a sentence with what it announces."""
         first, last = self.units[excerpt.units[0]], self.units[excerpt.units[-1]]
         return first.kind == "prose" and bool(last.lead) and last.lead.start == first.own.start

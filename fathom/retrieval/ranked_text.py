@@ -271,23 +271,24 @@ class RankedText:
         first = set(terms(first_cell(self.says(excerpt))))
         return bool(first) and first.issubset(wording)
 
-    def is_beside_asked_row(self, excerpt: Excerpt, asked: QuestionTerms) -> bool:
-        """Whether an excerpt has other rows of a table than the one that a question names.
+    def table_of(self, excerpt: Excerpt) -> int | None:
+        """Return the group of the table whose rows an excerpt has; None if it has none."""
+        return self.text.units[excerpt.units[-1]].group if excerpt.kind == "table" else None
 
-        That row's first cell has more of the question's words than any other first cell, theirs among them, and so has
-        the whole row.
+    def asked_row(self, group: int, asked: QuestionTerms) -> range | None:
+        """Return the one row of a table that a question names; it takes a look at all of them.
+
+        Its first cell has more of the question's words than any other first cell, theirs among them, and so has the
+        whole row.
         """
-        if excerpt.kind != "table":
-            return False
-        group = self.text.units[excerpt.units[-1]].group
         units = [unit for unit in self.text.units if unit.group == group and unit.kind == "table"]
         rows = [unit.own for unit in units if units[0].own == unit.lead]
         named = [self._held(first_cell(self.text.parsed.sentence(row[0]).text), asked) for row in rows]
         most = max(range(len(rows)), key=lambda n: len(named[n]), default=-1)
-        if most < 0 or rows[most] == excerpt.own:
-            return False
         whole = [self._held(self.text.parsed.sentence(row[0]).text, asked) for row in rows]
-        return all(n == most or (named[n] < named[most] and whole[n] < whole[most]) for n in range(len(rows)))
+        others = (n for n in range(len(rows)) if n != most)
+        is_one = rows and all(named[n] < named[most] and whole[n] < whole[most] for n in others)
+        return rows[most] if is_one else None
 
     def _held(self, text: str, asked: QuestionTerms) -> set[str]:
         """Return the terms of a question that a text has, or others in their place."""

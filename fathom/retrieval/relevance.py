@@ -11,7 +11,7 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from typing import NamedTuple
 
 from fathom.retrieval.asked import QuestionTerms, defines, explains, has_kind, read_asked, states_most
@@ -192,7 +192,7 @@ class RankedExcerpts:
                 score, share = score * BOILERPLATE, share * BOILERPLATE
             if len(excerpt.units) == 1:
                 alone[excerpt.units[0]] = score
-            elif read.text.is_announced(excerpt):
+            elif read.text.begins_with_lead_in(excerpt):
                 score = max(score, alone.get(excerpt.units[0], 0.0))  # without what it announces it is no answer
             yield Found(number, excerpt, round(score * place, 9), share * place)
 
@@ -284,6 +284,11 @@ class RankedExcerpts:
         chosen: list[tuple[Found, str, int]] = []
         said: set[str] = set()
         room = max_tokens
+
+        @cache
+        def asked_row(text: int, table: int) -> range | None:
+            return self._read[text].asked_row(table, asked)
+
         for each in found[:MOST_RANKED]:
             over = [other for other in chosen if _overlap(other[0], each)]
             inside = [other for other in over if _contains(each, other[0])]
@@ -291,7 +296,8 @@ class RankedExcerpts:
                 continue
             if len(inside) < len(over) or (around and any(not self._around(each, one[0], around) for one in inside)):
                 continue
-            if one_row and self._read[each.text].is_beside_asked_row(each.excerpt, asked):
+            table = self._read[each.text].table_of(each.excerpt) if one_row else None
+            if table is not None and asked_row(each.text, table) not in (None, each.excerpt.own):
                 continue
             markdown = self.markdown(each, asked, of_fields=bool(around))
             shared = each.excerpt.lead and any(_is_beside(each, other[0]) for other in chosen)

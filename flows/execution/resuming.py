@@ -17,7 +17,7 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from time import monotonic
 from typing import Any
@@ -319,20 +319,31 @@ async def recover(client: PrefectClient, pool: str) -> None:
 
 async def recover_runs(flow_runs: Sequence[FlowRun]) -> None:
     """Schedule runs again if their process is gone. A run that cannot be judged is left as it is."""
+    workers: dict[str, list[str]] = {}
     async with prefect_client() as client:
+
+        async def serving(pool: str) -> list[str]:
+            if pool not in workers:
+                workers[pool] = await living(client, pool)
+            return workers[pool]
+
         for flow_run in flow_runs:
             try:
-                if await _is_gone(client, flow_run):
+                if await _is_gone(flow_run, serving):
                     await _schedule(client, flow_run)
             except (FathomError, PrefectException, PrefectHTTPStatusError) as error:
                 get_logger("fathom").warning("Run %s: %s", flow_run.id, error)
+
+
+Serving = Callable[[str], Awaitable[list[str]]]
+"""Returns the names of the workers that serve a work pool."""
 
 
 def _in(*states: StateType) -> FlowRunFilterState:
     return FlowRunFilterState(type=FlowRunFilterStateType(any_=list(states)))
 
 
-async def _is_gone(client: PrefectClient, flow_run: FlowRun) -> bool:
+async def _is_gone(flow_run: FlowRun, serving: Serving) -> bool:
     """Whether no process works on a run that has begun, or that should have begun by now."""
     if flow_run.state is None or flow_run.state_type not in _UNFINISHED:
         return False
@@ -344,20 +355,20 @@ async def _is_gone(client: PrefectClient, flow_run: FlowRun) -> bool:
         return not lease.alive
     seconds, pending = _seconds_since(since), flow_run.state_type is StateType.PENDING
     if pending or seconds <= STARTING_SECONDS:
-        return seconds > STARTING_SECONDS or (pending and await _taker_is_gone(client, flow_run, seconds))
+        return seconds > STARTING_SECONDS or (pending and await _taker_is_gone(flow_run, seconds, serving))
     # One whose lease is older than its state was answered while it waited: by then its process may have been gone. One
     # that runs without a lease here may have it in the store of another machine, or was killed before it had one.
-    return not lease.alive if lease else await _taker_is_gone(client, flow_run, seconds)
+    return not lease.alive if lease else await _taker_is_gone(flow_run, seconds, serving)
 
 
-async def _taker_is_gone(client: PrefectClient, flow_run: FlowRun, seconds: float) -> bool:
+async def _taker_is_gone(flow_run: FlowRun, seconds: float, serving: Serving) -> bool:
     """Whether the worker that took a run has ended: one of Fathom on this machine, or one of Prefect anywhere."""
     said = (flow_run.state and flow_run.state.message) or ""
     if said.startswith(TAKEN_BY):
         return is_dead(said.removeprefix(TAKEN_BY))
     # Until Prefect's worker has started a process, the worker of the last attempt is recorded.
     worker, pool = flow_run.labels.get(_WORKER), flow_run.work_pool_name
-    return seconds > RECORDED_SECONDS and bool(worker and pool) and worker not in await living(client, str(pool))
+    return seconds > RECORDED_SECONDS and bool(worker and pool) and worker not in await serving(str(pool))
 
 
 def _seconds_since(time: datetime) -> float:
