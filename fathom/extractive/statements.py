@@ -32,7 +32,7 @@ from fathom.retrieval.asked import (
     times_of,
 )
 from fathom.retrieval.ranking import Passage, titled
-from fathom.retrieval.relevance import MOST_RANKED, Chosen, Found, RankedExcerpts
+from fathom.retrieval.relevance import MOST_RANKED, Chosen, Found, RankedExcerpts, contains
 from fathom.sources.signals import is_sensational_title
 from fathom.text.quotations import is_quotation
 from fathom.text.tables import joined_tables
@@ -231,10 +231,14 @@ class Quotations:
         return Answered.maybe if possible else Answered.no
 
     def is_certain(self, found: Sequence[Found], question: str) -> bool:
-        """Whether one of the excerpts, the best first, passes for the answer, and one line of the best one says it."""
+        """Whether one of the excerpts, the best first, passes for the answer, and one line of the best one says it.
+
+        A row says it with its header, also where the best one is the whole table.
+        """
         if self.answered_by(found, question) is not Answered.yes:
             return False
-        return self._evidence.together(found[0], asked_by(question)) >= CERTAIN
+        within = (each for each in found if contains(found[0], each))
+        return any(self._evidence.together(each, asked_by(question)) >= CERTAIN for each in within)
 
     def states(self, found: Found, question: str) -> bool:
         """Whether an excerpt has the number, date or name that is asked for, or the question asks for none."""

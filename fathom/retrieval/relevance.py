@@ -291,7 +291,7 @@ class RankedExcerpts:
 
         for each in found[:MOST_RANKED]:
             over = [other for other in chosen if _overlap(other[0], each)]
-            inside = [other for other in over if _contains(each, other[0])]
+            inside = [other for other in over if contains(each, other[0])]
             if each.excerpt.brief and not around:
                 continue
             if len(inside) < len(over) or (around and any(not self._around(each, one[0], around) for one in inside)):
@@ -429,5 +429,7 @@ def _as_an_answer(says: str, asked: QuestionTerms) -> Iterator[float]:
         yield asked.definition
 
 
-def _contains(a: Found, b: Found) -> bool:
-    return a.excerpt.units.start <= b.excerpt.units.start and b.excerpt.units.stop <= a.excerpt.units.stop
+def contains(a: Found, b: Found) -> bool:
+    """Whether an excerpt has all of another one."""
+    units, others = a.excerpt.units, b.excerpt.units
+    return a.text == b.text and units.start <= others.start and others.stop <= units.stop
