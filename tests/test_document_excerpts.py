@@ -103,6 +103,16 @@ def test_a_section_needs_what_announces_it_above() -> None:
     }  # fmt: skip
 
 
+def test_a_heading_of_any_length_is_kept_once() -> None:
+    heading = "Spoons " * 20_000
+    text = f"# {heading}\n\n## Tin\n\n" + "\n\n".join(f"Spoon {n}. {FILLER * 3}" for n in range(200))
+    made = lay_out(read_document("a.md", text.encode()))
+    assert made.text.startswith(f"# {heading.strip()}\n")
+    assert len(made.spans) > 50
+    assert max(len(kept) for span in made.spans for kept in (span.heading, span.heading_terms, span.opening)) <= 300
+    assert len(made.title) <= 300
+
+
 async def test_an_excerpt_from_the_middle_of_a_section_says_whose_it_is(tmp_path: Path) -> None:
     long = "\n\n".join(f"Spoon {n}. {FILLER * 3}" for n in range(200))
     shown = await excerpts(tmp_path, f"## Spoons\n\n{long}", "spoon 150")

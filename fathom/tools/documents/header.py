@@ -16,7 +16,7 @@ from fathom.retrieval.identifiers import identifiers_of, identifiers_of_file
 from fathom.text.blocks import split_blocks
 from fathom.text.plain import clean_line, clean_title, shortened
 from fathom.tools.documents.configuration import read_values
-from fathom.tools.documents.normal import DocumentSection, definition
+from fathom.tools.documents.normal import LONGEST_TITLE, DocumentSection, definition
 
 MAX_FIELDS = 12
 MAX_LINES = 80  # of a header
@@ -117,7 +117,7 @@ def title_of(stated: str, fields: Mapping[str, str], sections: Sequence[Document
     opening = _opening(sections[0].text) if sections and not sections[0].heading else ""
     own = [value for field, value in fields.items() if field.lower() in _TITLES]
     candidates = (stated, *own, *headed, opening, *(section.heading for section in sections[:1]))
-    title = next((line for text in candidates if tells(line := clean_line(text))), "")
+    title = shortened(next((line for text in candidates if tells(line := clean_line(text))), ""), LONGEST_TITLE)
     number = own_number(fields, name)
     named = {one.name for one in identifiers_of(title)}
     if not title or not number or not named.isdisjoint(one.name for one in identifiers_of(number)):

@@ -23,9 +23,10 @@ from typing import Any, Literal, NamedTuple
 from fathom.retrieval.chunking import LONGEST_AGAIN, ChunkPart, parts_of
 from fathom.retrieval.expansion import compounds_of, nouns_of, related_terms, said_otherwise
 from fathom.retrieval.identifiers import Borne, Identifier, borne_by, identifiers_of, naming
+from fathom.text.plain import shortened
 from fathom.text.sentences import split_sentences
 from fathom.text.terms import count_words, query_terms, terms
-from fathom.tools.documents.normal import ReadDocument
+from fathom.tools.documents.normal import LONGEST_TITLE, ReadDocument
 
 HITS = 300  # passages of one query
 MAX_QUERY_TERMS = 64
@@ -325,15 +326,16 @@ def lay_out(document: ReadDocument) -> LaidOut:
     announcing, depth = "", 0  # headings without a text, or a lead-in, for the deeper section below; their level
     for section in document.sections:
         heading = f"{'#' * min(section.level, 6)} {section.heading}" if section.heading else ""
-        heading_terms = _joined_terms(section.heading)
+        named = shortened(section.heading, LONGEST_TITLE)
+        heading_terms = _joined_terms(named)
         part = "\n\n".join(filter(None, (heading, section.text)))
         above = announcing if section.level > depth else ""
         for start, stop, words, opening, closing in _passage_spans(part):
-            place = (section.heading, section.page, offset + start, offset + stop, words)
+            place = (named, section.page, offset + start, offset + stop, words)
             again = opening or ("" if start else above)
             spans.append(StoredSpan(*place, again, closing, heading_terms, _joined_terms(part[start:stop])))
         last = section.text.rpartition("\n\n")[2]
-        if not section.text and heading:
+        if not section.text and 0 < len(heading) <= LONGEST_AGAIN:
             announcing, depth = f"{above}{heading}\n\n", section.level
         elif len(last) <= LONGEST_AGAIN and last.endswith((":", "：")):
             announcing, depth = f"{last}\n\n", section.level

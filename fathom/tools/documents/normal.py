@@ -15,6 +15,7 @@ from fathom.text.blocks import object_in, open_fence
 from fathom.text.plain import clean_line, clean_text, shortened
 
 MAX_HEADING_CHARS = 160
+LONGEST_TITLE = 300  # characters of a title or heading that are repeated beside the text, which has it whole
 _ATX = re.compile(r" {0,3}(#{1,6})[ \t]+(\S.*?)[ \t#]*\Z")
 _UNDERLINE = re.compile(r"([=\-~^*#\"'`+.:_])\1{2,}\s*\Z")
 
