@@ -813,3 +813,33 @@ async def test_a_german_verb_is_found_in_its_other_forms(
 )
 def test_joined_questions_are_asked_one_by_one(asked: str, parts: list[str]) -> None:
     assert [part.partition(" (")[0] for part in questions_of(asked)] == parts
+
+
+async def test_of_two_questions_each_is_answered_by_itself(tmp_path: Path) -> None:
+    rules = "# Plots\n\n## Hedges\n\nHedges may be 120 cm tall.\n\n## Hens\n\nYou may keep six hens.\n"
+    _, _, answer = await asked_over_settings(tmp_path, "How tall may hedges be, and how many hens can I have?", rules)
+    assert "120 cm" in answer
+    assert "six hens" in answer
+    assert "Not found" not in answer
+
+
+async def test_a_later_question_is_not_answered_by_what_is_said_of_another_name(tmp_path: Path) -> None:
+    operas = "# Operas\n\n## Faust\n\nGounod composed Faust.\n\n## Carmen\n\nThe premiere of Carmen was in 1875.\n"
+    _, _, answer = await asked_over_settings(tmp_path, "Who composed Faust, and when was the premiere?", operas)
+    assert "Gounod composed Faust" in answer
+    assert "Not found in the sources: when was the premiere (Faust)?" in answer
+
+
+async def test_a_word_of_comparison_is_not_missing_where_the_values_are_compared(tmp_path: Path) -> None:
+    hire = "# Hire\n\n| Tool | Shop | Price |\n|---|---|---|\n| Tiller | Hirefast | 52 |\n| Tiller | Toolmart | 45 |\n"
+    query = "Where is it cheaper to rent a tiller, Toolmart or Hirefast?"
+    _, report, answer = await asked_over_settings(tmp_path, query, hire)
+    assert "45 (Toolmart) is 7 less than 52 (Hirefast)" in answer
+    assert "Not found" not in report
+
+
+async def test_whether_something_is_ok_is_told_by_what_is_permitted(tmp_path: Path) -> None:
+    rules = "# Animals\n\nMembers may keep up to six hens. Cockerels are not permitted.\n"
+    result, _, answer = await asked_over_settings(tmp_path, "Is it OK to keep a cockerel?", rules)
+    assert result.answered is not Answered.no
+    assert "Cockerels are not permitted" in answer

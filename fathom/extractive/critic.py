@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from fathom.contradictions.finding import Said, find_contradictions
+from fathom.extractive.comparisons import grade_words
+from fathom.extractive.computing import computed_answer
 from fathom.extractive.hops import answers_both, hop_of, name_of
 from fathom.extractive.questions import (
     broader,
@@ -35,12 +37,12 @@ def reflect(request: ReflectRequest) -> ReflectAnswer:
     that its best statement holds, and of the steps' terms that theirs hold.
     """
     statements = statements_of(request.notes)
-    missing = _missing_words(request)
+    quotations = Quotations.of_statements(statements)
+    missing = _missing_words(request, quotations)
     wanted = keywords(request.query)
     held = {str(step.step_id): _held(step, request.notes, statements) for step in request.plan.steps}
     empty = [step for step in request.plan.steps if not any(_is_of(note, step) for note in request.notes)]
     covered = 1 - len(missing) / (len(wanted) or 1)
-    quotations = Quotations.of_statements(statements)
     best = quotations.share(request.query)
     steps = sum(min(1.0, share / ANSWERED) for share in held.values()) / len(held)
     score = 1 + round(9 * (covered + min(1.0, best / ANSWERED) + steps) / 3) if request.notes else 1
@@ -100,12 +102,17 @@ def _on_question(query: str, statements: list[QuotedStatement]) -> list[QuotedSt
     return [statement for statement in statements if (statement.text, statement.sources) in near]
 
 
-def _missing_words(request: ReflectRequest) -> list[str]:
-    """Return the question's key words that neither notes nor the titles of their sources hold."""
+def _missing_words(request: ReflectRequest, quotations: Quotations) -> list[str]:
+    """Return the question's key words that neither notes nor the titles of their sources hold.
+
+    "Cheaper" is not missing where two prices are compared.
+    """
+    computed = computed_answer(quotations, request.query)
+    graded = grade_words(request.query) if computed and computed.is_all else []
     held = {term for note in request.notes for quoted, _ in note.quotations() for term in terms(quoted)}
     held |= {term for note in request.notes for title in note.titles.values() for term in terms(title)}
     held |= {part for note in request.notes for date in note.dates.values() for part in date.split("-")}
-    return missing_words(request.query, held)
+    return [word for word in missing_words(request.query, held) if word not in graded]
 
 
 def _gaps(request: ReflectRequest, missing: list[str], empty: list[PlanStep]) -> list[Gap]:

@@ -200,7 +200,7 @@ des dem den ein eine von mit zu im für auf
 """
 _LOOSE = frozenset(_LOOSE_WORDS.split())
 # Terms of asking, and of the sentences in which a plan describes its steps: they say nothing about the subject.
-_ASKED = "define interact relate work happen now nowadays currently today mean meant"
+_ASKED = "ok okay define interact relate work happen now nowadays currently today mean meant"
 _META_TERMS = frozenset(query_terms(_ASKED))
 _FRAME_TERMS = _META_TERMS | frozenset(query_terms("answer find follow passage read say state question"))
 

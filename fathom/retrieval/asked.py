@@ -43,6 +43,12 @@ _ASKS_QUANTITY = re.compile(
 _ASKS_DEFINITION = re.compile(
     r"\s*what (?:is|are) (?:an? |the )?[\w-]+(?: [\w-]+)?(?: in [\w-]+)?\s*\??\s*\Z", re.IGNORECASE
 )
+_REFERS = re.compile(
+    r"\b(?:it|its|they|them|their|he|him|his|she|her|this|these|those|that|ones?|same|then)\b"
+    r"|\bthe \w+\W*\Z|\bthere\W*\Z",
+    re.IGNORECASE,
+)
+_IS_WORD = re.compile(r"[a-zà-þ]+(?:-[a-zà-þ]+)*")
 _RELATION = re.compile(r"\b(?:differ\w*|compar\w+|contrast\w*|versus|vs)\b", re.IGNORECASE)
 _RELATION_TERMS = frozenset(query_terms("differ difference compare comparison contrast versus relation interaction"))
 _GRADED = "cheap|old|young|long|short|larg|bigg|small|high|low|heavi|light|fast|slow|loud|quiet|earli|great|wid|deep"
@@ -150,6 +156,7 @@ def read_asked(
         *terms(" ".join(newest_words(question))),
         *terms(" ".join(_ASKING.findall(question))),
         *terms(setting[setting.lastindex or 0] if setting else ""),
+        *_context(question),
     }
     has_topic = not lesser.issuperset(asked)
     weights = {**(beside or {}), **{term: LESSER if has_topic and term in lesser else 1.0 for term in asked}}
@@ -170,6 +177,14 @@ def read_asked(
     return QuestionTerms(
         question, weights, wanted, pairs, kind, defined, attribute, _names(question), frozenset(quantities), has_topic
     )
+
+
+def _context(question: str) -> list[str]:
+    """Return the terms in brackets at the end that are of another question and no names: it may be about them."""
+    before, bracket, context = question.rstrip(" ?)").rpartition(" (")
+    if not bracket or not question.rstrip(" ?").endswith(")") or _REFERS.search(before):
+        return []
+    return terms(" ".join(word for word in context.replace(",", " ").split() if _IS_WORD.fullmatch(word)))
 
 
 def _instead(term: str, measured: bool) -> dict[str, float]:
