@@ -313,7 +313,7 @@ def test_questions_search_the_documents_of_the_server_unless_they_name_others(se
     own = replace(served.options, port=quiet_port(), pool="nobody", docs=(str(notes),))
     with served_with(own, limit=0) as idle, httpx.Client(base_url=idle.url, timeout=120) as client:
         form = client.get("/", headers={"Accept": "text/html"}).text
-        assert "the server's are searched: notes." in form and 'id="searched"' not in form
+        assert "the server's documents are searched: notes." in form and 'id="searched"' not in form
         refused = client.post("/api/v1/runs", json=asked)
         assert refused.status_code == 422 and "Nothing to read" in refused.text
         (notes / "prices.md").write_bytes(PRICES)

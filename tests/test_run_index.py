@@ -21,7 +21,7 @@ from fathom.errors import RunNotFound
 from fathom.flows.runs import index as indexing
 from fathom.flows.runs.index import INDEX, RunIndex
 from fathom.flows.runs.listing import latest
-from fathom.flows.runs.stored import find
+from fathom.flows.runs.stored import find, nor_in
 from fathom.models import Answered, Ending, Metrics, RunResult, RunState
 from fathom.service.caller import AccessRole, Caller
 from fathom.service.run_list import EVERYTHING, Listing
@@ -213,6 +213,7 @@ def test_a_run_is_found_from_a_folder_with_another_store(
         lost = fathom_cli([command, UNKNOWN], prefect_server.env)
         assert lost.returncode == 2
         assert f"{tmp_path / 'artifacts'}. Nor is it in the other stores that you have used: {first}. (" in lost.stderr
+    assert nor_in(["a", "b", "c", "d"]) == " Nor is it in the 4 other stores that you have used."
     only_there = fathom_cli(["show", run[:8], "--artifacts", "elsewhere"])
     assert only_there.returncode == 2 and first not in only_there.stderr
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
+from importlib.metadata import distribution
 from pathlib import Path
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
+from urllib.request import url2pathname
 
 from fathom.config.settings_file import SECRET, SettingsFile, find_file
 from fathom.errors import InvalidInput
@@ -227,3 +231,12 @@ def artifact_root(root: str | None = None) -> str:
 
 def _is_placeholder(value: str) -> bool:
     return len(value) <= _LONGEST_PLACEHOLDER and _PLACEHOLDER.fullmatch(value) is not None
+
+
+def installing(*extras: str) -> str:
+    """Return the command that adds extras to this installation; a checkout, as `make install` uses it, stays one."""
+    pip, names = f"{sys.executable} -m pip install", ",".join(extras)
+    made = json.loads(distribution("fathom-research").read_text("direct_url.json") or "{}")
+    if made.get("dir_info", {}).get("editable"):
+        return f'{pip} -e "{url2pathname(urlsplit(made["url"]).path)}[{names}]"'
+    return f'{pip} "fathom-research[{names}]"'

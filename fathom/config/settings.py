@@ -194,7 +194,7 @@ class ResearchSettings(TemplatedSettings):
     cheaper_model: Annotated[str | None, Setting("--cheaper-model", "MODEL", empty="none", page="budget")] = Field(
         None,
         title="Model: when money gets short",
-        description="litellm name of the model that researches once 80 % of the budget for research are spent; the "
+        description="litellm name of the model that researches once 80 % of the budget for research is spent; the "
         "report keeps its own.",
         examples=["openai/gpt-5-nano"],
         exclude_if=lambda model: model is None,  # it came later: runs without it keep their calls

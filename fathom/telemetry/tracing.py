@@ -30,7 +30,7 @@ from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from fathom.config.environment import Environment
+from fathom.config.environment import Environment, installing
 from fathom.errors import FathomError
 from fathom.models import Metrics, ToolResult, Usage
 from fathom.network import may_send
@@ -41,9 +41,7 @@ if TYPE_CHECKING:
     from opentelemetry.trace import Tracer
 
 FLUSH_SECONDS = 2.0  # seconds at the end of the process; an endpoint that is down takes no longer
-_NOT_INSTALLED = (
-    "Traces are configured (OTEL_...), but OpenTelemetry is not installed: pip install 'fathom-research[otel]'"
-)
+_NOT_INSTALLED = "Traces are configured (OTEL_...), but OpenTelemetry is not installed: {how}"
 
 Attribute = str | int | float | bool | list[str] | None
 
@@ -160,7 +158,7 @@ def start_tracing(environment: Environment) -> str:
     try:
         provider = _provider()
     except ImportError:
-        return _NOT_INSTALLED
+        return _NOT_INSTALLED.format(how=installing("otel"))
     _address = environment.traced_to
     _tracer = provider.get_tracer("fathom", version("fathom-research"))
     return ""

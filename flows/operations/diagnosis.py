@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import platform
 import re
@@ -11,15 +10,13 @@ import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from functools import partial
-from importlib.metadata import PackageNotFoundError, distribution, requires, version
+from importlib.metadata import PackageNotFoundError, requires, version
 from importlib.util import find_spec
 from pathlib import Path
-from urllib.parse import urlsplit
-from urllib.request import url2pathname
 
 from fathom.budget.prices import Pricing
 from fathom.client.resources import Condition
-from fathom.config.environment import CONTACT, Environment, artifact_root
+from fathom.config.environment import CONTACT, Environment, artifact_root, installing
 from fathom.config.form import as_text
 from fathom.config.given import settings_from
 from fathom.config.groups import EXTRACTIVE, ModelCallSettings, Role
@@ -193,15 +190,7 @@ def _extras() -> Condition:
     there = ", ".join(extra for extra, lacks in lacking.items() if not lacks) or "none"
     absent = [extra for extra, lacks in lacking.items() if lacks]
     detail = there + (f"; not installed: {', '.join(absent)}" if absent else "")
-    return Condition("extras", "ok", detail, _with_extras(",".join(absent)) if absent else "")
-
-
-def _with_extras(names: str) -> str:
-    """Return the command that adds extras to this installation; a checkout, as `make install` uses it, stays one."""
-    made = json.loads(distribution("fathom-research").read_text("direct_url.json") or "{}")
-    if made.get("dir_info", {}).get("editable"):
-        return f'{_PIP} -e "{url2pathname(urlsplit(made["url"]).path)}[{names}]"'
-    return f'{_PIP} "fathom-research[{names}]"'
+    return Condition("extras", "ok", detail, installing(*absent) if absent else "")
 
 
 def _is_installed(package: str) -> bool:

@@ -28,6 +28,7 @@ from fathom.telemetry.audit_log import AUDIT_FILE
 
 ID_DIGITS = 4  # anything shorter is a name, not the prefix of an id
 MOST_NAMED = 10  # runs of one plan title that an error lists
+_STORES_NAMED = 3  # that an error lists
 
 T = TypeVar("T")
 _ID = re.compile(r"[0-9a-f][0-9a-f-]{3,}", re.IGNORECASE)
@@ -173,6 +174,8 @@ async def find_elsewhere(name: str, root: str) -> tuple[list[StoredRun], list[st
 
 def nor_in(looked: Sequence[str]) -> str:
     """Return the sentence that says where else a run was looked for; empty if nowhere."""
+    if len(looked) > _STORES_NAMED:
+        return f" Nor is it in the {len(looked)} other stores that you have used."
     return f" Nor is it in the other stores that you have used: {', '.join(looked)}." if looked else ""
 
 

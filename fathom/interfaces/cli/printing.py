@@ -187,5 +187,5 @@ def _used(metrics: Metrics) -> str:
         parts.append(dollars(metrics.cost_usd))
     if metrics.raw_tokens:
         kept_out = f" ({max(0.0, metrics.context_reduction):.0%} kept out of context)" if metrics.llm_calls else ""
-        parts.append(f"{metrics.raw_tokens:,} tokens read{kept_out}")
+        parts.append(f"{metrics.raw_tokens:,} tokens of text read{kept_out}")
     return ", ".join([*parts, f"{metrics.seconds:.1f} s"])

@@ -13,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from fathom.config.environment import artifact_root
+from fathom.config.environment import artifact_root, installing
 from fathom.errors import InvalidInput, ServerUnreachable
 from fathom.interfaces.cli.exits import logged
 from fathom.interfaces.cli.loading import loading
@@ -220,10 +220,7 @@ def mcp(*, pool: _Pool = "", at_once: _AtOnce = 2, artifacts: Root = None) -> No
     try:
         import mcp as _package  # noqa: F401  (only whether it is installed)
     except ImportError:
-        raise InvalidInput(
-            "The package mcp is not installed.",
-            next_step=f"install it where fathom runs: {sys.executable} -m pip install 'mcp>=2.3,<3'",
-        ) from None
+        raise InvalidInput("The extra `mcp` is not installed.", next_step=installing("mcp")) from None
     be_patient()
     ensure_api()
     from fathom.interfaces.mcp.transports import serve_process

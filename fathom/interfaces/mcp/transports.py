@@ -63,7 +63,7 @@ class Mounted:
         handler = self._handler.result()
         if handler is None:
             status = HTTPStatus.NOT_IMPLEMENTED
-            hint = "on the server: pip install 'fathom-research[mcp]'"
+            hint = "on the server, fathom doctor shows how to install it"
             problem = Problem(title=status.phrase, status=status, detail="The extra `mcp` is missing.", next_step=hint)
             await problems.answer(problem)(scope, receive, send)
             return

@@ -20,6 +20,7 @@ from operator import mul
 from pathlib import Path
 from typing import Protocol
 
+from fathom.config.environment import installing
 from fathom.errors import InvalidInput
 from fathom.tools.documents.index import Hit, Index, Match
 
@@ -43,8 +44,8 @@ def check_installed() -> None:
     """
     name = "sentence_transformers"
     if sys.modules.get(name) is None and importlib.util.find_spec(name) is None:
-        install = 'pip install "fathom-research[embed]", or leave embed_model empty'
-        raise InvalidInput("embed_model needs a library that is not installed.", next_step=install)
+        how = f"{installing('embed')}, or leave embed_model empty"
+        raise InvalidInput("embed_model needs a library that is not installed.", next_step=how)
 
 
 @functools.lru_cache(maxsize=1)

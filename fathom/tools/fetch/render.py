@@ -19,6 +19,7 @@ from contextlib import suppress
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, NamedTuple
 
+from fathom.config.environment import installing
 from fathom.errors import ToolError, ToolTimeout, ToolUnavailable
 from fathom.network import user_agent
 from fathom.tools.fetch.client import MAX_BYTES, FetchedAnswer
@@ -260,7 +261,7 @@ def find_browser(variable: Callable[[str], str]) -> Program | str:
     be root: it is used so only if FATHOM_BROWSER_SANDBOX is `off`.
     """
     if find_spec("playwright") is None:
-        return "the extra `browser` is not installed: pip install 'fathom-research[browser]'"
+        return f"the extra `browser` is not installed: {installing('browser')}"
     named = variable(BROWSER)
     path = next(filter(None, map(shutil.which, [named] if named else PROGRAMS)), "")
     if not path:

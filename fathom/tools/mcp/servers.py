@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from fathom.config.environment import Environment
+from fathom.config.environment import Environment, installing
 from fathom.config.secrets import Scrubber, guard_logs
 from fathom.errors import InvalidInput, ToolError, ToolRejected
 from fathom.models import Holdings, SourceText, ToolOutput
@@ -34,7 +34,7 @@ def allowed_tools(environment: Environment) -> list[str]:
     """
     names = list(read_servers(environment).names)
     if names and find_spec("mcp") is None:
-        raise InvalidInput("MCP servers need the extra `mcp`.", next_step="pip install 'fathom-research[mcp]'")
+        raise InvalidInput("MCP servers need the extra `mcp`.", next_step=installing("mcp"))
     return names
 
 
