@@ -231,14 +231,36 @@ def test_words_alone_object_to_no_true_sentence_of_a_strong_writer() -> None:
 HEAD = "| Crossing | Length | Year |\n|---|---|---|\n"
 
 
-def test_words_alone_support_what_stands_there_word_for_word() -> None:
-    search = Search(TEXTS)
-    said = (
-        "In strong wind it is closed to high vehicles. [S00000b]\n\n"
-        + HEAD
-        + "| Orlin Bridge | 312 metres | 1931 [S00000a] |"
-    )
-    assert [check(s, search).verdict for s in statements(said)] == [Verdict.supported] * 2
+TRIALS = """# Trials
+
+| Drug | Trials | Difference (days) | Interval |
+|---|---|---|---|
+| Belim | 9 | -1.2 | -1.6 to -0.8 |
+| Nadrol | 7 | -0.9 | none |
+
+The equipment in the cellar may be thrown away, except for the leased oven. Of five, two stopped within eight weeks.
+"""
+
+
+@pytest.mark.parametrize(
+    ("said", "by_words"),
+    [
+        ("The equipment in the cellar may be thrown away [S00000c].", False),  # the exception is left out
+        ("The equipment in the cellar may be thrown away, except for the leased oven [S00000c].", True),
+        ("Two stopped within eight weeks [S00000c].", False),
+        ("| Drug | Trials |\n|---|---|\n| Belim | 9 [S00000c] |", True),
+        ("| Drug | Difference | Interval |\n|---|---|---|\n| Belim | -1.2 | -1.6 to -0.8 [S00000c] |", True),
+        ("| Drug | Difference (hours) |\n|---|---|\n| Belim | -1.2 [S00000c] |", False),
+        ("| Drug | Odds ratio |\n|---|---|\n| Belim | 1.6 [S00000c] |", False),  # a part of another cell
+        ("| Drug | Difference |\n|---|---|\n| Belim | 9 [S00000c] |", False),  # the cell beside it
+        ("| Drug | Trials |\n|---|---|\n| Belim | 7 [S00000c] |", False),  # the cell below it
+        ("| Drug | Difference |\n|---|---|\n| Belim | 1.2 [S00000c] |", False),
+    ],
+)
+def test_words_alone_support_only_a_whole_sentence_or_cells_below_their_own_heads(said: str, by_words: bool) -> None:
+    source = Source(source_id="S00000c", url="https://trials.example/", title="Trials", kind="web")
+    (verdict,) = (check(one, Search([StoredText(source, TRIALS, "c.txt")])).verdict for one in statements(said))
+    assert verdict is (Verdict.supported if by_words else Verdict.not_checked)
 
 
 # -- what the judge is shown ------------------------------------------------------------------------------------------
