@@ -80,7 +80,7 @@ async def write_report(engine: Engine, run: ResearchState) -> Report | None:
     run.remember(usable(run.notes, scored.qualities, engine.settings.sources))
     if not run.notes:
         return None
-    reviewer = Reviewer(run.notes, texts, scored.contradictions, engine)
+    reviewer = Reviewer(run.notes, texts, scored, engine)
     report = await _draft(engine, run, scored, texts, reviewer)
     phase(f"checking {counted(len(claims_of(report.sections)), 'claim')} against the sources")
     claims, report = await asyncio.gather(reviewer.verify(report), with_links(report, engine))

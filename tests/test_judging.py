@@ -715,6 +715,55 @@ async def test_a_correction_may_cite_what_another_source_of_the_run_says(provide
     ] * len(report.claims)
 
 
+KEPT = MARKS[Corroboration.contradicted]
+
+
+@pytest.mark.parametrize("replacement", ["Places cost 2.30 EUR per pallet and week in 2026 [{second}].", "{own}", ""])
+async def test_a_sentence_that_tells_what_was_corrected_goes_back_to_the_writer_with_the_correction(
+    providers: Stubs, tmp_path: Path, replacement: str
+) -> None:
+    """Its own source says it word for word, so that the judge has nothing against it."""
+    named = "The reservation of a place costs 2.80 EUR per pallet and week"
+    corrected = "The rate of 2.80 EUR was wrong: a place costs 2.30 EUR per pallet and week in 2026"
+    urls = ["https://offers.example.gov/october", "https://offers.example.gov/november"]
+    first, second = (source_ids(urls)[url] for url in urls)
+    pages = (f"<p>Tides of moons. {said}.</p>" for said in (named, corrected))
+    providers.settings.planted = dict(zip(urls, pages, strict=True))
+    providers.settings.critique = {
+        "contradictions": [
+            {"claim_a": named, "claim_b": corrected, "source_ids": [first, second], "other_source_ids": [second]}
+            | {"resolution": "It was corrected in November.", "holds": "claim_b"}
+        ]
+    }
+    own = f"{named} [{first}]."
+    providers.settings.section = own
+    providers.settings.verdicts = {"2.": "supported"}
+    providers.settings.replacement = replacement.format(second=second, own=own)
+    report = report_of(await investigated(tmp_path))
+    asked = [Prompt(record.body).user for record in providers.calls("correction")]
+    for one in asked:
+        number = re.search(rf"\[(\d+)\] [^\n]*{corrected}", one)
+        assert number and f"Objection 1: no longer holds\n\n{own}" in one and one.endswith(f"elsewhere: {number[1]}")
+    assert asked
+    text = "".join(section.markdown for section in report.sections)
+    assert ("2.30 EUR" in text, KEPT in text) == ((True, False) if "2.30" in replacement else (False, True))
+    assert not report.limitations or "Taken out" not in " ".join(report.limitations)
+
+
+async def test_a_source_that_is_not_credible_corrects_nothing(providers: Stubs, tmp_path: Path) -> None:
+    urls = ["https://offers.example.gov/october", "https://offers.example.org/november"]
+    first, second = (source_ids(urls)[url] for url in urls)
+    named, instead = "A place costs 2.80 EUR per pallet", "A place costs 2.30 EUR per pallet, and not 2.80 EUR"
+    pages = (f"<p>Tides of moons. {said}.</p>" for said in (named, instead))
+    providers.settings.planted = dict(zip(urls, pages, strict=True))
+    told = {"claim_a": named, "claim_b": instead, "source_ids": [first, second], "other_source_ids": [second]}
+    providers.settings.critique = {"contradictions": [told | {"resolution": "", "holds": "claim_b"}]}
+    providers.settings.section = f"{named} [{first}]."
+    report = report_of(await investigated(tmp_path))
+    assert report.contradictions[0].holds == "claim_b" and not providers.calls("correction")
+    assert KEPT not in "".join(section.markdown for section in report.sections)
+
+
 async def test_a_judge_with_a_small_window_is_asked_in_smaller_batches_and_a_replay_asks_nobody_for_it(
     providers: Stubs, tmp_path: Path
 ) -> None:
