@@ -624,6 +624,7 @@ def test_marks_of_a_list_in_a_pdf_are_no_column() -> None:
         ("a.md", "# Amendment 2\n\nAmendment to the lease of A and B, dated 4 May 2021\n\nText.", ""),
         ("a.md", "# Withdrawal of the report of 4 May 2021\n\nText.", ""),
         ("a.md", "# Nachtrag zum Vertrag vom 4. Mai 2021\n\nText.", ""),
+        ("a.md", "# Schedule of the policy, 1 January to 31 December 2026\n", ""),
         ("a.md", "# From 1 May 2020 to 2 May 2020\n", ""), ("a.md", "# In 2023\n\nOn 1 May 2020 it rained.", ""),
         ("a.md", "Up\n\ndate: unknown\n", ""), ("a.html", "<p>Text.</p><time datetime='2020-02-03'>", "2020-02-03"),
         ("a.md", "# T\n" + "Text.\n" * 20 + "Date: 2020-02-03\n", ""), ("a.txt", "Date: 2023-02-31", ""),

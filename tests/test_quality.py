@@ -236,11 +236,27 @@ def test_no_text_breaks_the_reading_of_dates(text: str) -> None:
 
 def test_a_page_without_a_vendors_date_has_it_in_its_address_or_its_first_lines() -> None:
     dated = web("https://x.example/2021/05/17/ferry", "Published: 3 June 2022. The ferry sails.")
-    assert published_on(dated.model_copy(update={"published": "2023-01-02"}), dated.text, TODAY) == date(2023, 1, 2)
-    assert published_on(dated, dated.text, TODAY) == date(2021, 5, 17)
     plain = web("https://x.example/ferry", dated.text)
-    assert published_on(plain, plain.text, TODAY) == date(2022, 6, 3)
+    found = (
+        published_on(dated.model_copy(update={"published": "2023-01-02"}), dated.text, TODAY),
+        published_on(dated, dated.text, TODAY),
+        published_on(plain, plain.text, TODAY),
+    )
+    assert [one and one.stated for one in found] == ["2023-01-02", "2021-05-17", "2022-06-03"]
     assert published_on(plain, "The ferry sailed in 1998.", TODAY) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "stated"),
+    [
+        ("Summary, published March 2022. The ferry sails.", "2022-03"),
+        ("Last reviewed: 2021.", "2021"),
+        ("Published on 4 March 2022 by the harbour.", "2022-03-04"),
+    ],
+)
+def test_no_day_is_made_up_for_a_month_or_a_year(text: str, stated: str) -> None:
+    (quality,) = score_sources([web("https://x.example/ferry", text)], [], query="ferry", today=TODAY)
+    assert quality.published == stated
 
 
 @pytest.mark.parametrize(

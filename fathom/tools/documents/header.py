@@ -293,9 +293,9 @@ def document_date(name: str, title: str, sections: Sequence[DocumentSection]) ->
 
 
 def only_date(text: str) -> str:
-    """Return the date in a text if there is just one with a month."""
-    dates = {written for found in find_dates(text) if (written := iso(found.date))}
-    return dates.pop() if len(dates) == 1 else ""
+    """Return the date in a text if there is just one with a month: "1 January to 31 December 2026" is a period."""
+    dates = {found.date for found in find_dates(text) if found.date.month}
+    return iso(dates.pop()) if len(dates) == 1 else ""
 
 
 def _name_date(stem: str) -> str:
