@@ -740,6 +740,8 @@ async def test_a_sentence_that_tells_what_was_corrected_goes_back_to_the_writer_
     providers.settings.verdicts = {"2.": "supported"}
     providers.settings.replacement = replacement.format(second=second, own=own)
     report = report_of(await investigated(tmp_path))
+    (outline,) = providers.calls("outline")
+    assert f"{corrected} (the second holds) (It was corrected in November.)" in Prompt(outline.body).user
     asked = [Prompt(record.body).user for record in providers.calls("correction")]
     for one in asked:
         number = re.search(rf"\[(\d+)\] [^\n]*{corrected}", one)

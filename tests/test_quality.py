@@ -31,6 +31,7 @@ from fathom.sources.scoring import (
     score_sources,
     topic_of,
     trust,
+    trusted,
 )
 from fathom.sources.signals import read_signals
 from fathom.sources.warnings import report_warnings
@@ -620,6 +621,26 @@ def test_a_rule_that_the_sources_state_settles_a_contradiction_whatever_is_newer
     assert better_side(found, sources, ratings, ENGLISH) == "the second: it is newer (2023-12-04)"
     settled = found.model_copy(update={"resolution": "Minutes do not change a date."})
     assert better_side(settled, sources, ratings, ENGLISH) == "Minutes do not change a date."
+
+
+def test_what_was_corrected_is_the_other_side_however_many_say_it_and_is_trusted_no_more_than_the_correction() -> None:
+    study = web("https://x.example/a", STUDY, published="2023-12-04")
+    withdrawal = web("https://y.example/m", PLAIN, number=2, published="2023-09-22")
+    ratings = {one.source_id: one for one in [*score(study), *score(withdrawal)]}
+    sources = {text.source_id: text.source() for text in (study, withdrawal)}
+    found = Contradiction(
+        claim_a="Sick days fell by 41 %.",
+        claim_b="The study is withdrawn.",
+        source_ids=list(sources),
+        other_source_ids=[withdrawal.source_id],
+        holds="claim_b",
+    )
+    assert better_side(found, sources, ratings, ENGLISH) == "the second: the other was corrected or withdrawn"
+    told = found.model_copy(update={"resolution": "Days were counted twice."})
+    assert better_side(told, sources, ratings, ENGLISH) == "the second: Days were counted twice."
+    before, after = (trusted(ratings.values(), known) for known in ([], [found]))
+    assert before[study.source_id] > before[withdrawal.source_id]
+    assert after == dict.fromkeys(sources, before[withdrawal.source_id])
 
 
 def test_parts_of_one_source_are_scored_as_one() -> None:

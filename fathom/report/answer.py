@@ -233,7 +233,7 @@ def _against(claims: Sequence[Claim], words: Wording) -> Iterator[str]:
         yield _of_it(_DISPUTED, disputed, len(claims), words)
 
 
-_SUPPORTED = ("the sources support it", "the sources support {number} of its {total} sentences")
+_SUPPORTED = ("the sources support the answer", "the sources support {number} of its {total} sentences")
 _UNCHECKED = ("it was not checked by a model", "{number} of its {total} sentences was not checked by a model")
 _SEVERAL_UNCHECKED = ("it was not checked by a model", "{number} of its {total} sentences were not checked by a model")
 _INDEPENDENT = ("two independent sources say it", "two independent sources say {number} of its {total} sentences")

@@ -297,6 +297,16 @@ def trust(quality: SourceQuality) -> float:
     return share * (ORDERING if "gives_orders" in quality.flags else 1)
 
 
+def trusted(qualities: Iterable[SourceQuality], contradictions: Iterable[Contradiction]) -> dict[str, float]:
+    """Return the trust in each source, 0 to 1, by id: in one that is corrected or withdrawn, no more than in what
+    does so."""
+    found = {quality.source_id: trust(quality) for quality in qualities}
+    for refuted in filter(None, (one.refuted for one in contradictions)):
+        most = min((found[i] for i in refuted.by_source_ids if i in found), default=1.0)
+        found |= {i: min(found[i], most) for i in refuted.source_ids if i in found}
+    return found
+
+
 def confidence(
     source_ids: Iterable[str], sources: Mapping[str, Source], qualities: Mapping[str, SourceQuality]
 ) -> Confidence:
