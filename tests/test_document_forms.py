@@ -616,6 +616,8 @@ def test_marks_of_a_list_in_a_pdf_are_no_column() -> None:
         ("2020-01-01.md", "---\nupdated: May 6, 2021\n---\nText.", "2021-05-06"),
         ("a.rst", "T\n=\n\n:Date: 6 May 2021\n\nText.", "2021-05-06"),
         ("a.txt", "Title\n\nLast updated: May 2021\n", "2021-05"),
+        ("a.md", "# Review\n\nPublished May 2021. Two authors.", "2021-05"),
+        ("a.md", "# Review\n\nUpdated rules 5 apply from 6 May 2021.", ""),
         ("a.md", "# Council meeting, 30 September 2023\n\nOn 1 May 2020 it rained.", "2023-09-30"),
         ("a.md", "# Minutes of the meeting of 30 September 2023\n\nText.", "2023-09-30"),
         ("a.md", "# Amendment 2 to the lease of 4 May 2021\n\nText.", ""),

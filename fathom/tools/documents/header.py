@@ -252,7 +252,7 @@ _NAMED = re.compile(r"(?<!\d)((?:19|20)\d\d)([-_.]?)(\d\d)\2(\d\d)(?!\d)|(?<!\d)
 _STATED = re.compile(
     r"[\W_]*(?:date|(?:date[ _-])?(?:published|created|issued|posted|modified|revised|updated)|signed|"
     r"(?:[^:]{3,150}, )?dated|last[ _-](?:modified|updated|changed|revised|reviewed|edited))"
-    r"(?: on)?(?:[\s*_]*:|[\s*_]+(?=\d))[\s*_]*(?P<rest>.{4,60})",
+    r"(?: on)?(?:[\s*_]*:|[\s*_]+(?=\d|\w+\.? \d))[\s*_]*(?P<rest>.{4,60})",
     re.IGNORECASE,
 )
 # "Amendment 1 to the contract of 12 March 2024", "Your letter of 3 May": the date is that of the other text.
