@@ -212,7 +212,7 @@ def _unanswered(report: Report, words: Wording) -> Iterator[str]:
     if said := _LACKING.get(report.answered):
         part = report.unanswered_part.rstrip(".")
         yield words("{head}: {text}", head=words(said), text=part) if part else words(said)
-    if any(not found.resolution for found in report.contradictions):
+    if any(not found.settled for found in report.contradictions):
         yield words("sources disagree on the question")
 
 
