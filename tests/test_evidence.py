@@ -370,6 +370,11 @@ REPORTED = "Sick days due to infections fell by 41 % in classes with the AP-30, 
 INVALID = "The study is withdrawn: the reduction of 41 % is not valid, since days of two winters were counted twice."
 
 
+LONGER = (
+    "In the four trials of at least six months, Nadrol did most, by 1.7 days.",
+    "That Nadrol did most in trials of at least six months is withdrawn: 1.0 days are not significant.",
+)
+RENT = ("The rent is 1,000 EUR a month.", "The rent that I named was wrong: it is 1,200 EUR, and not 1,000 EUR.")
 COUNTED = "| Drug | Trials | Days |\n|---|---|---|\n| Nadrol | 7 | -1.3 |\n| Belim | 9 | -1.2 |"
 TWICE = "One trial was counted twice. The row of Nadrol should read: 6 trials, and -0.9 days."
 
@@ -400,6 +405,10 @@ PRICE, TRIAL, STUDY = (NAMED, CORRECTED), (WITHDRAWN, AFTERWARDS), (REPORTED, IN
         (STUDY, "With an AP-30 in class, sick days fell by 41 % [{first}].", True),
         (STUDY, "The study of the AP-30 took two winters [{first}].", False),
         (STUDY, "The study asked 41 % of all schools [{first}].", False),
+        (LONGER, "In trials of at least six months, Nadrol did most, by 1.7 days [{first}].", True),
+        (LONGER, "Four trials were of six months [{first}].", False),
+        (RENT, "The rent is 1,000 EUR a month [{first}].", True),
+        (RENT, "The rent is 1,000 EUR a month, and 1,200 EUR from May [{first}].", False),
         (
             STUDY,
             "Sick days due to infections fell by 41 % in classes with the AP-30, which is not valid [{first}].",

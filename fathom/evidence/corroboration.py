@@ -216,9 +216,10 @@ def refuting(claim: str, cited: Collection[str], refuted: Refuted, search: Searc
 
 
 def _figures_beside(text: str, other: str) -> list[str]:
-    """Return the numbers and dates of a text that another does not have."""
-    shared = agreeing(text, [other])
-    return [figure for figure in _figures(text) if figure not in shared]
+    """Return the numbers and dates of a text that another does not have; those in words only if there are no others."""
+    shared, spelled = agreeing(text, [other]), {number.text for number in facts_of(text).numbers if number.spelled}
+    beside = [figure for figure in _figures(text) if figure not in shared]
+    return [figure for figure in beside if figure not in spelled] or beside
 
 
 def _figures(text: str) -> list[str]:
