@@ -237,6 +237,8 @@ TRIALS = """# Trials
 |---|---|---|---|
 | Belim | 9 | -1.2 | -1.6 to -0.8 |
 | Nadrol | 7 | -0.9 | none |
+| Amitr | 4 | -1.0 | wide |
+| Amitr | 2 | -0.2 | none |
 
 The equipment in the cellar may be thrown away, except for the leased oven. Of five, two stopped within eight weeks.
 """
@@ -254,6 +256,8 @@ The equipment in the cellar may be thrown away, except for the leased oven. Of f
         ("| Drug | Odds ratio |\n|---|---|\n| Belim | 1.6 [S00000c] |", False),  # a part of another cell
         ("| Drug | Difference |\n|---|---|\n| Belim | 9 [S00000c] |", False),  # the cell beside it
         ("| Drug | Trials |\n|---|---|\n| Belim | 7 [S00000c] |", False),  # the cell below it
+        ("| Drug | Trials |\n|---|---|\n| Amitr | 4 [S00000c] |", False),  # one of two rows on it
+        ("| Drug | Trials | Difference | Interval |\n|---|---|---|---|\n| Amitr | 4 | -1.0 | wide [S00000c] |", True),
         ("| Drug | Difference |\n|---|---|\n| Belim | 1.2 [S00000c] |", False),
     ],
 )

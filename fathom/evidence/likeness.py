@@ -268,20 +268,26 @@ def rows_said(claim: str, head: str, search: Search, source_ids: Collection[str]
     """Return the rows, one of each source, that have each cell of a claim, `a | b | c`, in a column of the same name.
 
     `head` has the names of its columns; without them, a cell may stand in any column. A cell is the same if its words
-    or amounts are. A name need not have the unit in brackets that the other has.
+    or amounts are. A name need not have the unit in brackets that the other has. A claim that leaves cells out, which
+    may be conditions, must be true of every row that begins like it.
     """
     cells, names = cells_of(claim), cells_of(head)
-    found: dict[str, SourcePassage] = {}
-    for row in search.rows(claim, source_ids) if len(names) in (0, len(cells)) else ():
+    whole: dict[str, SourcePassage] = {}
+    parts: dict[str, list[tuple[bool, SourcePassage]]] = {}
+    for row in search.rows(claim, source_ids) if cells and len(names) in (0, len(cells)) else ():
         own, named = (cells_of(part.text) if part else [] for part in (row.passage.best, row.header))
         columns = list(zip(own, named if names else own, strict=False)) if len(named) == len(own) or not names else []
-        wanted = zip(cells, names or cells, strict=True)
-        if all(
+        told = [
             any(_is_cell(cell, other) and (not names or _is_name(name, column)) for other, column in columns)
-            for cell, name in wanted
-        ):
-            found.setdefault(row.passage.text.source.source_id, row.passage)
-    return list(found.values())
+            for cell, name in zip(cells, names or cells, strict=True)
+        ]
+        source_id = row.passage.text.source.source_id
+        if all(told) and len(cells) == len(own):
+            whole.setdefault(source_id, row.passage)
+        elif told[0]:
+            parts.setdefault(source_id, []).append((all(told), row.passage))
+    sure = {source_id: rows[0][1] for source_id, rows in parts.items() if all(said for said, _ in rows)}
+    return list({**sure, **whole}.values())
 
 
 def _holder(cell: str, search: Search, source_ids: Collection[str] | None) -> TableRow | None:
