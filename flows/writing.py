@@ -47,7 +47,7 @@ from fathom.roles import ANSWER, JUDGE, OUTLINE, SECTION
 from fathom.run.engine import Engine
 from fathom.run.state import ResearchState, phases_of
 from fathom.sources.domains import usable
-from fathom.sources.scoring import confidence, trust
+from fathom.sources.scoring import confidence, trusted
 from fathom.sources.warnings import report_warnings
 from fathom.storage.store import EXCHANGES, MANIFEST, NOTES, REPORT, REPORT_PAGE, REPORT_TEXT
 from fathom.tasks.checking import Reviewer, read_texts, score_retrieved, with_links
@@ -80,7 +80,7 @@ async def write_report(engine: Engine, run: ResearchState) -> Report | None:
     run.remember(usable(run.notes, scored.qualities, engine.settings.sources))
     if not run.notes:
         return None
-    reviewer = Reviewer(run.notes, texts, scored.contradictions, engine)
+    reviewer = Reviewer(run.notes, texts, scored, engine)
     report = await _draft(engine, run, scored, texts, reviewer)
     phase(f"checking {counted(len(claims_of(report.sections)), 'claim')} against the sources")
     claims, report = await asyncio.gather(reviewer.verify(report), with_links(report, engine))
@@ -205,7 +205,7 @@ async def _draft(
     engine: Engine, run: ResearchState, scored: Scored, texts: Sequence[StoredText], reviewer: Reviewer
 ) -> Report:
     """Return the report before its claims are checked."""
-    authority = {quality.source_id: trust(quality) for quality in scored.qualities}
+    authority = trusted(scored.qualities, scored.contradictions)
     questions, steps, answered, unanswered_part, confidence = list[str](), list[StepCoverage](), Answered.yes, "", None
     if engine.settings.mode is Mode.answer:  # the plan and the notes describe the research
         phase("writing the answer")

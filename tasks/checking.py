@@ -1,8 +1,8 @@
 """Judging the claims of written sections, correcting them once, and checking them.
 
-A sentence goes back to the writer only when the judge objects to it, alone and with the passages that decided; the rest
-of its section stays as it is. Sentences that the writer removes are recorded, and sentences that it keeps against the
-judge are marked.
+A sentence goes back to the writer only when the judge objects to it, or when the critic found that another source
+corrects or withdraws what it tells: alone and with the passages that decided; the rest of its section stays as it is.
+Sentences that the writer removes are recorded, and sentences that it keeps are marked.
 """
 
 from __future__ import annotations
@@ -11,11 +11,13 @@ import asyncio
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import date
+from typing import NamedTuple
 
 from fathom.config.groups import Unsupported
 from fathom.contradictions.finding import Said, find_contradictions
 from fathom.evidence.bearing import Bearing, BearingSpan
 from fathom.evidence.claims import ClaimSentence, as_written, claims_of, marked, with_replacements, without
+from fathom.evidence.corroboration import is_credible
 from fathom.evidence.judging import (
     Exchange,
     Known,
@@ -48,7 +50,7 @@ from fathom.models import (
 )
 from fathom.models.run import LinkCount
 from fathom.roles import CORRECTION, JUDGE, CorrectionRequest
-from fathom.roles.correction import Objection
+from fathom.roles.correction import OUTDATED, Objection
 from fathom.roles.judge import JudgeAnswer, JudgeRequest, ShownPassage, ShownSource
 from fathom.run.engine import Engine
 from fathom.sources.corroboration import standing_of
@@ -67,6 +69,20 @@ LASTING: frozenset[Kind] = frozenset(("table", "code"))
 """Kinds that are corrected or marked, but never removed: other rows may refer to a row."""
 
 
+class _Returned(NamedTuple):
+    """A sentence that goes back to the writer: the judge's objection, if there is one, and passages to correct it by.
+
+    Attributes:
+        shown: passages of its own sources, the deciding ones first.
+        elsewhere: passages of other sources, those that correct or withdraw what it tells first.
+    """
+
+    statement: ClaimSentence
+    objection: Settled | None
+    shown: list[BearingSpan]
+    elsewhere: list[BearingSpan]
+
+
 class Reviewer:
     """Judges, corrects and checks the claims of one report.
 
@@ -80,11 +96,12 @@ class Reviewer:
         self,
         notes: Sequence[Note],
         texts: Sequence[StoredText],
-        disagreements: Iterable[Contradiction],
+        scored: Scored,
         engine: Engine,
     ) -> None:
         self._engine = engine
-        self._checking = Checking(texts, disagreements)
+        self._checking = Checking(texts, scored.contradictions)
+        self._credibility = {quality.source_id: quality.credibility for quality in scored.qualities}
         self._ahead: list[asyncio.Task[list[Claim]]] = []
         self._noted = sorted(noted(notes))
         self._bearing = Bearing(texts, [quoted for note in notes for quoted in note.quotations()])
@@ -93,15 +110,16 @@ class Reviewer:
         self.usage = {JUDGE.name: Usage(), CORRECTION.name: Usage()}
 
     async def review(self, written: Sequence[ReportSection]) -> list[ReportSection]:
-        """Return some sections after their claims were judged, and the writer corrected the ones objected to.
+        """Return some sections after their claims were judged, and the writer corrected the ones that do not hold.
 
         Their check begins then, while others are written.
         """
         sections = list(written)
         await self._judge(sections)
-        if objections := self._objections(sections):
-            changes = await asyncio.gather(*(self._corrected(sections[n], found) for n, found in objections.items()))
-            for number, (markdown, gone) in zip(objections, changes, strict=True):
+        objections = self._objections(sections)
+        if returned := await asyncio.to_thread(self._returned, sections, objections):
+            changes = await asyncio.gather(*(self._corrected(sections[n], found) for n, found in returned.items()))
+            for number, (markdown, gone) in zip(returned, changes, strict=True):
                 sections[number] = sections[number].model_copy(update={"markdown": markdown})
                 self.removed += gone
             await self._judge(sections, objections)
@@ -172,16 +190,27 @@ class Reviewer:
                 found.setdefault(statement.section, {})[statement] = said
         return found
 
-    async def _corrected(self, section: ReportSection, found: Mapping[ClaimSentence, Settled]) -> tuple[str, list[str]]:
+    def _returned(
+        self, sections: Sequence[ReportSection], objections: Mapping[int, Mapping[ClaimSentence, Settled]]
+    ) -> dict[int, list[_Returned]]:
+        """Return the sentences that go back to the writer, by section; without a passage they could only be marked."""
+        found: dict[int, list[_Returned]] = {}
+        for statement in claims_of(sections) if self._engine.settings.judges else ():
+            section = sections[statement.section]
+            said = objections.get(statement.section, {}).get(statement)
+            elsewhere = [] if section.quoted else self._refuting(statement)
+            if not (said or elsewhere):
+                continue
+            shown = self._shown(statement, said, cited_ids(section.markdown))
+            elsewhere += self._elsewhere(statement, said, shown) if said else []
+            if shown or elsewhere:
+                found.setdefault(statement.section, []).append(_Returned(statement, said, shown, elsewhere))
+        return found
+
+    async def _corrected(self, section: ReportSection, returned: Sequence[_Returned]) -> tuple[str, list[str]]:
         """Return a section with the writer's corrections, and the sentences that it removes."""
-        cited = cited_ids(section.markdown)
-        shown = {one: await asyncio.to_thread(self._shown, one, said, cited) for one, said in found.items()}
-        elsewhere = {one: await asyncio.to_thread(self._elsewhere, one, found[one], shown[one]) for one in found}
-        statements = [one for one in found if shown[one] or elsewhere[one]]
-        if not statements:  # nothing to correct them by: they are marked
-            return section.markdown, []
-        written = as_written(section.markdown, {statement.sentence for statement in statements})
-        spans = [span for one in statements for span in (*shown[one], *elsewhere[one])]
+        written = as_written(section.markdown, {one.statement.sentence for one in returned})
+        spans = [span for one in returned for span in (*one.shown, *one.elsewhere)]
         sources = shown_sources(self._bearing.joined(spans), self._bearing)
         request = CorrectionRequest(
             query=self._engine.question_for(CORRECTION),
@@ -189,41 +218,48 @@ class Reviewer:
             objections=[
                 Objection(
                     number=number,
-                    sentence=written.get(one.sentence, one.sentence),
-                    context=one.context,
-                    verdict=found[one].judgement.verdict.words,
-                    reason=found[one].judgement.reason,
-                    passages=_numbers(shown[one], sources),
-                    elsewhere=_numbers(elsewhere[one], sources),
+                    sentence=written.get(one.statement.sentence, one.statement.sentence),
+                    context=one.statement.context,
+                    verdict=one.objection.judgement.verdict.words if one.objection else OUTDATED,
+                    reason=one.objection.judgement.reason if one.objection else "",
+                    passages=_numbers(one.shown, sources),
+                    elsewhere=_numbers(one.elsewhere, sources),
                 )
-                for number, one in enumerate(statements, 1)
+                for number, one in enumerate(returned, 1)
             ],
             sources=sources,
-            source_ids=list(dict.fromkeys([*cited, *(source.source_id for source in sources)])),
+            source_ids=list(dict.fromkeys([*cited_ids(section.markdown), *(source.source_id for source in sources)])),
         )
         answer, usage = await ask(CORRECTION, request, self._engine)
         self.usage[CORRECTION.name] += usage
         replaced: dict[str, str] = {}
         gone: set[str] = set()
         for one in answer.corrections:
-            statement = statements[one.number - 1]
+            statement, objection, *_ = returned[one.number - 1]
             if one.replacement:
                 replaced[statement.sentence] = one.replacement
-            elif statement.kind not in LASTING:
+            elif objection and statement.kind not in LASTING:
                 gone.add(statement.sentence)
         markdown, _ = with_replacements(section.markdown, replaced)
         return _taken_out(markdown, gone)
 
-    def _shown(self, statement: ClaimSentence, said: Settled, cited: Sequence[str]) -> list[BearingSpan]:
+    def _shown(self, statement: ClaimSentence, said: Settled | None, cited: Sequence[str]) -> list[BearingSpan]:
         """Return the passages for correcting a sentence: the deciding ones, or else the ones that bear most on it.
 
         Passages closest to the part that the judge did not find follow. They come from the sources that the section
         cites or, if it cites none, from all sources that the notes quote.
         """
         ids = [*statement.checked_against, *cited] or self._noted
-        shown = self._spans(passage for _, passage in said.shown) or bearing_on(statement, ids, self._bearing)
-        missed = bearing_on(statement, ids, self._bearing, said.look_for) if said.look_for else []
+        decided = self._spans(passage for _, passage in said.shown) if said else []
+        shown = decided or bearing_on(statement, ids, self._bearing)
+        missed = bearing_on(statement, ids, self._bearing, said.look_for) if said and said.look_for else []
         return [*shown, *missed]
+
+    def _refuting(self, statement: ClaimSentence) -> list[BearingSpan]:
+        """Return the passages of credible sources that correct or withdraw what a sentence tells."""
+        found = self._checking.refuting(statement)
+        credible = (one for one in found if is_credible(one.text.source.source_id, self._credibility))
+        return [BearingSpan(passage.text, passage.start, passage.end) for passage in credible]
 
     def _elsewhere(self, statement: ClaimSentence, said: Settled, shown: Sequence[BearingSpan]) -> list[BearingSpan]:
         """Return passages of the run's other sources on a sentence, which may cite the wrong ones.

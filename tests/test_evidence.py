@@ -370,6 +370,15 @@ REPORTED = "Sick days due to infections fell by 41 % in classes with the AP-30, 
 INVALID = "The study is withdrawn: the reduction of 41 % is not valid, since days of two winters were counted twice."
 
 
+LONGER = (
+    "In the four trials of at least six months, Nadrol did most, by 1.7 days.",
+    "That Nadrol did most in trials of at least six months is withdrawn: 1.0 days are not significant.",
+)
+RENT = ("The rent is 1,000 EUR a month.", "The rent that I named was wrong: it is 1,200 EUR, and not 1,000 EUR.")
+COUNTED = "| Drug | Trials | Days |\n|---|---|---|\n| Nadrol | 7 | -1.3 |\n| Belim | 9 | -1.2 |"
+TWICE = "One trial was counted twice. The row of Nadrol should read: 6 trials, and -0.9 days."
+
+
 PRICE, TRIAL, STUDY = (NAMED, CORRECTED), (WITHDRAWN, AFTERWARDS), (REPORTED, INVALID)
 
 
@@ -396,6 +405,10 @@ PRICE, TRIAL, STUDY = (NAMED, CORRECTED), (WITHDRAWN, AFTERWARDS), (REPORTED, IN
         (STUDY, "With an AP-30 in class, sick days fell by 41 % [{first}].", True),
         (STUDY, "The study of the AP-30 took two winters [{first}].", False),
         (STUDY, "The study asked 41 % of all schools [{first}].", False),
+        (LONGER, "In trials of at least six months, Nadrol did most, by 1.7 days [{first}].", True),
+        (LONGER, "Four trials were of six months [{first}].", False),
+        (RENT, "The rent is 1,000 EUR a month [{first}].", True),
+        (RENT, "The rent is 1,000 EUR a month, and 1,200 EUR from May [{first}].", False),
         (
             STUDY,
             "Sick days due to infections fell by 41 % in classes with the AP-30, which is not valid [{first}].",
@@ -412,6 +425,21 @@ def test_a_statement_that_the_critic_knows_to_be_corrected_is_disputed(
     assert not disputed or [quote.text for quote in found.contradicting] == [statements[1]]
 
 
+@pytest.mark.parametrize(
+    ("sentence", "disputed"),
+    [
+        ("Nadrol lowered the days by 1.3 [{first}].", True),
+        ("Of Nadrol, 7 trials were counted [{first}].", True),
+        ("Belim lowered the days by 1.2, in 9 trials [{first}].", False),
+        ("Nadrol lowered the days by 0.9, and not by 1.3 [{first}].", False),
+        ("Nadrol lowered the days by 1.3, before that was corrected [{first}] [{second}].", False),
+    ],
+)
+def test_one_figure_of_a_corrected_row_is_disputed_beside_the_name_of_the_row(sentence: str, disputed: bool) -> None:
+    found = claim_of_corrected(COUNTED, TWICE, sentence, row="Nadrol | 7 | -1.3")
+    assert (found.corroboration is Corroboration.contradicted) is disputed
+
+
 @pytest.mark.parametrize("holds", ["", "claim_a"])
 def test_a_disagreement_disputes_no_side_that_may_hold(holds: Literal["", "claim_a"]) -> None:
     found = claim_of_corrected(NAMED, CORRECTED, f"{NAMED[:-1]} [{{first}}].", holds)
@@ -419,13 +447,16 @@ def test_a_disagreement_disputes_no_side_that_may_hold(holds: Literal["", "claim
 
 
 def claim_of_corrected(
-    said: str, instead: str, sentence: str, holds: Literal["", "claim_a", "claim_b"] = "claim_b"
+    said: str, instead: str, sentence: str, holds: Literal["", "claim_a", "claim_b"] = "claim_b", *, row: str = ""
 ) -> Claim:
-    """Return the check of a sentence that may cite a `first` and a `second` source, of which the critic knows both."""
+    """Return the check of a sentence that may cite a `first` and a `second` source, of which the critic knows both.
+
+    `row`: what of the first one is corrected, if not all of it.
+    """
     texts = [in_memory(said, url="https://a.example.org/1"), in_memory(instead, url="https://a.example.org/2")]
     first, second = (text.source.source_id for text in texts)
     known = Contradiction(
-        claim_a=said, claim_b=instead, source_ids=[first, second], other_source_ids=[second], holds=holds
+        claim_a=row or said, claim_b=instead, source_ids=[first, second], other_source_ids=[second], holds=holds
     )
     section = ReportSection(heading="", markdown=sentence.format(first=first, second=second))
     report = Report(title="", query="", extractive=False, sources=[], sections=[section], contradictions=[known])

@@ -231,14 +231,40 @@ def test_words_alone_object_to_no_true_sentence_of_a_strong_writer() -> None:
 HEAD = "| Crossing | Length | Year |\n|---|---|---|\n"
 
 
-def test_words_alone_support_what_stands_there_word_for_word() -> None:
-    search = Search(TEXTS)
-    said = (
-        "In strong wind it is closed to high vehicles. [S00000b]\n\n"
-        + HEAD
-        + "| Orlin Bridge | 312 metres | 1931 [S00000a] |"
-    )
-    assert [check(s, search).verdict for s in statements(said)] == [Verdict.supported] * 2
+TRIALS = """# Trials
+
+| Drug | Trials | Difference (days) | Interval |
+|---|---|---|---|
+| Belim | 9 | -1.2 | -1.6 to -0.8 |
+| Nadrol | 7 | -0.9 | none |
+| Amitr | 4 | -1.0 | wide |
+| Amitr | 2 | -0.2 | none |
+
+The equipment in the cellar may be thrown away, except for the leased oven. Of five, two stopped within eight weeks.
+"""
+
+
+@pytest.mark.parametrize(
+    ("said", "by_words"),
+    [
+        ("The equipment in the cellar may be thrown away [S00000c].", False),  # the exception is left out
+        ("The equipment in the cellar may be thrown away, except for the leased oven [S00000c].", True),
+        ("Two stopped within eight weeks [S00000c].", False),
+        ("| Drug | Trials |\n|---|---|\n| Belim | 9 [S00000c] |", True),
+        ("| Drug | Difference | Interval |\n|---|---|---|\n| Belim | -1.2 | -1.6 to -0.8 [S00000c] |", True),
+        ("| Drug | Difference (hours) |\n|---|---|\n| Belim | -1.2 [S00000c] |", False),
+        ("| Drug | Odds ratio |\n|---|---|\n| Belim | 1.6 [S00000c] |", False),  # a part of another cell
+        ("| Drug | Difference |\n|---|---|\n| Belim | 9 [S00000c] |", False),  # the cell beside it
+        ("| Drug | Trials |\n|---|---|\n| Belim | 7 [S00000c] |", False),  # the cell below it
+        ("| Drug | Trials |\n|---|---|\n| Amitr | 4 [S00000c] |", False),  # one of two rows on it
+        ("| Drug | Trials | Difference | Interval |\n|---|---|---|---|\n| Amitr | 4 | -1.0 | wide [S00000c] |", True),
+        ("| Drug | Difference |\n|---|---|\n| Belim | 1.2 [S00000c] |", False),
+    ],
+)
+def test_words_alone_support_only_a_whole_sentence_or_cells_below_their_own_heads(said: str, by_words: bool) -> None:
+    source = Source(source_id="S00000c", url="https://trials.example/", title="Trials", kind="web")
+    (verdict,) = (check(one, Search([StoredText(source, TRIALS, "c.txt")])).verdict for one in statements(said))
+    assert verdict is (Verdict.supported if by_words else Verdict.not_checked)
 
 
 # -- what the judge is shown ------------------------------------------------------------------------------------------
@@ -691,6 +717,57 @@ async def test_a_correction_may_cite_what_another_source_of_the_run_says(provide
     assert [(claim.source_ids, claim.verdict) for claim in report.claims if "Vasterby" in claim.sentence] == [
         ([own], Verdict.supported)
     ] * len(report.claims)
+
+
+KEPT = MARKS[Corroboration.contradicted]
+
+
+@pytest.mark.parametrize("replacement", ["Places cost 2.30 EUR per pallet and week in 2026 [{second}].", "{own}", ""])
+async def test_a_sentence_that_tells_what_was_corrected_goes_back_to_the_writer_with_the_correction(
+    providers: Stubs, tmp_path: Path, replacement: str
+) -> None:
+    """Its own source says it word for word, so that the judge has nothing against it."""
+    named = "The reservation of a place costs 2.80 EUR per pallet and week"
+    corrected = "The rate of 2.80 EUR was wrong: a place costs 2.30 EUR per pallet and week in 2026"
+    urls = ["https://offers.example.gov/october", "https://offers.example.gov/november"]
+    first, second = (source_ids(urls)[url] for url in urls)
+    pages = (f"<p>Tides of moons. {said}.</p>" for said in (named, corrected))
+    providers.settings.planted = dict(zip(urls, pages, strict=True))
+    providers.settings.critique = {
+        "contradictions": [
+            {"claim_a": named, "claim_b": corrected, "source_ids": [first, second], "other_source_ids": [second]}
+            | {"resolution": "It was corrected in November.", "holds": "claim_b"}
+        ]
+    }
+    own = f"{named} [{first}]."
+    providers.settings.section = own
+    providers.settings.verdicts = {"2.": "supported"}
+    providers.settings.replacement = replacement.format(second=second, own=own)
+    report = report_of(await investigated(tmp_path))
+    (outline,) = providers.calls("outline")
+    assert f"{corrected} (the second holds) (It was corrected in November.)" in Prompt(outline.body).user
+    asked = [Prompt(record.body).user for record in providers.calls("correction")]
+    for one in asked:
+        number = re.search(rf"\[(\d+)\] [^\n]*{corrected}", one)
+        assert number and f"Objection 1: no longer holds\n\n{own}" in one and one.endswith(f"elsewhere: {number[1]}")
+    assert asked
+    text = "".join(section.markdown for section in report.sections)
+    assert ("2.30 EUR" in text, KEPT in text) == ((True, False) if "2.30" in replacement else (False, True))
+    assert not report.limitations or "Taken out" not in " ".join(report.limitations)
+
+
+async def test_a_source_that_is_not_credible_corrects_nothing(providers: Stubs, tmp_path: Path) -> None:
+    urls = ["https://offers.example.gov/october", "https://offers.example.org/november"]
+    first, second = (source_ids(urls)[url] for url in urls)
+    named, instead = "A place costs 2.80 EUR per pallet", "A place costs 2.30 EUR per pallet, and not 2.80 EUR"
+    pages = (f"<p>Tides of moons. {said}.</p>" for said in (named, instead))
+    providers.settings.planted = dict(zip(urls, pages, strict=True))
+    told = {"claim_a": named, "claim_b": instead, "source_ids": [first, second], "other_source_ids": [second]}
+    providers.settings.critique = {"contradictions": [told | {"resolution": "", "holds": "claim_b"}]}
+    providers.settings.section = f"{named} [{first}]."
+    report = report_of(await investigated(tmp_path))
+    assert report.contradictions[0].holds == "claim_b" and not providers.calls("correction")
+    assert KEPT not in "".join(section.markdown for section in report.sections)
 
 
 async def test_a_judge_with_a_small_window_is_asked_in_smaller_batches_and_a_replay_asks_nobody_for_it(

@@ -184,7 +184,7 @@ async def test_the_critic_is_told_what_it_named_before_and_which_searches_found_
     providers: Stubs, tmp_path: Path
 ) -> None:
     providers.settings.follow_ups, providers.settings.noise = 1, "critics"
-    providers.settings.critique = {"contradictions": [{"claim_a": "It is 4 m.", "claim_b": "It is 5 m."}]}
+    providers.settings.critique = {"contradictions": [{"claim_a": "It is 4 m.", "claim_b": "| Gate | 5 m |"}]}
     await investigated(tmp_path, depth=2)
     first, last = (said(record, "user") for record in providers.calls("critic"))
     assert "found nothing useful" not in first and "you named" not in first
@@ -192,7 +192,7 @@ async def test_the_critic_is_told_what_it_named_before_and_which_searches_found_
     assert searched and all("critics" in query for query in searched)
     named = last.partition("you named what follows")[2]
     assert "- missing: Nothing was found on critics." in named
-    assert "- in contradiction: It is 4 m. / It is 5 m." in named
+    assert "- in contradiction: It is 4 m. / Gate | 5 m\n" in named
 
 
 @pytest.mark.parametrize("planted", ["", "https://tides.nasa.gov/titan"])

@@ -31,6 +31,7 @@ from fathom.sources.scoring import (
     score_sources,
     topic_of,
     trust,
+    trusted,
 )
 from fathom.sources.signals import read_signals
 from fathom.sources.warnings import report_warnings
@@ -236,11 +237,27 @@ def test_no_text_breaks_the_reading_of_dates(text: str) -> None:
 
 def test_a_page_without_a_vendors_date_has_it_in_its_address_or_its_first_lines() -> None:
     dated = web("https://x.example/2021/05/17/ferry", "Published: 3 June 2022. The ferry sails.")
-    assert published_on(dated.model_copy(update={"published": "2023-01-02"}), dated.text, TODAY) == date(2023, 1, 2)
-    assert published_on(dated, dated.text, TODAY) == date(2021, 5, 17)
     plain = web("https://x.example/ferry", dated.text)
-    assert published_on(plain, plain.text, TODAY) == date(2022, 6, 3)
+    found = (
+        published_on(dated.model_copy(update={"published": "2023-01-02"}), dated.text, TODAY),
+        published_on(dated, dated.text, TODAY),
+        published_on(plain, plain.text, TODAY),
+    )
+    assert [one and one.stated for one in found] == ["2023-01-02", "2021-05-17", "2022-06-03"]
     assert published_on(plain, "The ferry sailed in 1998.", TODAY) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "stated"),
+    [
+        ("Summary, published March 2022. The ferry sails.", "2022-03"),
+        ("Last reviewed: 2021.", "2021"),
+        ("Published on 4 March 2022 by the harbour.", "2022-03-04"),
+    ],
+)
+def test_no_day_is_made_up_for_a_month_or_a_year(text: str, stated: str) -> None:
+    (quality,) = score_sources([web("https://x.example/ferry", text)], [], query="ferry", today=TODAY)
+    assert quality.published == stated
 
 
 @pytest.mark.parametrize(
@@ -604,6 +621,26 @@ def test_a_rule_that_the_sources_state_settles_a_contradiction_whatever_is_newer
     assert better_side(found, sources, ratings, ENGLISH) == "the second: it is newer (2023-12-04)"
     settled = found.model_copy(update={"resolution": "Minutes do not change a date."})
     assert better_side(settled, sources, ratings, ENGLISH) == "Minutes do not change a date."
+
+
+def test_what_was_corrected_is_the_other_side_however_many_say_it_and_is_trusted_no_more_than_the_correction() -> None:
+    study = web("https://x.example/a", STUDY, published="2023-12-04")
+    withdrawal = web("https://y.example/m", PLAIN, number=2, published="2023-09-22")
+    ratings = {one.source_id: one for one in [*score(study), *score(withdrawal)]}
+    sources = {text.source_id: text.source() for text in (study, withdrawal)}
+    found = Contradiction(
+        claim_a="Sick days fell by 41 %.",
+        claim_b="The study is withdrawn.",
+        source_ids=list(sources),
+        other_source_ids=[withdrawal.source_id],
+        holds="claim_b",
+    )
+    assert better_side(found, sources, ratings, ENGLISH) == "the second: the other was corrected or withdrawn"
+    told = found.model_copy(update={"resolution": "Days were counted twice."})
+    assert better_side(told, sources, ratings, ENGLISH) == "the second: Days were counted twice."
+    before, after = (trusted(ratings.values(), known) for known in ([], [found]))
+    assert before[study.source_id] > before[withdrawal.source_id]
+    assert after == dict.fromkeys(sources, before[withdrawal.source_id])
 
 
 def test_parts_of_one_source_are_scored_as_one() -> None:

@@ -57,7 +57,7 @@ def test_an_untouched_run_is_as_it_was_recorded(files: dict[str, bytes]) -> None
     assert found.problems == []
     assert found.files == len(files)
     assert [claim.verdict for claim in found.claims] == [
-        Verdict.supported,
+        Verdict.not_checked,  # the sources' sentence says more
         Verdict.supported,
         Verdict.supported,
         Verdict.not_stated,
@@ -182,7 +182,7 @@ def test_the_commands_need_only_the_folder(files: dict[str, bytes], tmp_path: Pa
 
     done = fathom("verify", "bridge")
     assert done.returncode == 0, done.stderr
-    assert "6 claims: 3 supported, 0 contradicted, 2 not stated, 1 not checked" in done.stdout
+    assert "6 claims: 2 supported, 0 contradicted, 2 not stated, 2 not checked" in done.stdout
     assert max(map(len, done.stdout.splitlines())) <= 80
     assert json.loads(fathom("verify", "1a2b3c4d", "--json").stdout)["problems"] == []
     traced = fathom("trace", "bridge", "4")

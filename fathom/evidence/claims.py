@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from textwrap import shorten
 from typing import NamedTuple
 
@@ -66,6 +66,7 @@ class ClaimSentence(NamedTuple):
     kind: Kind
     context: str = ""  # heading above it, with the sentence before it, its table's head or the line before code
     beside: tuple[str, ...] = ()  # for a sentence that is cited only in part: ids cited around it, the nearest first
+    head: str = ""  # of a row: the cells that name its table's columns
 
     @property
     def checked_against(self) -> tuple[str, ...]:
@@ -221,7 +222,8 @@ def _statements(section: int, of: ReportSection) -> Iterator[ClaimSentence]:
     def statement(number: int, own: Sequence[str], later: Sequence[str] = ()) -> ClaimSentence:
         said = claim_text(parts[number])
         beside = () if own and not _goes_on(parts[number]) else _beside(parts, number, of.markdown, own, later)
-        return ClaimSentence(section, said, tuple(own or later), parts[number].kind, context(number), beside)
+        head = _head_above(parts, number) if parts[number].kind == "table" else ""
+        return ClaimSentence(section, said, tuple(own or later), parts[number].kind, context(number), beside, head)
 
     for number, part in enumerate(parts):
         own, text = cited_ids(part.text), claim_text(part)
@@ -301,12 +303,18 @@ def _contexts(heading: str, parts: Sequence[Sentence], leads: Mapping[int, int])
 
 def _above(parts: Sequence[Sentence], number: int) -> list[str]:
     """Return the head of a row's table, and the row above the row if the row refers to it."""
-    head = next((n for n in range(number, -1, -1) if is_head(parts, n) and parts[n].kind == "table"), number)
-    said = [claim_text(parts[head])] if head < number else []
-    above = number - 1
-    if above > head and parts[above].kind == "table" and _REFERS.search(parts[number].text):
-        said.append(f"The row above: {claim_text(parts[above])}")
+    head, above = _head_above(parts, number), parts[number - 1]
+    said = [head] if head else []
+    if above.kind == "table" and claim_text(above) != head and _REFERS.search(parts[number].text):
+        said.append(f"The row above: {claim_text(above)}")
     return said
+
+
+def _head_above(parts: Sequence[Sentence], number: int) -> str:
+    """Return the cells that name the columns of a row's table; empty if none do."""
+    above = takewhile(lambda n: parts[n].kind in ("table", "rule"), range(number - 1, -1, -1))
+    head = next((n for n in above if parts[n].kind == "table" and is_head(parts, n)), None)
+    return "" if head is None else claim_text(parts[head])
 
 
 def _only_leads(text: str) -> bool:

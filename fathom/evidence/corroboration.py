@@ -88,7 +88,7 @@ def corroborate(
             continue  # the claim's own passage is newer, and says that it changes this
         if source_id not in sources and any(_contradicts(passage, claim, title) for title in titles):
             against.setdefault(source_id, passage)
-    for passage in (p for one in refuted for p in _refuting(claim, cited, one, search)):
+    for passage in (p for one in refuted for p in refuting(claim, cited, one, search)):
         against.setdefault(passage.text.source.source_id, passage)
 
     def credible(passage: SourcePassage) -> bool:
@@ -180,21 +180,28 @@ def _contradicts(passage: SourcePassage, claim: str, title: str) -> bool:
     return bool(find_contradictions(pair))
 
 
-def _refuting(claim: str, cited: Collection[str], refuted: Refuted, search: Search) -> list[SourcePassage]:
+def refuting(claim: str, cited: Collection[str], refuted: Refuted, search: Search) -> list[SourcePassage]:
     """Return the passages of the correcting sources, if a claim tells what they correct and cites none of them.
 
-    It tells this with the figures in which the two statements differ, and without the right ones. If they differ in
-    words alone, it tells it with nearly all words, or with a figure of it ("the 41 % is not valid") and half of the
-    words that only it has.
+    It tells this with the figures in which the two statements differ, and without the right ones; what a row says, it
+    tells with the row's first cell and one of these figures. If the statements differ in words alone, it tells it with
+    nearly all words, or with a figure of it ("the 41 % is not valid") and half of the words that only it has.
     """
     if refuted.source_ids.isdisjoint(cited) or not refuted.by_source_ids.isdisjoint(cited):
         return []
     wrong, right = (
         _figures_beside(*pair) for pair in ((refuted.said, refuted.instead), (refuted.instead, refuted.said))
     )
+    if right and not wrong:  # "it is 2,500 EUR, and not 1,000 EUR"
+        wrong = _figures(refuted.said)
     said, instead, held = (set(query_terms(text)) for text in (refuted.said, refuted.instead, claim))
     own = said - instead
-    if wrong:
+    subject, *cells = cells_of(refuted.said)
+    if wrong and cells:
+        tells = set(query_terms(subject)) <= held and any(
+            _has(claim, [figure]) for figure in _figures_beside(" | ".join(cells), refuted.instead)
+        )
+    elif wrong:
         tells = _has(claim, wrong) and len(said & held) >= RETOLD * len(said)
     elif (instead - said) & held:
         tells = False
@@ -205,13 +212,14 @@ def _refuting(claim: str, cited: Collection[str], refuted: Refuted, search: Sear
     if not tells or any(_has(claim, [figure]) for figure in right):
         return []
     found = search.passages(refuted.instead, refuted.by_source_ids, least=0.0, most=1)
-    return [passage for passage in found if _has(passage.words, right)]
+    return [passage for passage in found if not right or any(_has(passage.words, [figure]) for figure in right)]
 
 
 def _figures_beside(text: str, other: str) -> list[str]:
-    """Return the numbers and dates of a text that another does not have."""
-    shared = agreeing(text, [other])
-    return [figure for figure in _figures(text) if figure not in shared]
+    """Return the numbers and dates of a text that another does not have; those in words only if there are no others."""
+    shared, spelled = agreeing(text, [other]), {number.text for number in facts_of(text).numbers if number.spelled}
+    beside = [figure for figure in _figures(text) if figure not in shared]
+    return [figure for figure in beside if figure not in spelled] or beside
 
 
 def _figures(text: str) -> list[str]:
@@ -220,7 +228,8 @@ def _figures(text: str) -> list[str]:
 
 
 def _has(text: str, figures: Sequence[str]) -> bool:
-    return all(agreeing(figure, [text]) for figure in figures)
+    """Whether a text has all of some figures; it may have a sign in words: "fell by 3" for -3."""
+    return all(agreeing(figure, [text]) or agreeing(figure.lstrip("-"), [text]) for figure in figures)
 
 
 def _says_the_same(claim: str, passage: SourcePassage) -> bool:

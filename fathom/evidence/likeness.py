@@ -123,8 +123,7 @@ def same_amounts(claim: str, search: Search, source_ids: Collection[str] | None)
     own = _around_numbers(claim)
     found: dict[str, SourcePassage] = {}
     for passage in search.passages(claim, source_ids) if own.numbers else ():
-        theirs = _around_numbers(passage.best.text)
-        if own.words == theirs.words and all(map(_is_same, own.numbers, theirs.numbers)):
+        if _are_same(own, _around_numbers(passage.best.text)):
             found.setdefault(passage.text.source.source_id, passage)
     return list(found.values())
 
@@ -140,6 +139,10 @@ def _around_numbers(sentence: str) -> _Numbered:
     numbers = facts_of(sentence).numbers
     edges = [0, *(edge for number in numbers for edge in (number.start, number.end)), len(sentence)]
     return _Numbered([spaced_words(sentence[a:b]) for a, b in zip(edges[::2], edges[1::2], strict=True)], numbers)
+
+
+def _are_same(own: _Numbered, theirs: _Numbered) -> bool:
+    return own.words == theirs.words and all(map(_is_same, own.numbers, theirs.numbers))
 
 
 def _is_same(number: Number, other: Number) -> bool:
@@ -224,6 +227,7 @@ def _rate(claim: str, passages: list[SourcePassage]) -> _Rated:
 
 SAID = 0.6  # of a cell's words, in other words than the source's, as for a sentence: see `verdict.py`
 _CELL = re.compile(r"(?:\\.|[^|\t\\]|\\(?=\Z))+")
+_BRACKETS = re.compile(r"\([^()]*\)")
 
 
 class NearestRows(NamedTuple):
@@ -260,6 +264,32 @@ def nearest_rows(claim: str, search: Search, source_ids: Collection[str] | None 
     return NearestRows(passages, lacking[fewest], elsewhere=len(lacking[fewest]) < len(cells) and all(holders))
 
 
+def rows_said(claim: str, head: str, search: Search, source_ids: Collection[str] | None) -> list[SourcePassage]:
+    """Return the rows, one of each source, that have each cell of a claim, `a | b | c`, in a column of the same name.
+
+    `head` has the names of its columns; without them, a cell may stand in any column. A cell is the same if its words
+    or amounts are. A name need not have the unit in brackets that the other has. A claim that leaves cells out, which
+    may be conditions, must be true of every row that begins like it.
+    """
+    cells, names = cells_of(claim), cells_of(head)
+    whole: dict[str, SourcePassage] = {}
+    parts: dict[str, list[tuple[bool, SourcePassage]]] = {}
+    for row in search.rows(claim, source_ids) if cells and len(names) in (0, len(cells)) else ():
+        own, named = (cells_of(part.text) if part else [] for part in (row.passage.best, row.header))
+        columns = list(zip(own, named if names else own, strict=False)) if len(named) == len(own) or not names else []
+        told = [
+            any(_is_cell(cell, other) and (not names or _is_name(name, column)) for other, column in columns)
+            for cell, name in zip(cells, names or cells, strict=True)
+        ]
+        source_id = row.passage.text.source.source_id
+        if all(told) and len(cells) == len(own):
+            whole.setdefault(source_id, row.passage)
+        elif told[0]:
+            parts.setdefault(source_id, []).append((all(told), row.passage))
+    sure = {source_id: rows[0][1] for source_id, rows in parts.items() if all(said for said, _ in rows)}
+    return list({**sure, **whole}.values())
+
+
 def _holder(cell: str, search: Search, source_ids: Collection[str] | None) -> TableRow | None:
     return next((row for row in search.rows(cell, source_ids) if _has(row, cell)), None)
 
@@ -276,6 +306,16 @@ def _has(row: TableRow, cell: str) -> bool:
     if any(_alike(cell, words, own.words) for own in cells):
         return True
     return bool(words.strip()) and any(_says(own, cell, words) for own in [*cells, row.passage])
+
+
+def _is_cell(cell: str, other: str) -> bool:
+    own, theirs = _around_numbers(cell), _around_numbers(other)
+    return _alike(cell, spaced_words(cell), other) or (bool(own.numbers) and _are_same(own, theirs))
+
+
+def _is_name(name: str, other: str) -> bool:
+    one, two = ({spaced_words(text), spaced_words(_BRACKETS.sub("", text))} for text in (name, other))
+    return spaced_words(name) in two or spaced_words(other) in one
 
 
 def _alike(cell: str, words: str, other: str) -> bool:

@@ -10,7 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 from fathom.errors import StoreError
 from fathom.evidence.bearing import place_of
 from fathom.evidence.claims import ClaimSentence, claims_of, comparable
-from fathom.evidence.corroboration import Judged, corroborate, is_credible
+from fathom.evidence.corroboration import Judged, corroborate, is_credible, refuting
 from fathom.evidence.followed import as_left
 from fathom.evidence.judging import JUDGEMENTS, Exchange, Key, Settled, key_of, settled
 from fathom.evidence.passages import Search, SourcePassage
@@ -98,6 +98,12 @@ class Checking:
             self._numbered(number, one, credibility, judged.get(key_of(one)))
             for number, one in enumerate(statements, 1)
         ]
+
+    def refuting(self, statement: ClaimSentence) -> list[SourcePassage]:
+        """Return what corrects or withdraws a claim: a passage of each of these sources, none of which it cites."""
+        sought = (statement.sentence, statement.source_ids)
+        found = [passage for one in self._refuted for passage in refuting(*sought, one, self.search)]
+        return list({passage.text.source.source_id: passage for passage in reversed(found)}.values())
 
     def _numbered(
         self, number: int, statement: ClaimSentence, credibility: Mapping[str, float], said: Settled | None

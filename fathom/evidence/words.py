@@ -1,9 +1,10 @@
 """The verdict of a comparison of words, which claims no more than words can show.
 
-`supported`: a cited source says the claim word for word, its amounts perhaps in other units, or has every cell of a row
-in one row, or the claim is computed from what cited sources state (`computed.py`). `not_stated`: a number, date, name
-or piece of code of the claim stands nowhere in any cited source, its title and address included. All else is
-`not_checked`: a comparison of words is near chance on sentences in other words (docs/evidence.md has the figures).
+`supported`: a cited source says the claim word for word in a sentence that says no more, its amounts perhaps in other
+units, or has every cell of a row in one row below the same heads, or the claim is computed from what cited sources
+state (`computed.py`). `not_stated`: a number, date, name or piece of code of the claim stands nowhere in any cited
+source, its title and address included. All else is `not_checked`: a comparison of words is near chance on sentences in
+other words (docs/evidence.md has the figures).
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import NamedTuple
 from fathom.evidence.claims import ClaimSentence
 from fathom.evidence.complaints import named_in, words_of
 from fathom.evidence.computed import computed_from
-from fathom.evidence.likeness import MAX_PASSAGES, nearest, nearest_rows, same_amounts, verbatim
+from fathom.evidence.likeness import MAX_PASSAGES, nearest, rows_said, same_amounts, verbatim
 from fathom.evidence.passages import Search, SourcePassage
 from fathom.facts.code import code_spans, has_identifier, identifiers, lines_nowhere, pieces_nowhere, without_code
 from fathom.facts.dates import MONTHS, Date
@@ -100,15 +101,26 @@ def check(statement: ClaimSentence, search: Search) -> ByWords:
 
 
 def said_in(statement: ClaimSentence, search: Search) -> list[SourcePassage]:
-    """Return the places where sources say a claim word for word, or have all cells of a row; then words support it."""
+    """Return the places where sources say a claim word for word, or have its row; then words support it."""
     ids = statement.checked_against or None
     if (computed := computed_from(statement.sentence, search, ids)) is not None:
         return computed
     if statement.kind == "table":
-        rows = nearest_rows(statement.sentence, search, ids)
-        return rows.passages if rows and not rows.missing else []
+        return rows_said(statement.sentence, statement.head, search, ids)
     said = verbatim(statement.sentence, search, ids, statement.kind)
-    return said if said or statement.kind == "code" else same_amounts(statement.sentence, search, ids)
+    if statement.kind == "code":
+        return said
+    return list(filter(_is_whole, said)) or same_amounts(statement.sentence, search, ids)
+
+
+def _is_whole(passage: SourcePassage) -> bool:
+    """Whether a place is all that its sentence, or the cell of its row, says: what else it says may limit it."""
+    before, after = (
+        passage.text.text[a:b] for a, b in ((passage.best.start, passage.start), (passage.end, passage.best.end))
+    )
+    if passage.best.kind == "table":
+        before, after = before.rpartition("|")[2], after.partition("|")[0]
+    return not query_terms(f"{before} {after}")
 
 
 def facts_nowhere(

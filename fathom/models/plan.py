@@ -251,6 +251,11 @@ class Contradiction(Model):
     )
 
     @property
+    def settled(self) -> bool:
+        """Whether the notes tell which statement holds, or why both may."""
+        return bool(self.holds or self.resolution)
+
+    @property
     def refuted(self) -> Refuted | None:
         """The statement that does not hold, and the other; None if neither is known to hold, or of which source."""
         one, other = map(frozenset, self.sides(self.source_ids))

@@ -212,7 +212,7 @@ def _unanswered(report: Report, words: Wording) -> Iterator[str]:
     if said := _LACKING.get(report.answered):
         part = report.unanswered_part.rstrip(".")
         yield words("{head}: {text}", head=words(said), text=part) if part else words(said)
-    if any(not found.resolution for found in report.contradictions):
+    if any(not found.settled for found in report.contradictions):
         yield words("sources disagree on the question")
 
 
@@ -233,7 +233,7 @@ def _against(claims: Sequence[Claim], words: Wording) -> Iterator[str]:
         yield _of_it(_DISPUTED, disputed, len(claims), words)
 
 
-_SUPPORTED = ("the sources support it", "the sources support {number} of its {total} sentences")
+_SUPPORTED = ("the sources support the answer", "the sources support {number} of its {total} sentences")
 _UNCHECKED = ("it was not checked by a model", "{number} of its {total} sentences was not checked by a model")
 _SEVERAL_UNCHECKED = ("it was not checked by a model", "{number} of its {total} sentences were not checked by a model")
 _INDEPENDENT = ("two independent sources say it", "two independent sources say {number} of its {total} sentences")

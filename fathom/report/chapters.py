@@ -127,18 +127,18 @@ def sides_of(
 def better_side(
     found: Contradiction, sources: Mapping[str, Source], qualities: Mapping[str, SourceQuality], words: Wording
 ) -> str:
-    """Return what settles a contradiction, if the notes tell; else which side is better supported, if any.
+    """Return which side of a contradiction holds, or what settles it, if the notes tell; else the better supported.
 
     A rule of the sources, such as the rank of a contract's documents, outweighs the number, credibility and age of the
     sources.
     """
-    if found.resolution:
-        return found.resolution
+    names = (words("the first"), words("the second"))
+    if settled := _settled(found, names, words):
+        return settled
     own, other = found.sides(sources)
     if not own or not other:
         return words("not known: which source says what was not told apart")
     a, b = (_weighed(ids, sources, qualities) for ids in (own, other))
-    names = (words("the first"), words("the second"))
     if a.parties != b.parties:
         more, fewer = (a, b) if a.parties > b.parties else (b, a)
         if more.credibility >= fewer.credibility - CLOSE:
@@ -155,6 +155,14 @@ def better_side(
         newer = names[b.newest > a.newest]
         return words("{side}: it is newer ({date})", side=newer, date=max(a.newest, b.newest))
     return words("neither: as many sources, as credible")
+
+
+def _settled(found: Contradiction, names: Sequence[str], words: Wording) -> str:
+    """Return which side holds and why, or why both may, as the critic found it; empty if nothing settles it."""
+    if not found.holds:
+        return found.resolution
+    why = found.resolution or words("the other was corrected or withdrawn")
+    return words("{side}: {why}", side=names[found.holds == "claim_b"], why=why)
 
 
 class _Weighed(NamedTuple):

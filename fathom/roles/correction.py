@@ -1,4 +1,4 @@
-"""The writer corrects the sentences to which the judge objected: each gets another one in its place, or none."""
+"""The writer corrects the sentences that do not hold: each gets another one in its place, or none."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ from fathom.roles.base import Answer, Request, RoleSpec, bounds
 from fathom.roles.judge import ShownSource
 from fathom.text.citations import with_known_ids
 
+OUTDATED = "no longer holds"
+"""What is said against a sentence that tells what another source corrects or withdraws."""
+
 
 class Objection(Request):
     """A sentence of a section that should not stand as it is, and why."""
@@ -18,7 +21,7 @@ class Objection(Request):
     number: int  # from 1
     sentence: str  # the sentence in Markdown, with its citations
     context: str
-    verdict: str  # "contradicted" or "not stated"
+    verdict: str  # "contradicted", "not stated" or `OUTDATED`
     reason: str
     passages: list[int]  # numbers of passages of its sources; the deciding ones first
     elsewhere: list[int] = Field([], exclude_if=not_)  # of passages of the run's other sources that bear on it

@@ -122,7 +122,8 @@ def _plain(text: str) -> str:
 
 
 def _uncited(answer: _ModelT, *fields: str) -> _ModelT:
-    return answer.model_copy(update={name: without_citations(getattr(answer, name)).strip() for name in fields})
+    """Return an answer without citations in some fields, and without the outer bars of a row."""
+    return answer.model_copy(update={name: without_citations(getattr(answer, name)).strip(" |\n") for name in fields})
 
 
 def _check(request: ReflectRequest, answer: ReflectAnswer) -> list[Complaint]:

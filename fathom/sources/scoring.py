@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from enum import StrEnum
+from typing import NamedTuple
 
 from fathom.config.groups import SourceRules
 from fathom.contradictions.finding import Said
@@ -57,20 +58,29 @@ def parse_date(text: str, today: date) -> date | None:
     return found if found and found <= today + timedelta(days=1) else None  # a time zone may be ahead of ours
 
 
-def published_on(source: Source, text: str, today: date) -> date | None:
+class Published(NamedTuple):
+    """When a source was published: a day, and what it states, which may be a month or year with this as its middle."""
+
+    day: date
+    written: str
+
+    @property
+    def stated(self) -> str:
+        """The day as YYYY-MM-DD, or the month as YYYY-MM or year as YYYY if nothing closer is stated."""
+        whole, dates = self.day.isoformat(), [found.date for found in find_dates(self.written)]
+        if self.written and whole.startswith(self.written):
+            return self.written
+        return whole if not dates or any(found.day for found in dates) else whole[: 7 if dates[0].month else 4]
+
+
+def published_on(source: Source, text: str, today: date) -> Published | None:
     """Return the publication date of a source: from the vendor, else the page's address, else its first lines."""
-    if found := parse_date(source.published, today):
-        return found
-    if source.kind == "web" and (dated := _IN_ADDRESS.search(source.url)):
-        return parse_date(dated[1], today)
-    bylines = (parse_date(m["date"], today) for m in _BYLINE.finditer(text[:_BYLINE_CHARS]))
-    return next((found for found in bylines if found), None)
-
-
-def _as_stated(published: date, written: str) -> str:
-    """Return a date as YYYY-MM-DD, or as the month or year that a source states if it is the middle of it."""
-    whole = published.isoformat()
-    return written if written and whole.startswith(written) else whole
+    dated = _IN_ADDRESS.search(source.url) if source.kind == "web" else None
+    bylines = [byline["date"] for byline in _BYLINE.finditer(text[:_BYLINE_CHARS])]
+    if dated and not parse_date(source.published, today):
+        bylines = [dated[1]]
+    written = (source.published, *bylines)
+    return next((Published(day, each) for each in written if (day := parse_date(each, today))), None)
 
 
 def _relative(text: str, today: date) -> date | None:
@@ -236,13 +246,14 @@ def score_sources(
     cited, contradicted = _validations(merged, ratings, contradictions)
     agreement = corroborate(merged, facts)
     topic, about_orders = topic_of(query), asks_of_orders(query_terms(query))
-    dates = {text.source_id: published_on(text, text.text, today) for text in merged}
+    dated = {text.source_id: published_on(text, text.text, today) for text in merged}
+    dates = {source_id: found.day if found else None for source_id, found in dated.items()}
     qualities: list[SourceQuality] = []
     for text, relevance in zip(merged, _relevance(query, steps, merged), strict=True):
         rating, signals, shared = ratings[text.source_id], read_signals(text), agreement.get(text.source_id, [])
         if text.reference and text.reference.authors:
             signals = signals._replace(byline=True)
-        published = dates[text.source_id]
+        found, published = dated[text.source_id], dates[text.source_id]
         old = is_outdated(published, topic, today)
         holds = _is_standard(text, rating) and not _is_changed(text, merged)
         scores = {
@@ -267,7 +278,7 @@ def score_sources(
                 type=rating.type,
                 **{name: round(score, 3) for name, score in scores.items()},
                 overall=round(overall * (ORDERING if flags["gives_orders"] else 1), 3),
-                published=_as_stated(published, text.published) if published else "",
+                published=found.stated if found else "",
                 flags=[flag for flag, raised in flags.items() if raised],
                 peer_reviewed=rating.reviewed,
             )
@@ -284,6 +295,16 @@ def trust(quality: SourceQuality) -> float:
     parts = {name: weight for name, weight in OVERALL.items() if name != "relevance"}
     share = sum(weight * float(getattr(quality, name)) for name, weight in parts.items()) / sum(parts.values())
     return share * (ORDERING if "gives_orders" in quality.flags else 1)
+
+
+def trusted(qualities: Iterable[SourceQuality], contradictions: Iterable[Contradiction]) -> dict[str, float]:
+    """Return the trust in each source, 0 to 1, by id: in one that is corrected or withdrawn, no more than in what
+    does so."""
+    found = {quality.source_id: trust(quality) for quality in qualities}
+    for refuted in filter(None, (one.refuted for one in contradictions)):
+        most = min((found[i] for i in refuted.by_source_ids if i in found), default=1.0)
+        found |= {i: min(found[i], most) for i in refuted.source_ids if i in found}
+    return found
 
 
 def confidence(

@@ -252,7 +252,7 @@ _NAMED = re.compile(r"(?<!\d)((?:19|20)\d\d)([-_.]?)(\d\d)\2(\d\d)(?!\d)|(?<!\d)
 _STATED = re.compile(
     r"[\W_]*(?:date|(?:date[ _-])?(?:published|created|issued|posted|modified|revised|updated)|signed|"
     r"(?:[^:]{3,150}, )?dated|last[ _-](?:modified|updated|changed|revised|reviewed|edited))"
-    r"(?: on)?(?:[\s*_]*:|[\s*_]+(?=\d))[\s*_]*(?P<rest>.{4,60})",
+    r"(?: on)?(?:[\s*_]*:|[\s*_]+(?=\d|\w+\.? \d))[\s*_]*(?P<rest>.{4,60})",
     re.IGNORECASE,
 )
 # "Amendment 1 to the contract of 12 March 2024", "Your letter of 3 May": the date is that of the other text.
@@ -293,9 +293,9 @@ def document_date(name: str, title: str, sections: Sequence[DocumentSection]) ->
 
 
 def only_date(text: str) -> str:
-    """Return the date in a text if there is just one with a month."""
-    dates = {written for found in find_dates(text) if (written := iso(found.date))}
-    return dates.pop() if len(dates) == 1 else ""
+    """Return the date in a text if there is just one with a month: "1 January to 31 December 2026" is a period."""
+    dates = {found.date for found in find_dates(text) if found.date.month}
+    return iso(dates.pop()) if len(dates) == 1 else ""
 
 
 def _name_date(stem: str) -> str:
