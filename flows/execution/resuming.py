@@ -366,15 +366,17 @@ async def _taker_is_gone(client: PrefectClient, flow_run: FlowRun, seconds: floa
     states = await client.read_flow_run_states(flow_run.id)
     taken = max((state for state in states if state.is_pending()), key=lambda state: state.timestamp, default=None)
     said = (taken and taken.message) or ""
-    worker: Any = flow_run.labels.get(_WORKER)
+    # Until Prefect's worker has started a process, the worker of the last attempt is recorded.
+    worker, patience = flow_run.labels.get(_WORKER), RECORDED_SECONDS
     if said.startswith(TAKEN_BY):
         worker = said.removeprefix(TAKEN_BY)
         process = process_of(worker)
-        if process and process[0] == socket.gethostname():  # its heartbeats may be late, on a busy machine
-            return is_gone(*process)
-    # Until Prefect's worker has started a process, the worker of the last attempt is recorded.
+        if process and process[0] == socket.gethostname():
+            if is_gone(*process):
+                return True
+            patience = STARTING_SECONDS  # its heartbeats may be late, or another process has its id
     pool = flow_run.work_pool_name
-    return seconds > RECORDED_SECONDS and bool(worker and pool) and worker not in await serving(str(pool))
+    return seconds > patience and bool(worker and pool) and worker not in await serving(str(pool))
 
 
 def _seconds_since(time: datetime) -> float:
