@@ -58,8 +58,9 @@ def test_a_citation_opens_its_evidence_by_keyboard(browser: Browser, file: Path)
         assert page.evaluate("document.activeElement.className") == "cite"
 
 
-def test_the_sentences_that_cite_a_source_are_marked(browser: Browser, file: Path) -> None:
+def test_only_what_cites_a_source_is_shown_and_marked(browser: Browser, file: Path) -> None:
     page = opened(browser, file)
+    all_of_it = page.evaluate("document.body.innerText")
     third = page.evaluate("mark('3'); [...CSS.highlights.get('cited')].map((range) => `${range}`.replace('\\n', ' '))")
     assert third == [
         "The two best sources disagree on what the 2022 repair cost, and none says what the gates will cost to replace",
@@ -69,8 +70,37 @@ def test_the_sentences_that_cite_a_source_are_marked(browser: Browser, file: Pat
         "One gate jammed in March 2022, and the lagoon stood idle for eleven weeks",
     ]
     assert set(page.locator("a.cite.on").all_inner_texts()) == {"3"}
+    contents = page.locator(".contents li:visible")
+    assert contents.count() == page.locator("main section > h2:visible").count()
+    shown = page.locator("main .prose > p:visible, main .prose li:visible, .claims > li:not([hidden])")
+    assert shown.filter(has=page.locator("a.cite.on, a[href='#source-3']")).count() == shown.count() > 3
+    found = Axe().run(page)
+    assert found.violations_count == 0, found.generate_report()
     page.evaluate("mark('')")
+    assert page.evaluate("document.body.innerText") == all_of_it
     assert page.evaluate("CSS.highlights.get('cited').size") == page.locator("a.cite.on").count() == 0
+
+
+def test_a_quotation_of_a_table_s_rows_shows_the_table(browser: Browser, tmp_path: Path) -> None:
+    report, file = sample_report(), tmp_path / "report.html"
+    first = report.claims[0]
+    rows = {
+        "before": "ini | 4 |\n\n| Gate | Price |\n|---|---| ",
+        "text": "| East | 2 <b> |\n| West | 3 |",
+        "after": " | Nor",
+    }
+    quotes = [first.quotes[0].model_copy(update=rows), *first.quotes[1:]]
+    claims = [first.model_copy(update={"quotes": quotes}), *report.claims[1:]]
+    file.write_text(render_html(report.model_copy(update={"claims": claims}), PHASES), encoding="utf-8")
+    page = opened(browser, file)
+    page.locator("#answer a.cite").first.click()
+    table = page.locator("#card blockquote").first
+    assert table.locator("th").all_inner_texts() == ["Gate", "Price"]
+    assert table.locator("td mark").all_inner_texts() == ["East", "2 <b>", "West", "3"]
+    assert "|" not in table.inner_text()
+    assert "East | 2 <b> / West | 3" in str(page.locator(".paper tbody tr").first.text_content())
+    found = Axe().run(page)
+    assert found.violations_count == 0, found.generate_report()
 
 
 def test_a_source_s_number_leads_out_of_the_card(browser: Browser, file: Path) -> None:

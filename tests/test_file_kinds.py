@@ -300,6 +300,21 @@ def test_a_mailbox_is_read_thread_by_thread_under_any_name(tmp_path: Path) -> No
     assert text_of(read_document("x.mbox", path.read_bytes())) == text_of(read)
 
 
+def test_of_a_mailbox_a_damaged_message_is_named_and_the_others_are_read() -> None:
+    days = [message(f"Day {n}", f"It rained {n} mm.", at=f"Wed, 0{n} Mar 2026 10:00:00 +0000") for n in range(1, 5)]
+    days[2].add_attachment(b'{"cells": 1}', maintype="application", subtype="json", filename="rain.ipynb")
+    first, second, third, fourth = (mail.as_bytes() for mail in days)
+    broken = second.replace(b"tom@example.org", b"<tom@")
+    unknown = fourth.replace(b"mm.", "mm, Ö.".encode()).replace(b'charset="utf-8"', b'charset="x-rain"')
+    box = b"\n\n".join(b"From x Wed Mar  4 10:00:00 2026\n" + mail for mail in (first, broken, third, unknown))
+    read = read_document("rain.mbox", box)
+    assert all(f"It rained {n} mm" in text_of(read) for n in (1, 3, 4)) and "mm, Ö." in text_of(read)
+    damaged = "damaged messages were not read: number 2 “Day 2” (IndexError)"
+    assert read.unread == f"{damaged}; attachments were not read: rain.ipynb; save them beside it"
+    with pytest.raises(UnreadableFile, match="damaged mbox"):
+        read_document("rain.mbox", b"From x Wed Mar  4 10:00:00 2026\n" + broken)
+
+
 @pytest.mark.parametrize("name", [b"To", b"Content-Type"])
 def test_of_a_field_without_end_the_beginning_is_read(name: bytes) -> None:
     mail = message("Price", "It is 129 euros.", at="Thu, 05 Mar 2026 10:00:00 +0000").as_bytes()

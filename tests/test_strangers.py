@@ -45,6 +45,7 @@ from fathom.storage.cache import TimedCache
 from fathom.storage.store import ArtifactStore
 from fathom.tools import http
 from fathom.tools.documents.index import lay_out
+from fathom.tools.documents.mail import read_mailbox
 from fathom.tools.documents.readers import UnreadableFile, read_document
 from fathom.tools.fetch.allow import AllowList
 from fathom.tools.fetch.archive import Archive
@@ -410,3 +411,12 @@ def test_damaged_bytes_of_strangers_are_read_or_refused(name: str) -> None:
         assert len(to_json(made, fallback=str)) <= bound  # it fails for lone surrogates
 
     read()
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=[*HealthCheck], database=None)
+@given(damaged([FILES["a.eml"]]))
+def test_a_damaged_message_costs_a_mailbox_no_other(data: bytes) -> None:
+    begins = b"\n\nFrom a Thu Mar  5 10:00:00 2026\n"
+    others = [message("Rain", f"It rained {n} mm.", at=f"Fri, 0{n} May 2026 10:00:00 +0000").as_bytes() for n in (1, 8)]
+    read = read_mailbox(begins.lstrip() + begins.join([others[0], data, others[1]]), lambda _name, _data: None)
+    assert {"It rained 1 mm.", "It rained 8 mm."} <= {text for one in read.sections for text in one.text.split("\n")}

@@ -6,6 +6,7 @@ import asyncio
 import os
 import random
 import re
+import signal
 import socket
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -34,7 +35,8 @@ from fathom.storage.lease import LeaseFile
 from fathom.storage.store import ArtifactStore
 from fathom.tasks.limits import ProviderLimit, SharedTurns, read_limits, remove_limits, set_limit
 from fathom.telemetry.progress import listen
-from tests.conftest import PrefectServer, quiet_port
+from tests.conftest import Forked, PrefectServer, base_env, quiet_port
+from tests.forking import Fork
 from tests.listening import in_front
 from tests.processes import COMMIT_SECONDS, ended_process
 from tests.stubs import Stubs
@@ -64,6 +66,14 @@ async def until(run_id: UUID, reached: Callable[[FlowRun], bool]) -> FlowRun:
         while not reached(found := await client.read_flow_run(run_id)):  # noqa: ASYNC110 - the server tells nobody
             await asyncio.sleep(0.1)
     return found
+
+
+async def passed_on(request: web.Request, server: PrefectServer) -> web.Response:
+    """Answer a request as the server does."""
+    async with httpx.AsyncClient(base_url=server.api_url.removesuffix("/api"), timeout=60) as client:
+        headers = {"Content-Type": "application/json"}
+        answer = await client.request(request.method, request.path_qs, content=await request.read(), headers=headers)
+    return web.Response(body=answer.content, status=answer.status_code, content_type="application/json")
 
 
 async def test_who_waits_is_told_once_that_no_worker_is_there(
@@ -225,13 +235,10 @@ async def test_a_worker_is_on_the_pools_list_before_it_takes_a_run(prefect_serve
         if name == "heartbeat" and not heartbeats:
             heartbeats.append(503)
             return web.json_response({"exception_message": "busy"}, status=503, headers={"Retry-After": "0.2"})
-        async with httpx.AsyncClient(base_url=prefect_server.api_url.removesuffix("/api"), timeout=60) as client:
-            headers = {"Content-Type": "application/json"}
-            body = await request.read()
-            answer = await client.request(request.method, request.path_qs, content=body, headers=headers)
-            if name == "heartbeat" and "get_scheduled_flow_runs" not in asked:
-                heartbeats.append(answer.status_code)
-            return web.Response(body=answer.content, status=answer.status_code, content_type="application/json")
+        answer = await passed_on(request, prefect_server)
+        if name == "heartbeat" and "get_scheduled_flow_runs" not in asked:
+            heartbeats.append(answer.status)
+        return answer
 
     with in_front(handle, "refusing") as url, temporary_settings(updates={PREFECT_API_URL: f"{url}/api"}):
         async with asyncio.timeout(60):
@@ -266,7 +273,9 @@ async def test_a_worker_of_prefect_serves_a_pool_while_it_asks_for_runs(monkeypa
         assert await unattended("deleted") == "", "while Prefect does not answer, nobody knows"
 
 
-async def test_a_run_that_a_killed_worker_had_only_taken_is_scheduled_again(tmp_path: Path) -> None:
+async def test_a_run_that_a_killed_worker_had_only_taken_is_scheduled_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run = await submitted("taken", tmp_path)
     for process, after in ((os.getpid(), StateType.PENDING), (ended_process(), StateType.SCHEDULED)):
         async with get_client() as client:
@@ -274,6 +283,56 @@ async def test_a_run_that_a_killed_worker_had_only_taken_is_scheduled_again(tmp_
             await client.set_flow_run_state(run.id, Pending(message=taker), force=True)
             await recover(client, "taken")
         assert (await until(run.id, lambda found: True)).state_type is after
+    monkeypatch.setattr(resuming, "STARTING_SECONDS", 0)
+    async with get_client() as client:  # the id of a worker that serves no more may be another process's
+        taken: State[Any] = Pending(message=f"{TAKEN_BY}fathom {socket.gethostname()} {os.getpid()}")
+        await client.set_flow_run_state(run.id, taken, force=True)
+        await client.set_flow_run_state(run.id, Running(), force=True)
+        await recover(client, "taken")
+        assert (await client.read_flow_run(run.id)).state_type is StateType.SCHEDULED
+
+
+async def test_a_run_is_scheduled_again_whose_worker_was_killed_before_it_had_a_lease(
+    providers: Stubs, prefect_server: PrefectServer, home: Path, forked: Forked, tmp_path: Path
+) -> None:
+    run = await submitted("unleased", tmp_path)
+    started: list[Fork] = []
+
+    async def handle(request: web.Request) -> web.Response:
+        answer = await passed_on(request, prefect_server)
+        if request.path.endswith("/set_state") and (await request.json())["state"]["type"] == "RUNNING":
+            started[0].kill()  # it never learns that its run has begun
+        return answer
+
+    env = {**base_env(), **prefect_server.env, **providers.env, "HOME": str(home)}
+    with in_front(handle, "killing") as url:
+        started.append(forked({**env, "PREFECT_API_URL": f"{url}/api"}, "worker", "--pool", "unleased"))
+        assert await asyncio.to_thread(started[0].wait, 120) == -signal.SIGKILL
+    assert (await until(run.id, lambda found: True)).state_type is StateType.RUNNING
+    async with get_client() as client:
+        await recover(client, "unleased")
+    assert (await until(run.id, lambda found: True)).state_type is StateType.SCHEDULED
+    with serving(Worker("unleased")):
+        ended = await until(run.id, lambda found: bool(found.state and found.state.is_final()))
+    assert ended.state_type is StateType.COMPLETED
+
+
+async def test_a_run_that_a_worker_of_another_machine_took_is_scheduled_again_once_that_serves_no_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, pool, worker = await submitted("far", tmp_path), "far", "fathom elsewhere 1"
+    async with get_client() as client:
+        await client.send_worker_heartbeat(pool, worker, 15)
+        await client.set_flow_run_state(run.id, Pending(message=f"{TAKEN_BY}{worker}"), force=True)
+        monkeypatch.setattr(resuming, "RECORDED_SECONDS", 0)
+        for begun in (False, True):
+            if begun:
+                await client.set_flow_run_state(run.id, Running(), force=True)
+            await recover(client, pool)
+            assert (await client.read_flow_run(run.id)).state_type is not StateType.SCHEDULED, "it may be starting"
+        monkeypatch.setattr(deploying, "LATE", 0)
+        await recover(client, pool)
+        assert (await client.read_flow_run(run.id)).state_type is StateType.SCHEDULED
 
 
 async def test_a_run_is_scheduled_again_whose_worker_of_prefect_ended_before_it_began(
@@ -292,14 +351,12 @@ async def test_a_run_is_scheduled_again_whose_worker_of_prefect_ended_before_it_
                 await asyncio.sleep(0.05)
         await recover(client, pool)
         assert (await client.read_flow_run(run.id)).state_type is StateType.PENDING, "it may be starting"
-        monkeypatch.setattr(resuming, "STARTING_SECONDS", 0)
         await client.set_flow_run_state(run.id, Running(), force=True)
         await recover(client, pool)
         assert (await client.read_flow_run(run.id)).state_type is StateType.RUNNING, "its lease may be in another store"
         monkeypatch.setattr(deploying, "SILENT_SECONDS", 0)
         await recover(client, pool)
         assert (await client.read_flow_run(run.id)).state_type is StateType.SCHEDULED, "killed before it had a lease"
-        monkeypatch.setattr(resuming, "STARTING_SECONDS", 180)
         await client.set_flow_run_state(run.id, Pending(), force=True)
         await recover(client, pool)
         assert (await client.read_flow_run(run.id)).state_type is StateType.SCHEDULED

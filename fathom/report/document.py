@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Literal
 
 from fathom.models import Claim, Quote, Report, Source, Verdict
 from fathom.report.answer import making_parts
-from fathom.report.chapters import chapters, language_of, place_in, question_of, title_of
+from fathom.report.chapters import address_in_words, chapters, language_of, place_in, question_of, title_of
 from fathom.report.prose import new_parser
+from fathom.report.quotations import without_bars
 from fathom.sources.corroboration import origin_of
 from fathom.text.citations import cited_ids
 from fathom.text.plain import clean_line, clean_text
@@ -121,7 +122,7 @@ def _unmarked(text: str) -> str:
 
 def _evidence(claim: Claim, numbers: Mapping[str, int], words: Wording) -> EvidenceRow:
     best: Sequence[Quote] = claim.quotes[:1]
-    passage = "" if is_quotation(claim) else " ".join(quote.text for quote in best)
+    passage = "" if is_quotation(claim) else " ".join(without_bars(quote.text) for quote in best)
     above = " › ".join(heading for quote in best for heading in quote.headings)
     return EvidenceRow(
         number=claim.number,
@@ -135,7 +136,7 @@ def _evidence(claim: Claim, numbers: Mapping[str, int], words: Wording) -> Evide
 
 def _reference(number: int, source: Source, words: Wording) -> SourceReference:
     address = linkable(source.url)
-    where = [] if address else [origin_of(source)]
+    where = [] if address else [address_in_words(origin_of(source), words)]
     return SourceReference(
         number=number,
         title=plain(title_of(source)),

@@ -25,6 +25,7 @@ from fathom.evidence.trace import others
 from fathom.models import Claim, Phase, Report
 from fathom.report.answer import AnswerBox, answer_of, making_parts
 from fathom.report.chapters import (
+    address_in_words,
     better_side,
     credit_of,
     in_short,
@@ -42,7 +43,7 @@ from fathom.report.document import evidence_of, is_quotation
 from fathom.report.figures import ClaimTable, figures_of, phase_charts, report_charts, series_of
 from fathom.report.own_words import Added
 from fathom.report.prose import NO_MARKS, doubt, inline_html, section_html, support_in_words
-from fathom.report.quotations import escaped_quotation
+from fathom.report.quotations import escaped_quotation, quoted_parts
 from fathom.sources.corroboration import origin_of, query_of
 from fathom.text.plain import clean_line, clean_text
 from fathom.text.urls import at_text, web_address
@@ -165,6 +166,7 @@ def _template() -> Template:
         unwrapped=partial(_WRAP.sub, " "),
         at_text=at_text,
         file_link=_file_link,
+        quoted_parts=quoted_parts,
         page_beside=_page_beside,
     )
     return environment.get_template("report.html.j2")
@@ -228,7 +230,7 @@ def _titled(text: str) -> Markup:
 def _place(url: str, words: Wording) -> str:
     if query_of(url):
         return words("computed by a query")
-    return urlsplit(web_address(url)).hostname or url
+    return urlsplit(web_address(url)).hostname or address_in_words(url, words)
 
 
 def _file_link(name: str) -> str:
@@ -257,6 +259,7 @@ _FORMER = (
     "eS26X1SpZWuwXBgDw0iJEq5PhNeYsu0gkPp+ea9j5y4=",
     "uww7fmi1boRwHnTUx0+tm6kBecM21LM55GWwf12RhkI=",
     "eWqBSfHMeYAc7i5N25PL7uPLeRlEz/nUKl6/+AdMiHg=",
+    "oVxkjpT+ykANrqd1+lHwL3QMjkB/GzP8Y02b866I3ZU=",
 )
 """Hashes of the scripts of earlier versions. Add the hash of `report.js` when a change of it is released."""
 _HASH = r"sha256-[A-Za-z0-9+/]{43}="

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import NamedTuple
 
 from fathom.text.sentences import Fence, fences
@@ -15,6 +16,7 @@ from fathom.text.tables import BAR, RULE
 
 _INFO = re.compile(r"[\w+#.-]{0,30}\Z")
 _ROW = re.compile(r"\s*\|.*\|")
+_WHOLE_ROW = re.compile(rf"{_ROW.pattern}\s*\Z")
 _ITEM = re.compile(r"( *)- +(?:(0|[1-9]\d{0,8})\. +)?(?=\S)")
 _LIST = re.compile(r"^(\d{1,9})\. ", re.MULTILINE)  # Markdown's own; in plain text the dot is escaped
 _OMITTED = "…"
@@ -187,3 +189,48 @@ def escaped_quotation(text: str) -> str:
 def with_names(markdown: str) -> str:
     """Return Markdown in which `_` is no emphasis, because names such as `__dict__` contain it; code stays as it is."""
     return _CODE_OR_NAME.sub(lambda found: found[1] or f"\\{found[3]}", markdown)
+
+
+class QuotedPart(NamedTuple):
+    """A part of a quotation with what stands around it: text, or the rows of a table."""
+
+    text: str = ""  # empty for a table
+    is_quoted: bool = False  # of a text; else it stands around the quotation
+    head: Sequence[str] = ()  # the cells of a table's head; none if it is not there
+    rows: Sequence[tuple[Sequence[str], bool]] = ()  # the cells of a row, and whether it is quoted
+
+
+def quoted_parts(text: str, before: str = "", after: str = "") -> list[QuotedPart]:
+    """Return the parts of a quotation that holds rows of a table; none if it holds no row.
+
+    Of the text around it, a row of which only one end is there is left out.
+    """
+    if not any(map(_WHOLE_ROW.match, text.split("\n"))):
+        return []
+    around = [[line for line in part.split("\n") if line.strip()] for part in (before, text, after)]
+    cut = [line for line in (*around[0][:1], *around[2][-1:]) if BAR.search(line) and not _WHOLE_ROW.match(line)]
+    lines = [(line, n == 1) for n, part in enumerate(around) for line in part if n == 1 or line not in cut]
+    parts: list[QuotedPart] = []
+    for (is_row, is_quoted), found in groupby(lines, lambda one: _row_or_text(*one)):
+        group = list(found)
+        parts.append(_quoted_rows(group) if is_row else QuotedPart("\n".join(line for line, _ in group), is_quoted))
+    return parts
+
+
+def without_bars(text: str) -> str:
+    """Return a quotation for a line of its own: of rows of a table, without the bars around them and the rule."""
+    lines = [line.strip() for line in text.split("\n") if not RULE.match(line)]
+    rows = any(map(_WHOLE_ROW.match, lines))
+    return " / ".join(line.strip("| ") for line in lines if line) if rows else text
+
+
+def _row_or_text(line: str, is_quoted: bool) -> tuple[bool, bool]:
+    """Return whether a line is a row, and whether it is text that is quoted."""
+    is_row = bool(_WHOLE_ROW.match(line))
+    return is_row, is_quoted and not is_row
+
+
+def _quoted_rows(lines: Sequence[tuple[str, bool]]) -> QuotedPart:
+    has_head = _is_head([line for line, _ in lines])
+    rows = [([cell.replace("\\|", "|") for cell in _cells(line)], said) for line, said in lines if not RULE.match(line)]
+    return QuotedPart(head=rows[0][0] if has_head else (), rows=rows[1:] if has_head else rows)

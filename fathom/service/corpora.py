@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import secrets
 from collections.abc import Sequence
 from dataclasses import asdict
 from itertools import takewhile
@@ -13,7 +12,7 @@ from pathlib import PurePath
 from fathom.client.shapes import Corpus, CorpusLimits, CorpusList, CorpusSummary
 from fathom.service.caller import AccessRole, Caller, check_owner, check_read
 from fathom.storage.corpora import CorpusStore
-from fathom.storage.editions import Edition, Upload, check_name, no_corpus, unknown_corpus
+from fathom.storage.editions import Edition, Upload, check_name, name_for_question, no_corpus, unknown_corpus
 from fathom.tools.documents.corpus import CorpusReading
 from fathom.tools.documents.readers import ENDINGS
 from fathom.tools.documents.uploads import examine, examined, sorted_out
@@ -83,7 +82,7 @@ class CorpusService:
         """
         caller.check(AccessRole.asker)
         good, left_out = await asyncio.to_thread(sorted_out, uploads)
-        name = check_name(f"{_named_after([file.name for file in good])} {secrets.token_hex(3)}")
+        name = name_for_question(_named_after([file.name for file in good]))
         made = await self.corpora.create(name, good, left_out, owner=caller.name, temporary=temporary)
         return made.name
 

@@ -65,6 +65,7 @@ async def add_of(service: RunService, run: RunHandle, every: str) -> Watch:
 
     Raises:
         NoReport: it has not finished.
+        Conflict: the caller watches its question.
     """
     manifest = await run.finished().manifest()
     if manifest is None:
@@ -79,7 +80,11 @@ async def add_of(service: RunService, run: RunHandle, every: str) -> Watch:
         settings=settings,
         template=manifest.settings.get("template"),
     )
-    return await add(service, run.caller, request)
+    try:
+        return await add(service, run.caller, request)
+    except Conflict:
+        hint = "see Watches; remove that watch to have the question asked with what this run used"
+        raise Conflict("You watch this question already.", next_step=hint) from None
 
 
 async def everyone(service: RunService, caller: Caller) -> WatchList:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import secrets
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,6 +20,9 @@ from fathom.text.plain import size
 CORPORA = "corpora"
 _LIST = "fathom corpora list shows what there is"
 NAME_CHARS, FILE_NAME_CHARS = 60, 300
+_NUMBER = r" _[0-9a-f]{6}"  # it tells corpora of questions apart, and readers nothing
+_FILE_FOR_QUESTION = re.compile(rf"corpus:[^/]+{_NUMBER}/([^/]+)")
+_NUMBERED = re.compile(rf"{_NUMBER}\Z")
 _NAME = re.compile(rf"[^\W_][\w .-]{{0,{NAME_CHARS - 1}}}")
 
 
@@ -79,6 +83,26 @@ def check_name(name: str) -> str:
             next_step=f"use up to {NAME_CHARS} letters, digits, spaces, '.', '-' and '_', a letter or digit first",
         )
     return kept
+
+
+def name_for_question(files: str) -> str:
+    """Return a name, which no other corpus has, for the corpus of the files that came with a question.
+
+    Raises:
+        InvalidInput: what names the files cannot be part of it.
+    """
+    return check_name(f"{files} _{secrets.token_hex(3)}")
+
+
+def file_for_question(url: str) -> str:
+    """Return the name of the file that came with a question, by its address as a source; empty for other addresses."""
+    found = _FILE_FOR_QUESTION.fullmatch(url)
+    return found[1] if found else ""
+
+
+def shown_name(name: str) -> str:
+    """Return the name or the address of a corpus as readers see it."""
+    return _NUMBERED.sub("", name)
 
 
 def check_file_name(name: str) -> str:

@@ -42,7 +42,7 @@ from prefect.states import Crashed, Scheduled
 from fathom.config.environment import artifact_root
 from fathom.config.settings import ResearchSettings
 from fathom.errors import FathomError, RunBusy, RunCancelled, RunNotFound
-from fathom.flows.execution.deploying import is_dead, living, unattended
+from fathom.flows.execution.deploying import living, process_of, unattended
 from fathom.flows.execution.local import address, create, execute, result_of
 from fathom.flows.runs.finding import find_flow_run
 from fathom.flows.runs.states import FLOWS, UNDER_WAY, has_begun, place
@@ -329,7 +329,7 @@ async def recover_runs(flow_runs: Sequence[FlowRun]) -> None:
 
         for flow_run in flow_runs:
             try:
-                if await _is_gone(flow_run, serving):
+                if await _is_gone(client, flow_run, serving):
                     await _schedule(client, flow_run)
             except (FathomError, PrefectException, PrefectHTTPStatusError) as error:
                 get_logger("fathom").warning("Run %s: %s", flow_run.id, error)
@@ -343,7 +343,7 @@ def _in(*states: StateType) -> FlowRunFilterState:
     return FlowRunFilterState(type=FlowRunFilterStateType(any_=list(states)))
 
 
-async def _is_gone(flow_run: FlowRun, serving: Serving) -> bool:
+async def _is_gone(client: PrefectClient, flow_run: FlowRun, serving: Serving) -> bool:
     """Whether no process works on a run that has begun, or that should have begun by now."""
     if flow_run.state is None or flow_run.state_type not in _UNFINISHED:
         return False
@@ -351,24 +351,32 @@ async def _is_gone(flow_run: FlowRun, serving: Serving) -> bool:
     lease = await observe_lease(*place(str(flow_run.id), flow_run.parameters))
     if flow_run.state_type is StateType.CRASHED:  # a run that never began would crash again
         return lease is not None and not lease.alive
-    if lease and has_begun(since, lease):
+    if lease and (lease.alive or has_begun(since, lease)):
         return not lease.alive
-    seconds, pending = _seconds_since(since), flow_run.state_type is StateType.PENDING
-    if pending or seconds <= STARTING_SECONDS:
-        return seconds > STARTING_SECONDS or (pending and await _taker_is_gone(flow_run, seconds, serving))
+    seconds = _seconds_since(since)
+    if await _taker_is_gone(client, flow_run, seconds, serving):
+        return True
     # One whose lease is older than its state was answered while it waited: by then its process may have been gone. One
-    # that runs without a lease here may have it in the store of another machine, or was killed before it had one.
-    return not lease.alive if lease else await _taker_is_gone(flow_run, seconds, serving)
+    # that runs without a lease here may have it in the store of another machine.
+    return seconds > STARTING_SECONDS and (flow_run.state_type is StateType.PENDING or lease is not None)
 
 
-async def _taker_is_gone(flow_run: FlowRun, seconds: float, serving: Serving) -> bool:
-    """Whether the worker that took a run has ended: one of Fathom on this machine, or one of Prefect anywhere."""
-    said = (flow_run.state and flow_run.state.message) or ""
-    if said.startswith(TAKEN_BY):
-        return is_dead(said.removeprefix(TAKEN_BY))
+async def _taker_is_gone(client: PrefectClient, flow_run: FlowRun, seconds: float, serving: Serving) -> bool:
+    """Whether the worker that took a run has ended, judged that many seconds after the run's state was set."""
+    states = await client.read_flow_run_states(flow_run.id)
+    taken = max((state for state in states if state.is_pending()), key=lambda state: state.timestamp, default=None)
+    said = (taken and taken.message) or ""
     # Until Prefect's worker has started a process, the worker of the last attempt is recorded.
-    worker, pool = flow_run.labels.get(_WORKER), flow_run.work_pool_name
-    return seconds > RECORDED_SECONDS and bool(worker and pool) and worker not in await serving(str(pool))
+    worker, patience = flow_run.labels.get(_WORKER), RECORDED_SECONDS
+    if said.startswith(TAKEN_BY):
+        worker = said.removeprefix(TAKEN_BY)
+        process = process_of(worker)
+        if process and process[0] == socket.gethostname():
+            if is_gone(*process):
+                return True
+            patience = STARTING_SECONDS  # its heartbeats may be late, or another process has its id
+    pool = flow_run.work_pool_name
+    return seconds > patience and bool(worker and pool) and worker not in await serving(str(pool))
 
 
 def _seconds_since(time: datetime) -> float:

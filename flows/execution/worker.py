@@ -193,7 +193,7 @@ class Worker:
                 return
             name = await self._name(client, flow_run.flow_id)
             if name in _FLOWS:
-                if await _taken(client, flow_run):
+                if await _taken(client, flow_run, self.name):
                     self._start(flow_run, name)
             elif name not in self._foreign:
                 self._foreign.add(name)
@@ -289,9 +289,9 @@ def _unobserved(*_: object, **_options: object) -> Iterator[None]:
 flow_engine.observe_flow_run_suspension = _unobserved  # type: ignore[attr-defined]
 
 
-async def _taken(client: PrefectClient, flow_run: FlowRun) -> bool:
-    """Whether this process was the first to take a scheduled run."""
-    taken: State[Any] = Pending(message=f"{TAKEN_BY}{own_name()}")
+async def _taken(client: PrefectClient, flow_run: FlowRun, worker: str) -> bool:
+    """Whether a worker was the first to take a scheduled run."""
+    taken: State[Any] = Pending(message=f"{TAKEN_BY}{worker}")
     return (await client.set_flow_run_state(flow_run.id, taken)).status is SetStateStatus.ACCEPT
 
 

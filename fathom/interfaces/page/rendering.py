@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, partial
 from http import HTTPMethod, HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -20,10 +20,13 @@ from fathom.errors import NotThere
 from fathom.interfaces.gate import SECURITY_HEADERS, SIGN_IN
 from fathom.interfaces.page.forms import Wrong, csrf_field, csrf_query
 from fathom.models import RunState
+from fathom.report.chapters import address_in_words
 from fathom.report.html import pages_in
 from fathom.report.prose import draft_html, inline_html
+from fathom.storage.editions import shown_name
 from fathom.text.plain import clean_line, counted, size
 from fathom.text.urls import host_of, web_address
+from fathom.text.wording import ENGLISH
 
 POLICY = f"{SECURITY_HEADERS['Content-Security-Policy']}; frame-src 'self'"
 STATES: dict[RunState, tuple[str, str]] = {
@@ -59,6 +62,7 @@ def templates() -> Environment:
     made = pages_in(Path(__file__).parent / "templates")
     made.globals.update(static=address_of, csrf=csrf_field, csrf_query=csrf_query, counted=counted, states=STATES)
     made.filters.update(line=clean_line, web=web_address, host=host_of, draft=draft_html, inline=inline_html)
+    made.filters.update(place=partial(address_in_words, words=ENGLISH), shown=shown_name)
     made.filters.update(when=when, stamp=stamp, took=took, money=money, count=count, size=size)
     return made
 

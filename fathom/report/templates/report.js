@@ -89,12 +89,12 @@ function sort(table, column, heading) {
   const order = (a, b) => (numbers ? text(a) - text(b) : compare(text(a), text(b)));
   rows.sort((a, b) => (down ? order(b, a) : order(a, b)));
   table.tBodies[0].append(...rows);
-  table.querySelectorAll("thead th").forEach((other) => other.removeAttribute("aria-sort"));
+  [...heading.parentElement.cells].forEach((other) => other.removeAttribute("aria-sort"));
   heading.setAttribute("aria-sort", down ? "descending" : "ascending");
 }
 
 document.querySelectorAll("table.sortable").forEach((table) => {
-  table.querySelectorAll("thead th").forEach((heading, column) => {
+  [...table.tHead.rows[0].cells].forEach((heading, column) => {
     const button = document.createElement("button");
     button.type = "button";
     button.append(...heading.childNodes);
@@ -122,13 +122,20 @@ function cited(cite) {
   return range;
 }
 
+const parts = "main > section, main tbody tr, .prose > :not(h2), .prose li, .claims > li";
+
+// Mark the sentences that cite a source, and show no other part of the text and the claims; with no number, show all.
 function mark(number) {
   const cites = [...document.querySelectorAll("main a.cite")].filter((cite) => cite.textContent === number);
+  const kept = [...cites, ...document.querySelectorAll(`#source-${number || 0}, .claims a[href="#source-${number}"]`)];
+  document.querySelectorAll(parts).forEach((part) => (part.hidden = Boolean(number) && !kept.some((one) => part.contains(one))));
+  document.body.classList.toggle("chosen", Boolean(number));
+  document.querySelectorAll(".contents li").forEach((item) => (item.hidden = document.getElementById(item.firstChild.hash.slice(1)).hidden));
   const texts = cites.map(cited);
   document.querySelectorAll(".cite.on").forEach((cite) => cite.classList.remove("on"));
   cites.forEach((cite) => cite.classList.add("on"));
   if (CSS.highlights) CSS.highlights.set("cited", new Highlight(...texts));
-  return { marked: number, places: cites.length, top: texts[0]?.getBoundingClientRect().top };
+  return { marked: number, filtered: true, places: cites.length, top: texts[0]?.getBoundingClientRect().top };
 }
 
 // In the frame of a server's page, which cannot look inside: which source is chosen there, how high the report is, and where a link within it leads to.

@@ -1,7 +1,7 @@
 """Reading mail: a message has its fields, its text, and its attachments; a mailbox has its messages thread by thread.
 
 Attachments that are text are read with the message. Others are named: one that breaks its reader would take the message
-with it.
+with it. So is a damaged message of a mailbox, and the others are read.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from email import message_from_bytes, policy
 from email.message import EmailMessage
 from itertools import groupby
+from textwrap import shorten
 from typing import Any, NamedTuple
 
 from fathom.text.plain import clean_line, clean_text
@@ -22,12 +23,16 @@ from fathom.tools.documents.normal import DocumentSection, ReadDocument, joined
 from fathom.tools.documents.quoting import MailPart, told_apart
 
 PART = 3  # level of the headings within a message: of what it quotes, and of attachments
-NAMED = 5  # attachments that a reason names
+NAMED = 5  # attachments, or messages, that a reason names
+SUBJECT = 60  # characters by which a damaged message is named
 FIELD = 5_000  # characters of a field that are read: 140 receivers, and a thread of 80 messages with its first
 MAX_PARENTS = 1_000  # messages from an answer up to the first one of its thread
 FIELDS = ("From", "To", "Cc", "Date", "Subject")
+DAMAGED = (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
+"""What Python's parser raises for a damaged message."""
 _BETWEEN = re.compile(rb"(?:\A|\n\r?\n)From [^\n]*\n")
 _ESCAPED = re.compile(rb"^>(>*From )", re.M)
+_SUBJECT = re.compile(rb"^Subject:([^\n]*)", re.M | re.I)
 _IDS = re.compile(r"<[^<>\s]+>")
 _REPLY = re.compile(r"(?:(?:re|aw|fwd?|wg|sv|antw|rv|tr)\s*:\s*)+", re.I)
 
@@ -59,19 +64,31 @@ class _Message(NamedTuple):
 def read_mail(data: bytes, read_text: ReadText) -> ReadDocument:
     """Return a message, its text below its subject, dated by its header; what it quotes has sections of its own.
 
-    The parser raises various errors for damaged ones.
+    Raises:
+        DAMAGED: it is damaged.
     """
     message = _message(data, read_text)
     subject = message.fields.get("Subject", "")
     top, *below = message.sections
     sections = [DocumentSection(message.shown), DocumentSection(top.text, subject, 1 if subject else 0), *below]
-    return ReadDocument(subject, sections, _day(message), message.fields, _unread(message.others))
+    return ReadDocument(subject, sections, _day(message), message.fields, _unread([], message.others))
 
 
 def read_mailbox(data: bytes, read_text: ReadText) -> ReadDocument:
-    """Return the messages of a mailbox by thread, from the first to the last; dated by the last."""
+    """Return the messages of a mailbox by thread, from the first to the last; dated by the last.
+
+    Raises:
+        DAMAGED: none of its messages can be read.
+    """
     parts = [_ESCAPED.sub(rb"\1", part) for part in _BETWEEN.split(data) if part.strip()]
-    messages = [_message(part, read_text) for part in parts]
+    messages, damaged = list[_Message](), list[str]()
+    for number, part in enumerate(parts, 1):
+        try:
+            messages.append(_message(part, read_text))
+        except DAMAGED as error:
+            if len(damaged) + 1 == len(parts):
+                raise
+            damaged.append(f"number {number} {_raw_subject(part)}({type(error).__name__})")
     parents = {message.id: message.answers for message in messages if message.id}
 
     def first(message: _Message) -> str:
@@ -97,7 +114,7 @@ def read_mailbox(data: bytes, read_text: ReadText) -> ReadDocument:
             sections.append(DocumentSection(text, _sent_by(message.fields, message.when), 2))
             sections += more
     others = [name for message in messages for name in message.others]
-    return ReadDocument("", sections, max(map(_day, messages), default=""), unread=_unread(others))
+    return ReadDocument("", sections, max(map(_day, messages), default=""), unread=_unread(damaged, others))
 
 
 def _message(data: bytes, read_text: ReadText) -> _Message:
@@ -147,16 +164,31 @@ def _texts(body: EmailMessage | None) -> Iterator[str]:
         _, sections = read_page(_bytes_of(body))
         yield from (block for section in sections for block in (section.heading, section.text))
     else:
-        yield clean_text(str(body.get_content()))
+        yield clean_text(_decoded(body))
 
 
 def _bytes_of(part: EmailMessage) -> bytes:
     """Return the content of a part; of one that holds a message or other parts, nothing."""
+    if part.get_content_maintype() == "text" and part.get_content_charset():
+        return _decoded(part).encode("utf-8", "replace")
     content: Any = part.get_payload(decode=True)
-    charset = part.get_content_charset()
-    if content and charset and part.get_content_maintype() == "text":
-        return str(part.get_content()).encode("utf-8", "replace")
     return content or b""
+
+
+def _decoded(part: EmailMessage) -> str:
+    """Return the text of a part in the encoding that it names; in UTF-8 if it names none, or one that Python lacks."""
+    content: Any = part.get_payload(decode=True)
+    try:
+        return str(content or b"", part.get_content_charset("utf-8"), "replace")
+    except (LookupError, ValueError):
+        return str(content, "utf-8", "replace")
+
+
+def _raw_subject(message: bytes) -> str:
+    """Return the subject of a damaged message in quotation marks, as it stands there; empty if it has none."""
+    found = _SUBJECT.search(message)
+    subject = clean_line(found[1].decode("utf-8", "replace")) if found else ""
+    return f"“{shorten(subject, SUBJECT, placeholder=' …')}” " if subject else ""
 
 
 def _sorted_by(message: _Message) -> datetime:
@@ -168,6 +200,15 @@ def _day(message: _Message) -> str:
     return f"{message.when:%Y-%m-%d}" if message.when else ""
 
 
-def _unread(names: Sequence[str]) -> str:
+def _unread(damaged: Sequence[str], attachments: Sequence[str]) -> str:
+    reasons = []
+    if damaged:
+        reasons.append(f"damaged messages were not read: {_named(damaged)}")
+    if attachments:
+        reasons.append(f"attachments were not read: {_named(attachments)}; save them beside it")
+    return "; ".join(reasons)
+
+
+def _named(names: Sequence[str]) -> str:
     more = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
-    return f"attachments were not read: {', '.join(names[:NAMED])}{more}; save them beside it" if names else ""
+    return f"{', '.join(names[:NAMED])}{more}"

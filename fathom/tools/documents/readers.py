@@ -29,7 +29,7 @@ from fathom.tools.documents.header import (
     written,
 )
 from fathom.tools.documents.html import read_page
-from fathom.tools.documents.mail import ReadText, read_mail, read_mailbox
+from fathom.tools.documents.mail import DAMAGED, ReadText, read_mail, read_mailbox
 from fathom.tools.documents.markdown import is_markdown, read_markdown
 from fathom.tools.documents.normal import DocumentSection, ReadDocument, underlined_sections
 from fathom.tools.documents.notebook import read_notebook
@@ -94,10 +94,7 @@ _NEVER_TEXT = bytes({*range(32)} - {*b"\b\t\n\v\f\r\x1b"})
 _ARCHIVE = "it is an archive: unpack it, and give the files in it"
 _OLD = "it is password-protected, or in a format of Office before 2007: save it without a password in a newer one"
 # What parsers raise for a damaged file; lxml's error is a SyntaxError.
-_PARSER_ERRORS = (
-    ArithmeticError, AssertionError, AttributeError, EOFError, LookupError, OSError, RuntimeError, SyntaxError,
-    TypeError, ValueError, struct.error, zlib.error,
-)  # fmt: skip
+_PARSER_ERRORS = (*DAMAGED, EOFError, OSError, SyntaxError, struct.error, zlib.error)
 _XML_NO_MEMORY = 2  # `code` of lxml's error; XML_ERR_NO_MEMORY in libxml2
 
 
@@ -272,11 +269,14 @@ def _parsed(kind: str, parse: Callable[[], ReadDocument]) -> ReadDocument:
 
 
 def _attached(name: str, data: bytes) -> list[DocumentSection] | None:
-    """Return the sections of a mail's attachment; None if it is no text, or a mail."""
+    """Return the sections of a mail's attachment; None if it is no text, a mail, or damaged."""
     ending = PurePath(name).suffix.lower()
-    if refusal(name, data[:HEAD]) or _kind(ending, data[:HEAD]) not in _TEXTUAL.difference(_MAIL):
+    if _kind(ending, data[:HEAD]) not in _TEXTUAL.difference(_MAIL):
         return None
-    return _read(ending, data)[0].sections
+    try:
+        return _read(ending, data)[0].sections
+    except UnreadableFile:
+        return None
 
 
 def _read_zipped(kind: str, data: bytes) -> tuple[ReadDocument, str]:

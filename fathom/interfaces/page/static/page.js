@@ -216,7 +216,7 @@ document.querySelectorAll("form[data-drop]").forEach((form) => {
 
 document.querySelectorAll("iframe[data-report]").forEach((frame) => {
   const links = [...document.querySelectorAll("a[data-source]")];
-  // A chosen source has the sentences marked that cite it; where the script of an older report cannot, its link leads to it.
+  // Of a chosen source, what cites it is marked, and the rest of the report is hidden until it is chosen again; where the script of an older report cannot, its link leads to it.
   function choose(event) {
     const on = event.currentTarget.getAttribute("aria-pressed");
     if (!on || event.ctrlKey || event.metaKey || event.shiftKey || (event.key && event.key !== " ")) return;
@@ -229,7 +229,10 @@ document.querySelectorAll("iframe[data-report]").forEach((frame) => {
     if (source !== frame.contentWindow || !data) return;
     fit(frame, data);
     if (data.marks) links.filter((link) => !link.role).forEach((link) => Object.assign(link, { role: "button", ariaPressed: "false" }));
-    if (data.marked) said.textContent = `Source ${data.marked} is cited in ${data.places} place${data.places === 1 ? "" : "s"}.`;
+    if (data.marks) document.querySelector("[data-choose]").hidden = !links.length;
+    const only = data.filtered ? " Only the parts that cite it are shown." : "";
+    if (data.marked) said.textContent = `Source ${data.marked} is cited in ${data.places} place${data.places === 1 ? "" : "s"}.${only}`;
+    else if (data.filtered) said.textContent = "All of the report is shown.";
   });
   addEventListener("load", () => uncover(frame)); // reports of earlier versions do not say how high they are
   frame.contentWindow.postMessage("height", "*"); // it may have been there before this script
