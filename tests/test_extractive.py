@@ -271,6 +271,14 @@ async def test_compressor_says_when_nothing_is_relevant(text: str) -> None:
     assert not (await ask(COMPRESSOR, compress_request([]))).is_useful
 
 
+async def test_words_that_hardly_say_what_is_asked_put_nothing_off_the_topic() -> None:
+    said = "# Marlin L\n\nThe list price of the Marlin L is 3640 crowns.\n\n" + "The Marlin L is a pump.\n\n" * 8
+    page = SourceText(source_id="Sabcdef", url="docs:a", title="Pumps", kind="document", text=said)
+    asked = "I'm thinking of getting a Marlin L, how much is it"
+    request = compress_request([page], asked).model_copy(update={"plan_title": asked, "step_description": asked})
+    assert (await ask(COMPRESSOR, request)).is_useful
+
+
 @settings(max_examples=60, deadline=None)
 @given(
     st.lists(
@@ -522,6 +530,17 @@ def test_what_something_is_for_counts_like_any_other_word() -> None:
 def test_a_date_is_no_count(said: str, answered: Answered) -> None:
     source = SourceText(source_id="S000001", url="docs:a.md", title="Site", kind="document", text=f"# Site\n\n{said}\n")
     assert Quotations.of_texts([source]).answer("How many Saturdays of overtime were worked?") is answered
+
+
+def test_what_is_too_far_down_to_be_quoted_answers_nothing() -> None:
+    text = "# Drift\n\nDrift shows people what it has.\n\nTwo people of the same name are one person."
+    source = SourceText(source_id="S000001", url="docs:a.md", title="Drift", kind="document", text=text)
+    quotations, asked = Quotations.of_texts([source]), "How many people work on Drift?"
+    found = quotations.rank(asked)
+    counting = [each for each in found if "Two" in quotations.says(each)]
+    showing = [each for each in found if each not in counting]
+    assert quotations.answered_by([*showing, *counting], asked) is Answered.maybe
+    assert quotations.answered_by([*showing * 12, *counting], asked) is Answered.no
 
 
 def test_when_behind_out_asks_for_no_date() -> None:

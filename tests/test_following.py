@@ -92,6 +92,11 @@ LOOKUP = "How does Python look up an attribute on an instance?"
         ("What else does the price list offer?", "Who is Ida Brandt?", "What else does the price list offer?"),
         ("What else?", "Who is Ida Brandt?", "What else (Ida Brandt)?"),
         ("Which visitors that arrive late must sign in?", KIT, "Which visitors that arrive late must sign in?"),
+        ("When does the mobile app come out?", KIT, "When does the mobile app come out?"),
+        ("Wer ist für die Buchhaltung zuständig?", KIT, "Wer ist für die Buchhaltung zuständig?"),
+        ("How do I reset my password?", KIT, "How do I reset my password?"),
+        ("How long is the delivery time?", KIT, "How long is the delivery time (Floor cleaner Lumo)?"),
+        ("Wie lang ist die Lieferzeit?", KIT, "Wie lang ist die Lieferzeit (Floor cleaner Lumo)?"),
         ("How fast do electric cars charge in winter?", PUMPS, "How fast do electric cars charge in winter?"),
     ],
 )

@@ -114,6 +114,8 @@ def test_words_are_looked_for_in_the_other_language() -> None:
     said = translations_of("Wie lange läuft der Mietvertrag über das Projekt, und wurde er gekündigt?")
     assert {"leas", "project", "cancel"} <= {other for others in said.values() for other in others}
     assert "kaution" in translations_of("What is the deposit for the flat?")["deposit"]
+    said = translations_of("Wie viele Pakete kann ich mit einer Anfrage registrieren?")
+    assert {"parcel", "request", "regist"} <= {other for others in said.values() for other in others}
     assert not translations_of("Quel est le prix du projet ?")
 
 
@@ -264,6 +266,17 @@ SHOP = {
     "staff.csv": "Name,Room,Phone\nJana Ott,2.07,411\nKarin Weiss,2.09,433\n",
     "care.md": "# Care of the ovens\n\nThe doors of the ovens are oiled with linseed every second Friday.\n",
     "logs.yaml": "logging:\n  keep_days: 400\n  folder: /var/logs\n",
+    "backup.toml": "[backup]\nkeep_days = 35\n",
+    "team.csv": "Name,Role,Since\nJana Ott,Sales,2019-05-01\nKarin Weiss,Repair,2017-02-01\nTom Ude,Sales,2021-09-01\n",
+    "oils.csv": "Oil,Pack,Price EUR\nLinseed oil,1 l,12.90\nArnica oil,1 l,17.40\nBalm,5 kg,30.00\n",
+    "tasks.md": "# Tasks\n\n| Task | Who | By |\n|---|---|---|\n| Ask the caretaker about it | Jana | 30 May |\n",
+    "ill.md": "# When you are ill\n\nCall the office before 7:00. A note is needed from the fourth day.\n",
+    "CHANGELOG.md": (
+        "# Changelog\n\n## 3.2.0 - 2026-11-05\n\n- Signed hooks.\n\n## 3.1.0 - 2026-08-27\n\n- A dark mode.\n\n"
+        "## 3.0.0 - 2026-06-30\n\n- Deleting a parcel cannot be undone.\n"
+    ),
+    "call.md": "# Plans\n\nRuth takes the shifts while Ulla is on parental leave from February to April.\n",
+    "mail.md": "# Printer\n\nI called the service: somebody comes on Thursday.\n",
     "support.md": (
         "# Support\n\nA free slot is available to each client of the support server; a request that finds none is "
         "answered with code 406.\n\nPeople in the loop answer three questions at most.\n"
@@ -301,6 +314,16 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("How often are the doors of the ovens oiled?", "Answer", "every second Friday", []),
         ("How long is free support available?", "Not answered by these sources", "", []),
         ("How many people work on support?", "Not answered by these sources", "", []),
+        ("How much does a free slot cost?", "Not answered by these sources", "", []),
+        ("What do I have to do if I'm sick?", "Answer", "Call the office before 7:00", ["I called"]),
+        ("How much does a litre of arnica oil cost?", "Answer", "| Arnica oil | 1 l | 17.40", ["mention"]),
+        ("list the tasks", "Answer", "| Ask the caretaker", []),
+        ("Who is the caretaker?", "May answer this", "| Ask the caretaker", []),
+        ("What is the latest version?", "Answer", "is 2026-11-05 (3.2.0)", []),
+        ("can I undo deleting a parcel?", "Answer", "cannot be undone", []),
+        ("who is there when Ulla is away", "May answer this", "Ruth takes the shifts", []),
+        ("Who has been here the longest?", "Answer", "is 2017-02-01 (Karin Weiss)", []),
+        ("How many days longer are logs kept than backups?", "Answer", "is 365 more than 35 (backups)", []),
     ],
 )
 async def test_one_row_is_quoted_where_it_is_named_and_a_number_answers_beside_its_thing(

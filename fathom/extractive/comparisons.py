@@ -38,8 +38,8 @@ _FORMS = [
     # "the difference in price between A and B", "I cannot decide between A and B: which is cheaper?"
     rf"^(?P<before>.*\b(?:differ\w*|decide|choose|choice|compar\w*|unterschied\w*|vergleich\w*|entscheiden)\b.*?)"
     rf"\b(?:between|zwischen)\s+{_SIDE.format('a')}{_AND}{_SIDE.format('b')}(?P<rest>[,:;].*)?$",
-    # "How much more does A cost than B?", "Is A older than B?", "Ist A älter als B?"
-    rf"^(?:.*[,;:]\s*)?(?P<before>(?:how much|how many|um wie ?viel|wie viel)\s+{{grades}}(?:\s+\w+)?)\s+"
+    # "How much more does A cost than B?", "How many days longer is A kept than B?", "Ist A älter als B?"
+    rf"^(?:.*[,;:]\s*)?(?P<before>(?:how much|how many|um wie ?viel|wie viele?)(?:\s+\w+)?\s+{{grades}}(?:\s+\w+)?)\s+"
     rf"{_AUXILIARY}\s+(?P<a>[^,;:?]+?)\s+(?:than|als)\s+{_SIDE.format('b')}$",
     rf"^(?:.*[,;:]\s*)?{_AUXILIARY}\s+(?P<a>[^,;:?]+)\s+(?P<rest>{{grades}}\b[^,;:]*?)\s+(?:than|als|que)\s+"
     rf"{_SIDE.format('b')}$",

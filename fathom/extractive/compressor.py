@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from fathom.extractive.questions import ANY_OF, clip, is_question, topic_terms, verbs_of
 from fathom.extractive.tables import from_tables
 from fathom.models import SourceText
-from fathom.retrieval.asked import QuestionTerms, preferences, read_asked
+from fathom.retrieval.asked import LIGHT_TERMS, QuestionTerms, preferences, read_asked
 from fathom.retrieval.ranking import titled
 from fathom.retrieval.relevance import Chosen, RankedExcerpts
 from fathom.roles import CompressAnswer, CompressRequest
@@ -75,7 +75,7 @@ def _is_off_topic(request: CompressRequest, evidence: RankedExcerpts) -> bool:
     questions = [title for title in (request.step_title, request.plan_title) if is_question(title)]
     if not questions:
         return False
-    topic = topic_terms(questions[0])
+    topic = [term for term in topic_terms(questions[0]) if term not in LIGHT_TERMS]
     verbs = dict.fromkeys(terms(" ".join(verbs_of(questions[0]))), BESIDE)
     return (
         evidence.unmet(read_asked(questions[0], [term for term in topic if term not in verbs] or topic, verbs)) >= UNMET

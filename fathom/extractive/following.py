@@ -16,11 +16,13 @@ from fathom.config.inputs import MAX_QUERY_CHARS, asks_nothing
 from fathom.evidence.computed import winner_of
 from fathom.extractive.comparisons import SUPERLATIVE, comparison_of, grade_words
 from fathom.extractive.questions import is_question, is_verb, keywords, topic_terms, verbs_of
+from fathom.retrieval.asked import asks_for_steps
+from fathom.retrieval.expansion import quantities_of
 from fathom.text.terms import STOP_WORDS, language_of, terms
 
 MOST_WORDS = 6  # of the earlier question, that are added
 PHRASE_WORDS = 4  # of a phrase that takes another's place
-ALONE = 3  # words of its own, from which a question without a reference is complete
+ALONE = 2  # words for things, from which a question without a reference is complete
 ALONE_AFTER_AND = 6  # the same where it begins with "and"
 _LONG_QUESTION = 40  # words: more is no question, in which a phrase has one place
 _ASKED_CHARS = 1_200  # of a message that asks what the question before it means; a longer one answers it
@@ -88,6 +90,7 @@ _IS_ARTICLE = re.compile(_ARTICLES, re.IGNORECASE)
 _PART = re.compile(r"[^\s,;:?!().]+(?:\.[^\s,;:?!().]+)*|[,;:?!().]")
 _OF = re.compile(r"\s+(?:of|von|des|der|de|du|del|di|do|da|van)\b", re.IGNORECASE)
 _NAME = re.compile(rf"(?i:{_ARTICLE})(?:[A-ZÀ-Þ][^\s,;:?!().]*(?:\s+(?=[A-ZÀ-Þ]))?)+|\d+")
+_WHAT_IS = re.compile(r"\W*\w+(?: \w+)? (?:is|are|was|were|ist|sind|war|waren|est|sont)\b", re.IGNORECASE)
 _YEAR = re.compile(r"\b(?:1[5-9]|20)\d\d\b")
 _END = " .?!？。，、;:"
 
@@ -103,11 +106,10 @@ def understood(query: str, earlier: str, answer: str = "", *, refused: bool = Fa
     own = own_words(rest)
     begun = bool(lead and lead[0].strip(" ¿¡\t\n"))
     refers = _refers(rest)
-    alone = 1 if refused and not begun else ALONE_AFTER_AND if begun else ALONE
-    if asks_nothing(query) or (len(own) >= alone and not refers):
+    if asks_nothing(query) or (not refers and _is_whole(rest, own, begun=begun, refused=refused)):
         return query
     plain = (rest.strip(_END) or query.strip(_END)).strip()
-    if (begun or len(own) < ALONE) and (replaced := _replaced(plain, earlier)):
+    if (begun or len(own) <= ALONE) and (replaced := _replaced(plain, earlier)):
         return replaced
     known = {term for word in own for term in terms(word)}
     added = [word for word in own_words(earlier) if not set(terms(word)) & known]
@@ -161,6 +163,22 @@ def _refers(text: str) -> bool:
     """Whether a question has a word that refers to something said before."""
     said = _THAT.sub(lambda found: found[0] if found[1] in _SMALL or is_verb(found[1]) else found[1], text)
     return bool(_REFERENCE.search(_REFERS_TO_NOTHING.sub(" ", said)))
+
+
+def _is_whole(question: str, own: Sequence[str], *, begun: bool, refused: bool) -> bool:
+    """Whether a question without a reference names enough to be about something else than the one before it.
+
+    "When does the mobile app come out?" does. The delivery time is of what was asked about before, and so is what
+    nothing is said of ("What is the notice period?").
+    """
+    if begun or refused:
+        return len(own) >= (ALONE_AFTER_AND if begun else 1)
+    things = _things(question)
+    if _WHAT_IS.match(question) and not any(thing.preposition in {"of", *_PREPOSITIONS} for thing in things):
+        return False
+    last = [thing.words[-1] for thing in things if not any(map(quantities_of, terms(thing.words[-1])))]
+    done = verbs_of(question) if asks_for_steps(question) else ()
+    return sum(len(thing.words) - 1 for thing in things) + len(last) + len(done) >= ALONE
 
 
 class _Thing(NamedTuple):

@@ -230,7 +230,8 @@ def _is_acronym(word: str) -> bool:
 def topic_terms(text: str, *, frame: bool = False) -> list[str]:
     """Return the key terms without those of asking, and of a bound; with `frame`, also without a description's."""
     bound = bound_of(text)
-    found = key_terms(text.replace(bound, " ") if bound else text)
+    asked = _REQUEST.sub("", text)
+    found = key_terms(asked.replace(bound, " ") if bound else asked)
     left_out = _FRAME_TERMS if frame else _META_TERMS
     return [term for term in found if term not in left_out] or found
 
@@ -263,7 +264,8 @@ def families(found: Iterable[str], instead: Mapping[str, Collection[str]] = Mapp
 
 
 _REQUESTING = "list name show compare give find count sum quote nenne nenn zeige zeig liste vergleiche"
-_REQUESTS = frozenset(_REQUESTING.split())
+_REQUEST = re.compile(rf"\A\W*(?:{'|'.join(_REQUESTING.split())})(?: (?:me|us|mir|uns))? (?=\w)", re.IGNORECASE)
+"""What asks for what follows: "List the carriers"."""
 _MEASURES = "number amount average mean total sum summe difference comparison two both vs"
 _ASKED_FOR = frozenset(terms(f"{_MEASURES} day week weekday month year date time instead coûte coûtent"))
 _GERMAN_VERB = re.compile(r"(?!\w+(?:isch|lich|ig|bar|sam|los|haft)(?:e[nmrs]?)?\Z)[^\W\d_]*(?:t|st|te|ten|en)")
@@ -273,14 +275,12 @@ def naming_words(question: str) -> list[str]:
     """Return the words that a text on a question would have: no words of asking, no verbs, no small words."""
     weights = read_asked(question, topic=(topic := topic_terms(question))).weights
     verbs = verbs_of(question)
-    first = next(iter(_WORD.findall(question)), "")
     return [
         word
         for word in keywords(question)
         if any(weights.get(term, 0.0) == 1.0 for term in terms(word) if term in topic)
         and not _ASKED_FOR.issuperset(terms(word))
         and word not in verbs
-        and not (word == first and word.lower() in _REQUESTS)
     ]
 
 

@@ -35,7 +35,7 @@ from fathom.retrieval.ranking import Passage, titled
 from fathom.retrieval.relevance import MOST_RANKED, Chosen, Found, RankedExcerpts, contains
 from fathom.sources.signals import is_sensational_title
 from fathom.text.quotations import is_quotation
-from fathom.text.tables import joined_tables
+from fathom.text.tables import cells_of_row, joined_tables
 from fathom.text.terms import STOP_WORDS, terms
 
 ANSWERED = 0.54
@@ -47,6 +47,7 @@ AROUND_STEP = 0.3  # the same where the steps of something are asked for: one st
 AROUND = 0.8  # of the score of a chosen excerpt, from which one that contains it takes its place
 
 ON_QUESTION = 0.4  # share of a question's terms, by worth, from which a contradiction matters to it
+CONSIDERED = 12  # best excerpts of which one must answer the question: the others are not quoted
 LATER = 0.95
 """Factor for each quotation that stands before another in its note: the note was made with the whole text in view."""
 SAID_EARLIER = 0.8  # factor for what a mail quotes: its own words on the same matter are read first
@@ -222,7 +223,7 @@ class Quotations:
         trusted = [each for each in found if each.text not in avoided]
         if not trusted or not asked.has_topic or (asked.attribute and not self._evidence.has(asked.attribute, asked)):
             return Answered.no
-        if any(each.share >= ANSWERED and self._evidence.answers(each, asked) for each in trusted):
+        if any(each.share >= ANSWERED and self._evidence.answers(each, asked) for each in trusted[:CONSIDERED]):
             if is_quotation(self.headings[trusted[0].text]):
                 return Answered.maybe
             defined = asks_definition(question) and self._evidence.defines(trusted[0], asked)
@@ -256,6 +257,7 @@ class Quotations:
     def _tells(self, found: Found, question: str) -> bool:
         """Whether an excerpt holds nearly all of a question that one can answer, with its thing and its years."""
         alone = not compares(question) and not bound_of(question) and self._relates(found, question)
+        alone = alone and self._tells_who(found, question)
         if max(found.share, self.share_of(found, question)) < SURE or not alone:
             return False
         kind = None if asks_for_steps(question) else kind_of(question)
@@ -264,6 +266,15 @@ class Quotations:
         dated = years.issubset(terms(" ".join([*self.above(found), self.dates[found.text], says])))
         stated = facts_of(says).undated if kind and kind.is_number else says  # a day of the month counts nothing
         return dated and (kind is None or not kind.is_thing or has_kind(kind, stated, question))
+
+    def _tells_who(self, found: Found, question: str) -> bool:
+        """Whether a row has a cell or column for whom a question asks who it is: "ask the landlord" names none."""
+        if found.excerpt.kind != "table" or not _WHO_IS.match(question):
+            return True
+        topic = {term for said in asked_by(question).terms.values() for term in said}
+        lines = (line for line in self.markdown(found, question).split("\n") if line.startswith("|"))
+        cells = ({*terms(cell)} for line in lines for cell in cells_of_row(line))
+        return any(cell & topic and cell <= {*topic, *terms(question)} for cell in cells)
 
     def _relates(self, found: Found, question: str) -> bool:
         """Whether one line says nearly all of a question whose words belong together, with what is to be done."""
@@ -277,6 +288,7 @@ def asked_by(question: str) -> QuestionTerms:
     return read_asked(question, topic=topic_terms(question))
 
 
+_WHO_IS = re.compile(r"\W*(?:who(?: is|['’]s| was)|wer (?:ist|war)) (?:the|our|my|der|die|unsere?) ", re.IGNORECASE)
 _THINGS = re.compile(r"\b(?:what|which)((?: [\w-]+){1,5})|\A\W*(?:name|list)\b((?: [\w-]+){1,5})", re.IGNORECASE)
 _CONTENT = re.compile(
     r"\bwhat (?:(?:has|have|needs?) to be (?:in|on)\b|"

@@ -161,7 +161,7 @@ def words_of_superlative(question: str) -> str:
     if not grade or comparison_of(question):
         return ""
     graded = {word.lower() for word in grade_words(question)}
-    named = [*grade.words, *([FOUNDING] if grade.is_in_time else [])]
+    named = filter(None, [*grade.words, FOUNDING * grade.is_in_time, "name role staff" * bool(_WHO.search(question))])
     return " ".join([word for word in keywords(question) if word.lower() not in graded] or named)
 
 

@@ -56,8 +56,8 @@ _COMPARES = re.compile(rf"\b(?:most|least|more|fewer|fewest|versus|vs|later|(?:{
 _LIGHT = """
 become choose get give happen have make take come came go went got kind type good well inside outside within behind
 across around actual actually already anyway especially exactly generally likely mainly mostly normally perhaps
-possible possibly quite rather really regarding simply still typically usually able aware expect idea know need suppose
-sure tell tend thing think towards understand upcoming want wonder somebody someone
+possible possibly quite rather really regarding roughly simply still typically usually able aware expect idea know need
+suppose sure tell tend thing think towards understand upcoming want wonder somebody someone
 """
 LIGHT_TERMS = frozenset(terms(_LIGHT))
 """Terms that hardly say what is asked."""
@@ -76,6 +76,10 @@ _MEASURED = re.compile(
 _COUNTED = re.compile(
     r"\b[Hh]ow many ((?:[\w-]+ ){0,2}?(?:\w+s|people|children|men|women|staff))\b"
     r"|\b[Ww]ie ?viele ((?:[a-zäöüß]+ ){0,2}?[A-ZÄÖÜ]\w+)"
+)
+_COSTS = re.compile(
+    r"\bhow much (?:do|does|did|will|would|must|should) .+\b(cost|pay|weigh)\b|\b(kostete?n?|coûte(?:nt)?)\b",
+    re.IGNORECASE,
 )
 _FORMS = frozenset(
     query_terms("step way kind sort type form part thing purpose point role example idea term word conclusion")
@@ -170,7 +174,8 @@ def read_asked(
     attribute = _attribute(_COUNTED, question, wanted) or _attribute(
         _MEASURED if kind else _ATTRIBUTE, question, wanted
     )
-    measures = terms(" ".join(_ASKING.findall(question)))
+    costs = _COSTS.search(question) if kind and kind.is_number else None
+    measures = terms(" ".join([*_ASKING.findall(question), *(costs.groups("") if costs else ())]))
     if attribute and measures:  # "How high is the fee?" asks for money, by the other words for a fee
         measures = [*measures, *wanted[attribute]]
     quantities = {found for term in measures for found in quantities_of(term)}

@@ -124,7 +124,8 @@ lose missing stolen; laptop: computer equipment device; catch: handle except; ha
 fail failure; crashed: killed died failed; complain: error warn fail; assign: bind binding; bind: assign; book:
 reserve reservation; reserve: book; limit: cap budget; see: view read visible; tidy: clean delete remove; spend: cost
 budget cap; built: builder; builder: built; rent: cost pay; deposit: cost pay; hot: temperature;
-cold: temperature; eat: food; warehouse: store; store: warehouse;
+cold: temperature; eat: food; warehouse: store; store: warehouse; away: absence absent leave
+vacation holiday; version: changelog; release: changelog; undo: undone restore revert;
 kostet: preis; kosten: preis; coûte: prix; coûtent: prix;
 price: fee preis prix; preis: price prix gebühr; prix: price preis
 tarif; weight: gewicht poids; gewicht: weight poids; poids: weight gewicht; length: länge longueur; länge: length

@@ -55,7 +55,7 @@ class SoughtWord(NamedTuple):
 
 
 _VALUE_OF = re.compile(
-    r"(?:\b(?:is|are|was|were|of|at|to|by|than|about|around|over|nearly|ist|sind|war|von|auf)|[:=(])\s*\Z"
+    r"(?:\b(?:is|are|was|were|costs?|of|at|to|by|than|about|around|over|nearly|ist|sind|war|kostet|von|auf)|[:=(])\s*\Z"
 )
 _FIRST_PERSON = re.compile(r"\b(?:I|[Ii]ch|[Jj]e)\b")
 

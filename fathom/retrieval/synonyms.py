@@ -123,6 +123,10 @@ job work
 anonymous anonymously
 insurance insured cover
 cap limit maximum
+litre liter l
+kilogram kilo kg
+kilometre kilometer km
+minute min
 verspätet verspätung verzug verzögerung
 vertragsstrafe strafe bußgeld
 kündigen kündigung gekündigt beenden

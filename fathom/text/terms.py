@@ -16,12 +16,14 @@ from typing import Literal
 _ENGLISH = """
 a about above after again against all also am an and any are aren't as at be because been before being below between
 both but by can can't cannot could couldn't did didn't do does doesn't doing don't down during each either else etc
-ever few for from further had hadn't has hasn't have haven't having he her here hers herself him himself his how
-however i if in into is isn't it it's its itself just let like many may me might more most much must my myself neither
-no nor not of off on once one ones only onto or other our ours ourselves out over own per rather several same shall she
-should shouldn't since so some such than that that's the their theirs them themselves then there these they this those
-though through thus to too under until up upon us very via was wasn't we were weren't what what's when where whether
-which while who who's whom whose why will with within without won't would wouldn't yet you your yours
+ever few for from further had hadn't has hasn't have haven't having he he'd he'll he's her here here's hers herself
+him himself his how how's however i i'd i'll i'm i've if in into is isn't it it'll it's its itself just let like many
+may me might more most much must my myself neither no nor not of off on once one ones only onto or other our ours
+ourselves out over own per rather same several shall she she'd she'll she's should shouldn't since so some such than
+that that's the their theirs them themselves then there there's these they they'd they'll they're they've this those
+though through thus to too under until up upon us very via was wasn't we we'd we'll we're we've were weren't what
+what's when when's where where's whether which while who who's whom whose why why's will with within without won't
+would wouldn't yet you you'd you'll you're you've your yours
 """
 _GERMAN = """
 aber als am an auch auf aus bei bin bis bist da damit dann das dass dem den der des dessen die dies diese diesem
