@@ -300,7 +300,8 @@ def _avoided(request: SectionRequest, question: str) -> set[str]:
     """Return the ids of the doubtful pages, where the short answer quotes others: these bear on the question, too."""
     pages = doubtful(question, [WebSource.of(text) for text in request.passages])
     avoided = {request.passages[number].source_id for number in pages}
-    return avoided if set(cited_ids(request.written[0])) - avoided else set()
+    answering = {source for answer in request.written[:1] for source in cited_ids(answer)}
+    return avoided if answering - avoided else set()
 
 
 def _plain(question: str) -> str:
