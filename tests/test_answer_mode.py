@@ -259,7 +259,7 @@ def test_what_was_decided_is_told_by_the_decision(said: str) -> None:
     [
         (
             "What does the cox check before an outing?",
-            "Hatches: all are closed, as somebody tried; Lamps: they burn; Log entry: it has all names.",
+            "Hatches: all are closed, as somebody tried; Lamps: they burn; Log entry: it has all names",
         ),
         ("How many things does the cox check before an outing?", "Before an outing the cox checks three things."),
     ],
@@ -314,6 +314,76 @@ def test_both_questions_are_answered_and_each_answer_has_its_source() -> None:
 def test_reasons_and_defaults_come_first(query: str, right: str) -> None:
     told = ["The lock is closed.", "The lock takes up to nine boats.", "Due to ice, the lock is closed."]
     assert answer(query, *told, "By default the lock takes two boats.").startswith(right)
+
+
+@pytest.mark.parametrize(
+    ("query", "wrong", "right"),
+    [
+        (
+            "The lock is taken. What can I run to use another one?",
+            "If the lock is taken by another one, you see `Error: lock 3` or `Error: no lock`.",
+            "Either wait, or use `lockctl start --next` for the next lock.",
+        ),
+        (
+            "How many more boats does the lock see in summer?",
+            "The lock sees more boats of a list in UTF-8.",
+            "In summer the lock has about 40% more boats.",
+        ),
+        (
+            "On which days is the regatta of the lock?",
+            "The days of the regatta are long.",
+            "The regatta of the lock is held from 21 to 23 October.",
+        ),
+        (
+            "Which boats may enter the lock?",
+            "Boats with a mast may not enter the lock.",
+            "Barges, ferries and rowing boats may enter.",
+        ),
+        (
+            "Why is the gate white?",
+            "The gate is kept by two people since it is white.",
+            "## Why is the gate white?\n\nSo that the sun does not warm it. It is painted every other year.",
+        ),
+    ],
+)
+def test_what_only_looks_like_what_is_asked_for_is_no_answer(query: str, wrong: str, right: str) -> None:
+    told = answer(query, wrong, right)
+    assert told.startswith(right.rpartition("\n")[2].partition(". ")[0].rstrip("."))
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "How do the Lax and Strict values of the cookie differ?",
+        "What are the differences between Lax and Strict cookies?",
+        "How does the Lax cookie differ from the Strict one?",
+    ],
+)
+def test_of_two_things_that_differ_each_is_told_as_far_as_both_fit(query: str) -> None:
+    both = "Cookies can be Lax (recommended) or Strict."
+    lax = "The value Lax sends no cookies with requests from other sites, such as those of a form that stands there."
+    strict = "The value Strict sends cookies with no outside request, including those that follow from regular links."
+    said = answer(query, both, lax, strict)
+    assert said.startswith("The value Lax sends no cookies with requests from other sites.")
+    assert said.endswith("The value Strict sends cookies with no outside request")
+
+
+def test_items_that_do_not_fit_are_cut_before_a_phrase_and_marked() -> None:
+    lead = "To be admitted, a singer brings the following to the second evening of the year:"
+    items = [
+        "A form of the choir for singers under 18",
+        "A recommendation written by a teacher or by somebody who sings",
+        "A declaration about photographs of the singer in print",
+        "The fee in an envelope with the name on it",
+    ]
+    listed = "\n".join(f"- {item}." for item in items)
+    told = answer("What does a singer have to bring to be admitted?", f"{lead}\n\n{listed}")
+    assert told.split("; ") == [
+        "A form of the choir for singers under 18",
+        "A recommendation written …",
+        "A declaration about photographs …",
+        "The fee in an envelope …",
+    ]
 
 
 def test_an_upper_limit_is_stated_where_one_is_asked_for() -> None:

@@ -822,6 +822,10 @@ async def test_a_german_verb_is_found_in_its_other_forms(
     [
         ("Which plan is the cheapest and how do I cancel it?", ["Which plan is the cheapest", "how do I cancel it"]),
         (
+            "In which town was it shown, and how many years after the last large release did it come?",
+            ["In which town was it shown", "how many years after the last large release did it come"],
+        ),
+        (
             "Welcher Tarif ist am billigsten und wie kündige ich?",
             ["Welcher Tarif ist am billigsten", "wie kündige ich"],
         ),

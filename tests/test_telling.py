@@ -13,6 +13,7 @@ from fathom.models import Answered, Note, Plan, PlanStep, SourceText
 from fathom.retrieval.asked import read_asked
 from fathom.retrieval.expansion import states
 from fathom.roles import OutlineRequest, SectionRequest
+from fathom.roles.reporter import OutlinedSection
 from fathom.text.boilerplate import is_boilerplate
 from fathom.text.terms import terms
 
@@ -27,19 +28,22 @@ def page(text: str, number: int = 1, title: str = "Skarn harbour", published: st
     )
 
 
+def note_of(*pages: SourceText) -> Note:
+    """Return a note that quotes all that some pages say."""
+    return Note(
+        step_id=1,
+        summary_title="What the sources say of it",
+        summary="",
+        extraction=[f"{each.text} [{each.source_id}]" for each in pages],
+        is_useful=True,
+        artifact_file="a.json",
+        source_ids=[each.source_id for each in pages],
+    )
+
+
 def answered(question: str, *pages: SourceText) -> tuple[Answered, str]:
     """Return whether the pages are said to answer a question, and what is quoted of them."""
-    notes = [
-        Note(
-            step_id=1,
-            summary_title="What the sources say of it",
-            summary="",
-            extraction=[f"{each.text} [{each.source_id}]" for each in pages],
-            is_useful=True,
-            artifact_file="a.json",
-            source_ids=[each.source_id for each in pages],
-        )
-    ]
+    notes = [note_of(*pages)]
     steps = [PlanStep(step_id=1, title=question, description=f"Find: {question}")]
     plan = Plan(plan_title=question, steps=steps)
     request = OutlineRequest(query=question, today=TODAY, plan=plan, notes=notes, passages=list(pages))
@@ -149,6 +153,24 @@ def test_clickbait_is_quoted_only_where_nothing_else_answers() -> None:
     sober = page("The harbour of Skarn did open in 1932.", 2)
     assert "1923" not in answered(question, bait, sober)[1]
     assert "1923" in answered(question, bait)[1]
+
+
+def test_clickbait_is_quoted_in_no_later_section_either() -> None:
+    question = "In which year did the harbour of Skarn open?"
+    bait = page("The harbour of Skarn did open in 1923. It has a lamp.", 1, "10 amazing facts about Skarn")
+    sober = page("The harbour of Skarn did open in 1932.", 2)
+    request = SectionRequest(
+        query=question,
+        today=TODAY,
+        title=question,
+        outlined=[OutlinedSection(heading=each, focus="", step_ids=[]) for each in ("Answer", "More from the sources")],
+        position=1,
+        written=[f"{sober.text} [{sober.source_id}]"],
+        notes=[note_of(bait)],
+        passages=[bait, sober],
+    )
+    assert "1923" not in write_section(request).text
+    assert "1923" in write_section(request.model_copy(update={"written": [f"It has a lamp. [{bait.source_id}]"]})).text
 
 
 def test_a_document_may_have_any_title() -> None:

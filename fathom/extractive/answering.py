@@ -16,15 +16,17 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from itertools import pairwise, product
+from itertools import islice, pairwise, product
 from typing import NamedTuple
 
 from fathom.evidence.computed import without_names
 from fathom.extractive.citing import Quoted, announces, split_blocks
 from fathom.extractive.computing import computed_answer
 from fathom.extractive.hops import second_hop
+from fathom.extractive.listing import LIMITING, list_forms
 from fathom.extractive.questions import is_verb, questions_of
 from fathom.extractive.statements import (
+    ANSWERED,
     Quotations,
     QuotedStatement,
     Succession,
@@ -49,6 +51,8 @@ LIMITED = 0.5  # factor for one whose rest limits what it says: only where there
 SUPERSEDED = 0.5  # factor for rows of which a later document has others; of a sentence, what replaces it is known
 LISTED = 2.0  # factor for all of a list where a list is asked
 HALF = (ANSWER_CHARS - 2) // 2  # characters of the answer to one of two questions
+SHARES = (ANSWER_CHARS, 90, HALF, 50)  # characters that are tried for what is said of one of two things
+DENIED = 0.5  # factor for a text that says of what it is not so, where several things are asked for
 ONCE = 0.6  # factor for one part that is to answer two questions
 OF_EACH = 25  # candidates of each of two questions that are tried beside each other
 BESIDE = 0.7  # of the best one's score, from which another stands beside it
@@ -62,16 +66,22 @@ _ENDING = re.compile(
     r"[,;:](?=\s)|\s[–—-](?=\s)|\s(?=\()"
     r"|\s(?=(?:which|who|whose|where|while|because|whereas|since|after|before|when|during)\s)"
 )
-_LIMITING = re.compile(
-    r"\b(?:not|no|never|none|neither|nor|without|unless|except|excluding|only|if|but|however|although|though|until|"
-    r"may|might|could|would|should|allegedly|reportedly|claim\w*|den(?:y|ied|ies)|false\w*|wrong\w*|disput\w*|"
-    r"instead|rather|unlike|than|cannot|planned|proposed|expected|rumou?r\w*)\b|n['’]t\b",
-    re.I,
-)
 _ONLY_CONDITION = re.compile(
     r"(?:if|when|while|where|because|since|after|before|although|though|unless|until|once|whereas)\b[^,]*", re.I
 )
-_DEFAULT = re.compile(r"\bdefaults?\b|\b(?:unless|if|when) (?:not|un|none|no\b)", re.IGNORECASE)
+_DEFAULT = re.compile(r"\bdefaults?\b|\b(?:unless|if|when) (?:not|un|none|no\b|absent|missing|omitted)", re.IGNORECASE)
+_ENUMERATED = re.compile(r"[^\s,;:]+(?: [^\s,;:]+){0,4}(?:, [^\s,;:]+(?: [^\s,;:]+){0,4})+,? (?:and|or) \w")
+"""At least three things of at most five words each."""
+_DIFFER = re.compile(
+    r"\W*(?:how )?(?:do|does|did|is|are) (.{1,80}?) and (.{1,80}?) (?:differ|different)\b", re.IGNORECASE
+)
+_DIFFERS = re.compile(
+    r".*?(?:\b(?:how )?(?:do|does|did|is|are) (?=.{1,80} differ(?:s|ent)? from)|\bdifferences? between )"
+    r"(.{1,80}?) (?:differ(?:ent|s)? from|and) (.{1,80})",
+    re.IGNORECASE,
+)
+_ANNOUNCES = re.compile(r"[:?]\s*\Z|\b(?:following|these)\b", re.IGNORECASE)
+_DENIES = re.compile(r"\b(?:not|never|cannot)\b|n['’]t\b", re.IGNORECASE)
 _RULE = re.compile(r"^\|(?:-+\|)+$", re.MULTILINE)
 
 
@@ -123,7 +133,8 @@ def choose_answer(request: ShortAnswerRequest) -> ChosenAnswer | None:
     whole = described if described and described.best else _Candidates(quotations, request.query)
     if not whole.best:
         return None
-    parts = (whole is not described and _of_both(quotations, request.query)) or whole.filled()
+    parts = [] if whole is described else _of_both(quotations, request.query) or _of_sides(quotations, request.query)
+    parts = parts or whole.filled()
     closed = [*(part._replace(text=_stopped(part.text)) for part in parts[:-1]), parts[-1]]
     return ChosenAnswer([(part.text, quotations.sources[part.number]) for part in closed], whole.signs())
 
@@ -140,6 +151,26 @@ def _of_both(quotations: Quotations, query: str) -> list[_Candidate]:
             fitting[ONCE * a.score * b.score] = [max(a, b, key=lambda each: len(each.text))]
         elif _fits([a.text, b.text]):
             fitting[a.score * b.score] = [a, b]
+    return fitting[max(fitting)] if fitting else []
+
+
+def _of_sides(quotations: Quotations, query: str) -> list[_Candidate]:
+    """Return the best that is said of each of two things that are compared, if both fit; nothing without two."""
+    sides = _DIFFER.match(query) or _DIFFERS.match(query)
+    if not sides:
+        return []
+    a, b = (terms(side) for side in sides.groups())
+    names = [next((term for term in mine if term not in other), "") for mine, other in ((a, b), (b, a))]
+    if not all(names):
+        return []
+    said: list[list[_Candidate]] = []
+    for name, other in (names, names[::-1]):
+        question = " ".join(word for word in query.split() if terms(word) != [other])
+        found = _Candidates(quotations, question, chars=SHARES).best_first()
+        whole = (each for each in found if not each.is_code and "…" not in each.text)
+        of_one = (each for each in whole if name in (own := terms(each.text)) and other not in own)
+        said.append(list(islice(of_one, OF_EACH)))
+    fitting = {x.score * y.score: [x, y] for x, y in product(*said) if _fits([x.text, y.text])}
     return fitting[max(fitting)] if fitting else []
 
 
@@ -177,7 +208,9 @@ class _Candidates:
         self._words = frozenset(terms(question))
         self._worth = quotations.worth(question)
         self._total = sum(self._worth.values()) or 1.0
-        self._listed = asks_list(question) or asks_for_steps(question)
+        self._several = asks_list(question)
+        self._steps = asks_for_steps(question)
+        self._listed = self._several or self._steps
         self._default = asks_default(question)
         self._succession = Succession(quotations, question)
         considered = (self._succession.found if found is None else found)[:CONSIDERED]
@@ -227,18 +260,31 @@ class _Candidates:
         for part in (part for chars in self._chars for part in _parts(quoted.markdown, self._held, chars)):
             if not part.text or part.text.endswith((":", "?")):  # it only announces or asks
                 continue
+            if part.short and self._steps:
+                continue
             held, fits = self._held(part.text), has_kind(self._kind, part.text, self._question)
             if part.text.endswith(self._leads) and not (self._kind and fits):  # its list is the answer
                 continue
             if part.row and self._words.issuperset(part.row):
                 held = max(held, share)  # its columns say the rest
+            told = bool(_ANNOUNCES.search(part.above)) and (above := self._held(part.above)) >= ANSWERED
+            if told:
+                held, fits = max(held, above), fits or not (self._kind and self._kind.is_thing)
+            needed = bool(self._kind and self._kind.needed)
             worth = score * part.factor * (1 - HELD + HELD * held) * (OF_KIND if fits else 1.0)
-            if self._listed and part.listed and (fits or not (self._kind and self._kind.needed)):
+            if self._is_list(part, told=told) and (fits or not needed):
                 worth *= LISTED
+            if self._several and _DENIES.search(f"{part.above} {part.text}"):
+                worth *= DENIED
             if (self._default and _DEFAULT.search(part.text)) or states_most(part.text, self._question):
                 worth *= OF_KIND
             of_kind = self._kind is not None and fits
             yield _Candidate(worth, part.text, quoted.number, share, held, of_kind, part.whole, part.code)
+
+    def _is_list(self, part: _Part, *, told: bool) -> bool:
+        """Whether a part is a list where one is asked or announced by what is asked, or a sentence that is one."""
+        asked = self._listed or (told and not (self._kind and self._kind.is_thing))
+        return (asked and part.listed) or (self._several and bool(_ENUMERATED.search(part.text)))
 
     def _held(self, text: str) -> float:
         """Return the share of the question's terms, by worth, that a text holds."""
@@ -265,6 +311,8 @@ class _Part(NamedTuple):
     listed: bool = False  # all items of a list, or as many as fit
     whole: str = ""  # with what else fits if nothing stands beside it
     code: bool = False
+    short: bool = False  # its items are cut: of a step, what was cut is missed
+    above: str = ""  # what stands before a list, or the question that is answered
     row: frozenset[str] = frozenset()  # terms of its first cell
 
 
@@ -273,7 +321,7 @@ Held = Callable[[str], float]
 
 def _parts(markdown: str, held: Held, chars: int) -> Iterator[_Part]:
     """Yield the parts of an excerpt: of prose, rows, and lists and code below what announces them."""
-    lead, prose, alone = "", list[str](), False
+    lead, above, prose, alone = "", "", list[str](), False
     for block in split_blocks(markdown):
         lines = block.split("\n")
         if block.startswith("```"):
@@ -284,10 +332,12 @@ def _parts(markdown: str, held: Held, chars: int) -> Iterator[_Part]:
             continue
         said = [_ITEM.sub("", line.strip(), count=1) for line in lines]
         if _ITEM.match(block.lstrip()):
-            yield from _below(lead, _of_items(said, chars), chars)
+            yield from (part._replace(above=above) for part in _below(lead, _of_items(said, chars), chars))
             prose = prose[:-1] if alone and len(said) > 1 else prose  # with the first item it is no answer
         sentences = [sentence.clean for line in said for sentence in split_sentences(line)]
-        lead = sentences[-1] if announces(block) and sentences else ""
+        if above.endswith("?") and sentences and not announces(block):
+            yield from (part._replace(above=above) for part in _spans(sentences[0], chars))
+        lead, above = sentences[-1] if announces(block) and sentences else "", block
         alone = len(sentences) == 1
         prose += sentences
     for text in map(_joined, (prose, *pairwise(prose))):
@@ -300,38 +350,18 @@ def _parts(markdown: str, held: Held, chars: int) -> Iterator[_Part]:
 def _below(lead: str, parts: Iterable[_Part], chars: int) -> Iterator[_Part]:
     """Yield parts, those that leave room for it below what announces them, too."""
     for part in parts:
-        yield part
         if lead and len(text := f"{lead} {part.text}") <= chars:
             yield part._replace(text=text)
+        yield part
 
 
-_DETAIL = re.compile(r"\s[–—-]\s|:\s|\s\(|[.;]\s")
 _ITEM = re.compile(r"- (?:\d{1,3}\. )?")
 
 
 def _of_items(items: Sequence[str], chars: int) -> Iterator[_Part]:
-    """Yield a list whole, its items without what explains them, or as many as fit, marked as a part."""
-    if len(items) < 2:
-        return
-    for form in (items, [_name(item) for item in items]):
-        text = "; ".join(item.rstrip(".;,") for item in form)
-        if len(text) <= chars:
-            yield _Part(text, 1.0, listed=True)
-            return
-    text = ""
-    for item in items:
-        longer = f"{text}; {item.rstrip('.;,')}" if text else item.rstrip(".;,")
-        if len(longer) > chars - 3:
-            break
-        text = longer
-    if text:
-        yield _Part(f"{text}; …", CUT, listed=True)
-
-
-def _name(item: str) -> str:
-    """Return an item without what explains it."""
-    detail = next((m for m in _DETAIL.finditer(item) if item[: m.start()].count("`") % 2 == 0), None)
-    return item[: detail.start()] if detail else item
+    """Yield the forms of a list that fit; a part of it is worth less."""
+    for form in list_forms(items, chars) if len(items) > 1 else ():
+        yield _Part(form.text, CUT if form.lacks_items else 1.0, listed=True, short=form.is_cut)
 
 
 def _of_code(lines: Sequence[str], chars: int) -> Iterator[_Part]:
@@ -390,7 +420,7 @@ def _spans(sentence: str, chars: int) -> Iterator[_Part]:
     for start in starts:
         for end in sorted((end for end in ends if MIN_CHARS <= end - start <= chars), reverse=True):
             text = sentence[start:end].strip(" ,;:–—-")
-            if _reads(text) and not _LIMITING.search(sentence[:start] + sentence[end:]):
+            if _reads(text) and not LIMITING.search(sentence[:start] + sentence[end:]):
                 yield _Part(text, CUT * (INNER if start else 1.0))
                 break
 
@@ -406,10 +436,10 @@ def _reads(clause: str) -> bool:
 def _shortened(sentence: str, chars: int) -> Iterator[_Part]:
     """Yield the sentence's beginning and its last clauses, each marked as a part."""
     first = sentence[: chars - 2].rsplit(maxsplit=1)[0].rstrip(" ,;:–—-")
-    yield _Part(f"{first} …", LIMITED if _LIMITING.search(sentence.removeprefix(first)) else MARKED)
+    yield _Part(f"{first} …", LIMITED if LIMITING.search(sentence.removeprefix(first)) else MARKED)
     tails = (sentence[m.end() :].strip() for m in _ENDING.finditer(sentence))
     last = next((tail for tail in tails if MIN_CHARS <= len(tail) <= chars - 2), "")
-    if last and not _LIMITING.search(sentence.removesuffix(last)):
+    if last and not LIMITING.search(sentence.removesuffix(last)):
         yield _Part(f"… {last}", MARKED * INNER**2)
 
 

@@ -27,8 +27,8 @@ length page overall complete support language english style tone academic depth 
 _FORM_TERMS = frozenset(query_terms(_FORM))
 _NUMBERED = re.compile(r"(?<!\s)\s*(?<![\w.])\(?\d{1,2}[.)]\s+(?=[A-Z])")
 _JOINED = re.compile(
-    r",? and (?=(?:how(?: (?:many|much|long|old|far|often|large)(?: \w+){0,4})?|why|when|where|who|"
-    r"(?:(?:in|at|for) )?(?:what|which)(?: \w+){0,2})"
+    r",? and (?=(?:how(?: (?:many|much|long|old|far|often|large)(?: \w+){0,8})?|why|when|where|who|"
+    r"(?:(?:in|at|for) )?(?:what|which)(?: \w+){0,4})"
     r" (?:is|are|was|were|do|does|did|can|could|should|would|will)\b)"
     r"|,? and (?=(?:is|are|was|were) there\b)"
     r"|,? und (?=(?:wie|warum|wieso|weshalb|wann|wo|woher|wohin|wer|wem|wen|was|welche[mnrs]?) \w)"

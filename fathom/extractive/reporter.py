@@ -24,6 +24,8 @@ from fathom.extractive.statements import (
     Quotations,
     QuotedStatement,
     Succession,
+    WebSource,
+    doubtful,
     quotations_for,
     statements_of,
 )
@@ -32,6 +34,7 @@ from fathom.retrieval.asked import asks_definition, asks_for_newest, kind_of
 from fathom.retrieval.relevance import Chosen, Found
 from fathom.roles import OutlineAnswer, OutlineRequest, SectionRequest, Text
 from fathom.roles.reporter import OutlinedSection, WritingRequest
+from fathom.text.citations import cited_ids
 from fathom.text.sentences import split_sentences
 from fathom.text.terms import is_near_duplicate, terms
 from fathom.text.wording import Wording, wording
@@ -280,12 +283,25 @@ def _section_text(quotations: Quotations, request: SectionRequest) -> str:
     else:
         wanted = heading if heading.rstrip("?") in map(_plain, questions) else f"{heading} {request.query}"
     succession = Succession(quotations, wanted)
-    new = [each for each in _best(succession.found) if not _is_said(quotations.says(each), said)]
+    avoided = _avoided(request, wanted)
+    new = [
+        each
+        for each in _best(succession.found)
+        if not (avoided.issuperset(quotations.sources[each.text]) or _is_said(quotations.says(each), said))
+    ]
     chosen = quotations.choose(new, wanted, SECTION_TOKENS)
     # A lead-in that is the section's heading says nothing more.
     bare = (each._replace(markdown=each.markdown.removeprefix(f"{heading}:").lstrip("\n")) for each in chosen)
     marked = succession.marked(Quoted(each.text, each.markdown) for each in bare)
     return _quoted(quotations, marked, wording(request.language))
+
+
+def _avoided(request: SectionRequest, question: str) -> set[str]:
+    """Return the ids of the doubtful pages, where the short answer quotes others: these bear on the question, too."""
+    pages = doubtful(question, [WebSource.of(text) for text in request.passages])
+    avoided = {request.passages[number].source_id for number in pages}
+    answering = {source for answer in request.written[:1] for source in cited_ids(answer)}
+    return avoided if answering - avoided else set()
 
 
 def _plain(question: str) -> str:

@@ -16,6 +16,7 @@ from fathom.text.terms import query_terms, terms
 RELATED = 0.4  # weight of a term that texts use in place of the question's
 MEASURED = 0.6  # weight of a quantity that stands for a term
 LESSER = 0.4  # weight of the "often" of "how often", "difference", "become", and of where to look, as "in Python"
+ALONE = 2  # words, of which one that tells where to look is asked about: "Why is it shown in UTC?"
 DEFINITION = 1.2  # factor for "Tuples are ..." where tuples are asked for
 DEFINED_ONLY = 2.0  # the same where nothing else is asked: "What is a tuple?", or what tells two things apart
 
@@ -153,7 +154,7 @@ def read_asked(
     asked = [term for term in topic or query_terms(question) if term not in _INDEFINITE]
     if _UNSET.search(question):
         asked = list(dict.fromkeys([*asked, "default"]))
-    setting = _SETTING.search(question.strip(" ?"))
+    setting = _SETTING.search(question.strip(" ?")) if len(asked) > ALONE else None
     lesser = {
         *_RELATION_TERMS,
         *LIGHT_TERMS,
@@ -312,10 +313,11 @@ _WHO = re.compile(r"\bwho (.+)", re.IGNORECASE)
 _MONTHS = rf"(?:{MONTH}|Januar|Februar|März|Mai|Juni|Juli|Oktober|Dezember)"
 _DATE = rf"\b(?:1[0-9]|20)\d\ds?\b|\b{_MONTHS}\b|\b\d+(?:st|nd|rd|th) century\b|\b\d{{1,2}}:\d\d\b|\b[A-Z][a-z]+day\b"
 _NUMBER = (
-    r"(?i)\d|\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fifteen|twenty|thirty|forty|fifty|"
+    r"(?i)(?<![^\W_])(?<![^\W\d_]-)\d+(?:[.,]\d+)*"  # no "UTF-8"
+    r"|\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fifteen|twenty|thirty|forty|fifty|"
     r"sixty|seventy|eighty|ninety|hundred|thousand|million|billion|half|once|twice|daily|weekly|monthly|annually|"
     r"zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|elf|zwölf|zwanzig|dreißig|hundert|tausend|halbe[nrs]?|einmal|"
-    rf"zweimal|jede[mnrs]?|täglich|wöchentlich|monatlich|jährlich|{EVERY})\b"
+    rf"one (?:for|per|in|each|every)|zweimal|jede[mnrs]?|täglich|wöchentlich|monatlich|jährlich|{EVERY})\b"
 )
 _PLACE = rf"\b(?:in|at|from|near|to|on|of|outside|around|across) (?:the )?(?:\w+ern )?{_NAMED}"
 _CONDITION = (
@@ -325,7 +327,8 @@ _CONDITION = (
 _TIME = rf"{_DATE}|{_CONDITION}"  # "When does it open?": on a day, or as soon as something is
 _REASON = (
     r"(?i)\b(?:because|since|due to|owing to|so that|in order to|as a result|therefore|reason|caused?|leads? to|led to|"
-    r"results? (?:in|from)|to (?:avoid|prevent|allow|make|keep|reduce|ensure))\b"
+    r"results? (?:in|from)|"
+    r"(?<!expected )(?<!need )(?<!needs )(?<!have )(?<!has )to (?:avoid|prevent|allow|make|keep|reduce|ensure))\b"
 )
 _CODE = r"```|`[^`\n]+`|^\s*(?:\$|>>>)\s|(?<!\w)--?\w[\w-]+|\b\w+(?:_\w+)+\b|\w\(\)"
 
@@ -335,7 +338,7 @@ _MECHANISM = (
 )
 
 _DECIDED = r"(?i)\b(?:agreed|approved|decided|decision|resolved|consensus|beschlossen|beschluss)\b"
-_COMMAND = r"```|^\s*(?:\$|>>>)\s|`[^`\s]+ [^`\n]+`|(?<!\w)--?[a-z][\w-]+"
+_COMMAND = r"```|^\s*(?:\$|>>>)\s|`[a-z~./$][^`\s:]* [^`\n]+`|(?<!\w)--?[a-z][\w-]+"
 
 
 class AnswerKind(NamedTuple):
@@ -390,7 +393,11 @@ _KINDS = [
         ),
         (r"\bfor when\b|\bwhen (?:is|are)\b.*\b(?:planned|scheduled|due|held|start|end|take place)", _DATE, False),
         (r"\bwhen (?:is|are|do|does|should|can|may|must|will it)\b|\bwann\b|\bquand\b", _TIME, False),
-        (r"\bwhen\b|\b(?:what|which) (?:\w+ )?(?:year|date|day|month|century|decade|period|time)\b", _DATE, True),
+        (
+            r"\bwhen\b|\b(?:what|which) (?:\w+ )?(?:years?|dates?|days?|months?|century|decade|period|time)\b",
+            _DATE,
+            True,
+        ),
         (
             r"\bwhere\b|\b(?:what|which) (?:\w+ )?(?:city|country|place|state|town|county|region|continent|island)\b",
             _PLACE,
@@ -401,7 +408,7 @@ _KINDS = [
             _DECIDED,
             False,
         ),
-        (r"\bhow (?:does|do|did|is|are|was|were) (?!i\b|you\b|we\b|one\b|people\b)", _MECHANISM, False),
+        (r"\bhow (?:does|do|did|is|are|was|were) (?!i\b|you\b|we\b|one\b|people\b|.*\bdiffer)", _MECHANISM, False),
         (r"\bwhy\b|\bwhat (?:is|was|were|are) the (?:reason|cause)|\bwhat causes?d?\b", _REASON, False),
         (
             r"^(?:(?:in|of|for|by|to|on|at|from|with) )?which\b|^what (?:is|was) the (?:\w+ )?(?:name|title)\b",

@@ -304,6 +304,20 @@ class RankedText:
         heading = {term for n in above for term in self.text.parsed.terms(n) if not term.isdigit()}
         return bool(heading) and heading.issubset(wording)
 
+    def asks(self, excerpt: Excerpt, sought: Sought) -> dict[str, float]:
+        """Return what a question that an excerpt answers, its heading, lead-in or first line, has of each term."""
+        if excerpt.own[-1] in self._questions:
+            return {}
+        first = [excerpt.own.start] if len(excerpt.units) > 1 else []
+        asking = [n for n in (*excerpt.lead, *excerpt.headings[-1:], *first) if n in self._questions]
+        return _held_in([range(n, n + 1) for n in asking], sought) if asking else {}
+
+    @cached_property
+    def _questions(self) -> Collection[int]:
+        """The numbers of the sentences that are questions."""
+        parsed = self.text.parsed
+        return {n for n in range(len(parsed.kinds)) if parsed.sentence(n).text.rstrip(" *_").endswith("?")}
+
     def is_order(self, excerpt: Excerpt) -> bool:
         """Whether a paragraph of an excerpt gives orders to a language model."""
         return bool(self._orders) and any(self.text.parsed.paragraphs[n] in self._orders for n in excerpt.own)

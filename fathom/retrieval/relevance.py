@@ -54,6 +54,7 @@ SAID_OF = 0.35  # of a question's terms, by worth, that stand beside the number 
 NEARLY_ALL = 0.54  # the same where what is counted, or has the quantity, is not named
 UNASKED = 0.5  # factor for an excerpt that does not have what is asked of something, where that is named
 ANNOUNCED = 1.5  # the same for a list or table whose heading it names
+ASKED_ABOVE = 0.45  # of a question's terms, by worth, in a question above an excerpt that answers it
 OF_KIND = 1.25  # factor for an excerpt with the kind of thing that is asked for
 EXPLAINED = 1.5  # the same where it is asked how something happens, and several sentences tell it
 FEWEST = 100  # units: in a shorter text, what each of its lines says would be worth nothing
@@ -182,6 +183,8 @@ class RankedExcerpts:
             if not (asked.kind and asked.kind.is_name) and read.is_bare(excerpt, sought):
                 score *= BARE
             if read.is_announced(excerpt, wording):
+                score *= ANNOUNCED
+            if sum(idf[term] * held for term, held in read.asks(excerpt, sought).items()) >= ASKED_ABOVE * total:
                 score *= ANNOUNCED
             if asked.attribute and not asked.quantities and not counts.get(asked.attribute):
                 score *= UNASKED
