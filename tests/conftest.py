@@ -400,7 +400,8 @@ def fathom_cli(
     def run(args: Sequence[str], env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
         # A server that a developer runs must not be found.
         wanted = {**base_env(), **_home_env(home), "PREFECT_SERVER_API_PORT": str(quiet_port()), **(env or {})}
-        uses_prefect = wanted.get("PREFECT_API_URL") == os.environ["PREFECT_API_URL"]
+        # A replay imports Prefect, though it asks no server.
+        uses_prefect = wanted.get("PREFECT_API_URL") == os.environ["PREFECT_API_URL"] or args[:1] == ["replay"]
         forks = request.getfixturevalue("run_forks") if uses_prefect else command_forks
         process = forks.start(wanted, output, args, tmp_path)
         code = process.wait()
