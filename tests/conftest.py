@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
+import gc
 import os
 import random
 import re
@@ -19,7 +20,7 @@ import sys
 import tempfile
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
@@ -101,6 +102,16 @@ def pytest_configure(config: pytest.Config) -> None:
     )
     for line in _THIRD_PARTY_WARNINGS:
         config.addinivalue_line("filterwarnings", line)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Have the modules and tests looked through for garbage neither now nor later: they last as long as the session."""
+    gc.disable()
+    result = yield
+    gc.freeze()
+    gc.enable()
+    return result
 
 
 def _ports() -> Iterator[int]:
@@ -389,7 +400,8 @@ def fathom_cli(
     def run(args: Sequence[str], env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
         # A server that a developer runs must not be found.
         wanted = {**base_env(), **_home_env(home), "PREFECT_SERVER_API_PORT": str(quiet_port()), **(env or {})}
-        uses_prefect = wanted.get("PREFECT_API_URL") == os.environ["PREFECT_API_URL"]
+        # A replay imports Prefect, though it asks no server.
+        uses_prefect = wanted.get("PREFECT_API_URL") == os.environ["PREFECT_API_URL"] or args[:1] == ["replay"]
         forks = request.getfixturevalue("run_forks") if uses_prefect else command_forks
         process = forks.start(wanted, output, args, tmp_path)
         code = process.wait()

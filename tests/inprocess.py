@@ -30,12 +30,13 @@ from fathom.telemetry.audit_log import PENDING_FILE, AuditLog
 from fathom.telemetry.tracing import describe_run, start_tracing
 from fathom.tools.registry import configured_tools
 
-__all__ = ["QUERY", "investigated", "kept", "research"]
+__all__ = ["LINKS_CHECKED", "QUERY", "investigated", "kept", "research"]
 
 QUERY = "How do tides form on moons with liquid methane seas?"
 
 
 _OFFLINE = {"check_links": False}  # most sites of the stubs are on no network
+LINKS_CHECKED = {"check_links": True}  # as by the command line, for what is compared with its runs
 
 
 async def research(root: Path | str, query: str = QUERY, run_key: str | None = None, **settings: Any) -> RunResult:

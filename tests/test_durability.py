@@ -22,21 +22,20 @@ from simulator.history import check
 from tests.boundaries import BOUNDARIES, DIES_AT
 from tests.conftest import ROOT, Forked, PrefectServer, base_env
 from tests.forking import Fork
-from tests.processes import AT_ONCE, Kills, asking, end_all, fathom, finish, flow_runs, left_behind
+from tests.inprocess import LINKS_CHECKED, QUERY, kept
+from tests.processes import AT_ONCE, Kills, asking, finish, flow_runs, left_behind
 from tests.stubs import Stubs
 
-QUERY = "How do tides form on moons with liquid methane seas?"
 KILLS = int(os.environ.get("KILLS", "6"))  # 30 in `make test-long`
 SEED = int(os.environ.get("KILL_SEED", "20261122"))  # another one tries other moments
 
 
 @pytest.fixture
-def env(stubs: Stubs, prefect_server: PrefectServer, home: Path) -> Iterator[dict[str, str]]:
-    """A process's environment: the session's server, the stubs, an empty home."""
-    stubs.settings.llm_delay = stubs.settings.search_delay = 0.1
-    stubs.settings.steps, stubs.settings.breadth = 2, 1
-    yield {**base_env(), "HOME": str(home), **prefect_server.env, **stubs.env}
-    end_all()
+def env(providers: Stubs, prefect_server: PrefectServer, home: Path) -> dict[str, str]:
+    """A process's environment: the session's server, the providers of this one, an empty home."""
+    providers.settings.llm_delay = providers.settings.search_delay = 0.1
+    providers.settings.steps, providers.settings.breadth = 2, 1
+    return {**base_env(), "HOME": str(home), **prefect_server.env, **providers.env}
 
 
 class Attempts:
@@ -95,7 +94,7 @@ def test_a_run_killed_at_random_points_repeats_nothing(
 ) -> None:
     stubs.settings.steps, stubs.settings.breadth = 3, 2
     options = ["--model", "openai/stub", "--profile", "deep", "--fresh", "--json", "--quiet"]
-    undisturbed = finish(fathom(env, "research", QUERY, *options, "--artifacts", str(tmp_path / "undisturbed")))
+    undisturbed = asyncio.run(kept(tmp_path / "undisturbed", profile="deep", fresh=True, report=LINKS_CHECKED))
     total = len(stubs.requests)
     assert (
         len({record.fingerprint for record in stubs.requests})
@@ -137,7 +136,7 @@ def test_a_run_killed_at_random_points_repeats_nothing(
     assert (result["run_id"], result["status"]) == (run_id, "complete")
     assert attempts.repeated() == [0] * KILLS
     assert sum(attempts.lost()) < 4 * KILLS, attempts.lost()  # ten times as many where results wait for their step
-    assert left_behind(result) == left_behind(undisturbed)
+    assert left_behind(result) == left_behind(undisturbed.model_dump())
     assert len(list((root / "research_artifacts").iterdir())) == 1
     assert_history(stubs, Path(result["artifacts"]))
 
@@ -147,7 +146,7 @@ def test_a_run_killed_at_boundaries_of_its_journal_repeats_nothing(
 ) -> None:
     stubs.settings.steps = stubs.settings.follow_ups = 1
     options = ["--model", "openai/stub", "--fresh", "--json", "--quiet"]
-    undisturbed = finish(fathom(env, "research", QUERY, *options, "--artifacts", str(tmp_path / "undisturbed")))
+    undisturbed = asyncio.run(kept(tmp_path / "undisturbed", fresh=True, report=LINKS_CHECKED))
     stubs.requests.clear()
     root = tmp_path / "killed"
     root.mkdir()
@@ -167,7 +166,7 @@ def test_a_run_killed_at_boundaries_of_its_journal_repeats_nothing(
     assert attempts.repeated() == [0] * len(boundaries)
     for name, lost in zip(boundaries, attempts.lost(), strict=True):
         assert BOUNDARIES[name].lost in (None, lost), name
-    assert left_behind(result) == left_behind(undisturbed)
+    assert left_behind(result) == left_behind(undisturbed.model_dump())
     assert_history(stubs, Path(result["artifacts"]))
 
 

@@ -31,7 +31,7 @@ from tests.failing_disk import failing
 from tests.inprocess import QUERY, kept
 from tests.stubs import Stubs
 
-MOMENTS = int(os.environ.get("KILLS", "6")) * 3  # at about half, power goes too; the simulator kills at any change
+MOMENTS = int(os.environ.get("KILLS", "6")) * 2  # at about half, power goes too; the simulator kills at any change
 SEED = int(os.environ.get("KILL_SEED", "20261126"))
 RUN = "0" * 32
 JOURNALS = f"{RESULTS}/{RUN}/journal"

@@ -33,7 +33,7 @@ from fathom.storage.lease import LEASE_SECONDS, LeaseFile, LeaseKeeper, died, no
 from fathom.storage.store import ArtifactStore
 from fathom.tasks.supervision import MANY, Supervision, watched
 from tests.conftest import Bucket, FathomCLI, Forked, PrefectServer, base_env, is_own, quiet_port
-from tests.inprocess import QUERY, investigated, kept
+from tests.inprocess import LINKS_CHECKED, QUERY, investigated, kept
 from tests.processes import (
     AT_ONCE,
     COMMIT_SECONDS,
@@ -68,16 +68,15 @@ def env(stubs: Stubs, prefect_server: PrefectServer, home: Path) -> Iterator[dic
 
 
 @pytest.fixture(scope="module")
-def undisturbed(prefect_server: PrefectServer, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    """What a run stores that nobody stops, by a process with a hash seed of its own."""
-    folder = tmp_path_factory.mktemp("undisturbed")
-    with serving() as stubs:
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """What a run stores that nobody stops, by a process with another hash seed."""
+    with serving() as stubs, pytest.MonkeyPatch.context() as environment:
         shrink(stubs)
-        env = {**base_env(), "HOME": str(folder), **prefect_server.env, **stubs.env}
-        try:
-            return left_behind(finish(fathom(env, "research", QUERY, *QUICK, "--json", "--artifacts", str(folder))))
-        finally:
-            end_all()
+        for name, value in stubs.env.items():
+            environment.setenv(name, value)
+        folder = tmp_path_factory.mktemp("undisturbed")
+        result = asyncio.run(kept(folder, profile="quick", fresh=True, report=LINKS_CHECKED))
+        return left_behind(result.model_dump())
 
 
 # -- leases -----------------------------------------------------------------------------------------------------------

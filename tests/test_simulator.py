@@ -35,6 +35,5 @@ def test_a_run_killed_at_any_change_with_or_without_power_comes_to_the_same() ->
 def test_planted_bugs_are_found_and_a_seed_repeats_itself() -> None:
     done = simulate("--planted", "--bug", "a result is used before it is stored", "--seeds", "50")
     assert "found by seed" in done.stdout, done.stdout + done.stderr
-    one, same, other = (simulate("--seed", seed).stdout for seed in ("19", "19", "20"))
-    assert one == same
-    assert one != other
+    one, same = (simulate("--seed", "19").stdout for _ in range(2))
+    assert one and one == same
