@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import accumulate
+from itertools import accumulate, takewhile
 from typing import NamedTuple
 
 from fathom.extractive.questions import is_verb
@@ -47,7 +47,7 @@ def list_forms(items: Sequence[str], chars: int) -> Iterator[ListForm]:
         yield ListForm(cut, is_cut=True)
     for form in (plain, names):
         some = accumulate(form, lambda text, item: f"{text}; {item}")
-        first = [text for text in some if len(text) <= chars - len("; …")]
+        first = [*takewhile(lambda text: len(text) <= chars - len("; …"), some)]
         if first:
             yield ListForm(f"{first[-1]}; …", lacks_items=True)
             return
@@ -55,19 +55,24 @@ def list_forms(items: Sequence[str], chars: int) -> Iterator[ListForm]:
 
 def _cut(names: Sequence[str], chars: int) -> Iterator[list[str]]:
     """Yield items cut before a phrase or verb, each marked, the longest first; none that loses a number or a limit."""
-    forms = [[name, *_beginnings(name)] for name in names]
+    if len("a; ") * len(names) > chars:
+        return
+    forms = [[name, *_beginnings(name, chars)] for name in names]
     for most in range(chars, 0, -1):
         cut = [next((text for text in form if len(text) <= most), form[-1]) for form in forms]
         if len(set(cut)) == len(cut):
             yield cut
 
 
-def _beginnings(name: str) -> Iterator[str]:
-    """Yield the beginnings of an item, marked, the longest first, up to where it would lose a number or a limit."""
+def _beginnings(name: str, chars: int) -> Iterator[str]:
+    """Yield the beginnings of an item that may fit, marked, the longest first, without losing a number or a limit."""
     words = name.split()
+    lengths = [*accumulate(len(word) + 1 for word in words)]
     for n in range(len(words) - 1, 0, -1):
         if words[n][:1].isdigit() or LIMITING.search(words[n]):
             return
+        if lengths[n - 1] > chars:
+            continue
         text = " ".join(words[:n])
         verb = words[n].islower() and is_verb(words[n], words[n - 1])
         if (verb or words[n] in _PHRASE or text.endswith(",")) and words[n - 1].lower() not in STOP_WORDS:
