@@ -9,6 +9,8 @@ import os
 import socket
 import subprocess
 import sys
+import threading
+import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -225,6 +227,25 @@ def test_a_world_that_is_served_is_used_and_stays(world: str) -> None:
     with searching.serving() as again:
         assert again == world
     assert httpx.get(f"{world}/world", timeout=60).json() == {"world": digest()}
+
+
+def test_who_serves_the_world_waits_for_all_who_use_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(searching, "PORT", quiet_port())
+    first, second = searching.serving(), searching.serving()
+    address = first.__enter__()
+    assert second.__enter__() == address
+    leaving = threading.Thread(target=first.__exit__, args=(None, None, None))
+    leaving.start()
+    while "waiting" not in capsys.readouterr().err:
+        assert leaving.is_alive()
+        time.sleep(0.01)
+    assert httpx.get(f"{address}/world", timeout=60).json() == {"world": digest()}
+    second.__exit__(None, None, None)
+    leaving.join(60)
+    with pytest.raises(httpx.ConnectError):
+        httpx.get(f"{address}/world", timeout=60)
 
 
 def test_a_port_that_something_else_has_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,12 +10,18 @@ Ranking is SQLite's full-text index (FTS5, BM25, Porter's stemmer, the title cou
 from __future__ import annotations
 
 import asyncio
+import fcntl
+import os
 import re
 import socket
 import sqlite3
+import sys
+import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from typing import TextIO
 from urllib.parse import urlsplit
 
 import httpx
@@ -157,23 +163,36 @@ def application() -> ASGIApp:
 def serving() -> Iterator[str]:
     """Serve the world while the block runs, unless another process serves it already, and yield its address.
 
+    Who serves it does so until all others of the same user have left it, too.
+
     Raises:
         InvalidInput: something else has the port; addresses of pages have it, so there is no other.
     """
     address = f"http://127.0.0.1:{PORT}"
-    if _is_served(address):
-        yield address
-        return
+    with Path(tempfile.gettempdir(), f"fathom-world-{PORT}-{os.getuid()}.lock").open("w") as users:
+        fcntl.flock(users, fcntl.LOCK_SH)
+        if _is_served(address):
+            yield address
+            return
+        try:
+            listening = socket.create_server(("127.0.0.1", PORT))
+        except OSError:
+            raise InvalidInput(f"Port {PORT} is in use.", next_step="end the process that has it") from None
+        server = uvicorn.Server(uvicorn.Config(application(), log_level="error"))
+        thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
+        thread.start()  # requests that come before it is ready wait in the socket
+        try:
+            yield address
+        finally:
+            _wait_for_others(users)
+            server.should_exit = True
+            thread.join(10)
+            listening.close()  # a server that was ended before it was ready leaves it open
+
+
+def _wait_for_others(users: TextIO) -> None:
     try:
-        listening = socket.create_server(("127.0.0.1", PORT))
-    except OSError:
-        raise InvalidInput(f"Port {PORT} is in use.", next_step="end the process that has it") from None
-    server = uvicorn.Server(uvicorn.Config(application(), log_level="error"))
-    thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
-    thread.start()  # requests that come before it is ready wait in the socket
-    try:
-        yield address
-    finally:
-        server.should_exit = True
-        thread.join(10)
-        listening.close()  # a server that was ended before it was ready leaves it open
+        fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        print("Another command uses the world that this one serves: waiting for its end.", file=sys.stderr)
+        fcntl.flock(users, fcntl.LOCK_EX)
