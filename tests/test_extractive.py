@@ -853,6 +853,15 @@ async def test_a_later_question_is_not_answered_by_what_is_said_of_another_name(
     assert "Not found in the sources: when was the premiere (Faust)?" in answer
 
 
+async def test_where_to_look_is_not_what_is_asked_unless_nothing_else_is_named(tmp_path: Path) -> None:
+    query = "What is a descriptor in Python?"
+    result = await investigated(tmp_path, query=query, model=None, tools=["documents"])
+    report = Path(result.artifacts, "report.md").read_text(encoding="utf-8")
+    assert "a descriptor is an object attribute" in report[: report.index("**How sure:**")]
+    assert read_asked(query).weights["python"] < 1.0
+    assert read_asked("Why is everything shown in UTC?").weights["utc"] == 1.0
+
+
 async def test_a_word_of_comparison_is_not_missing_where_the_values_are_compared(tmp_path: Path) -> None:
     hire = "# Hire\n\n| Tool | Shop | Price |\n|---|---|---|\n| Tiller | Hirefast | 52 |\n| Tiller | Toolmart | 45 |\n"
     query = "Where is it cheaper to rent a tiller, Toolmart or Hirefast?"

@@ -583,6 +583,7 @@ def test_everything_works_without_script(client: httpx.Client, finished: str) ->
     assert stored.headers["Content-Type"].startswith("text/plain") and stored.headers["X-Content-Type-Options"]
     for form in ("md", "json", "docx", "pdf", "xlsx", "csv", "bib", "ris"):
         kept = client.get(f"{finished}/export/{form}")
+        assert kept.status_code == 200, kept.text
         assert kept.content and kept.headers["Content-Disposition"].endswith(f'.{form}"')
 
 

@@ -16,7 +16,6 @@ from fathom.text.terms import query_terms, terms
 RELATED = 0.4  # weight of a term that texts use in place of the question's
 MEASURED = 0.6  # weight of a quantity that stands for a term
 LESSER = 0.4  # weight of the "often" of "how often", "difference", "become", and of where to look, as "in Python"
-ALONE = 2  # words, of which one that tells where to look is asked about: "Why is it shown in UTC?"
 DEFINITION = 1.2  # factor for "Tuples are ..." where tuples are asked for
 DEFINED_ONLY = 2.0  # the same where nothing else is asked: "What is a tuple?", or what tells two things apart
 
@@ -151,10 +150,12 @@ def read_asked(
     `topic` are its terms, if they are not all that are no function words; `beside` has further terms with their
     weights, which count less than 1.
     """
-    asked = [term for term in topic or query_terms(question) if term not in _INDEFINITE]
+    said = topic or query_terms(question)
+    asked = [term for term in said if term not in _INDEFINITE]
+    # "Why is everything shown in UTC?" asks about UTC.
+    setting = _SETTING.search(question.strip(" ?")) if len(asked) == len(said) else None
     if _UNSET.search(question):
         asked = list(dict.fromkeys([*asked, "default"]))
-    setting = _SETTING.search(question.strip(" ?")) if len(asked) > ALONE else None
     lesser = {
         *_RELATION_TERMS,
         *LIGHT_TERMS,
