@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Sequence
 from datetime import date, timedelta
 from importlib.resources import files
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 from hypothesis import example, given, settings
@@ -592,17 +592,23 @@ def test_trust_does_not_depend_on_the_question() -> None:
     assert trust(asked) == trust(beside)
 
 
+Weighed = tuple[Contradiction, dict[str, Source], dict[str, SourceQuality]]
+
+
+def disagreeing(one: SourceText, other: SourceText, said: str, instead: str, **fields: Any) -> Weighed:
+    """Return a disagreement of two sources, these, and how they are rated."""
+    ratings = {quality.source_id: quality for quality in [*score(one), *score(other)]}
+    sources = {text.source_id: text.source() for text in (one, other)}
+    found = Contradiction(
+        claim_a=said, claim_b=instead, source_ids=list(sources), other_source_ids=[other.source_id], **fields
+    )
+    return found, sources, ratings
+
+
 def test_a_source_that_states_only_a_month_is_given_no_day() -> None:
     handbook = web("https://x.example/h", published="2024-05")
     minutes = web("https://y.example/m", number=2, published="2024-05-29")
-    ratings = {one.source_id: one for one in [*score(handbook), *score(minutes)]}
-    sources = {text.source_id: text.source() for text in (handbook, minutes)}
-    found = Contradiction(
-        claim_a="Within eight hours.",
-        claim_b="Within six hours.",
-        source_ids=list(sources),
-        other_source_ids=[minutes.source_id],
-    )
+    found, sources, ratings = disagreeing(handbook, minutes, "Within eight hours.", "Within six hours.")
     assert [dates for _, dates, _ in sides_of(found, sources, ratings)] == ["2024-05", "2024-05-29"]
     assert better_side(found, sources, ratings, ENGLISH) == "neither: as many sources, as credible"
 
@@ -610,14 +616,8 @@ def test_a_source_that_states_only_a_month_is_given_no_day() -> None:
 def test_a_rule_that_the_sources_state_settles_a_contradiction_whatever_is_newer() -> None:
     amendment = web("https://x.example/a", published="2023-09-22")
     minutes = web("https://y.example/m", number=2, published="2023-12-04")
-    ratings = {one.source_id: one for one in [*score(amendment), *score(minutes)]}
-    sources = {text.source_id: text.source() for text in (amendment, minutes)}
-    found = Contradiction(
-        claim_a="The works end in February.",
-        claim_b="The works end in March.",
-        source_ids=list(sources),
-        other_source_ids=[minutes.source_id],
-    )
+    said, instead = "The works end in February.", "The works end in March."
+    found, sources, ratings = disagreeing(amendment, minutes, said, instead)
     assert better_side(found, sources, ratings, ENGLISH) == "the second: it is newer (2023-12-04)"
     settled = found.model_copy(update={"resolution": "Minutes do not change a date."})
     assert better_side(settled, sources, ratings, ENGLISH) == "Minutes do not change a date."
@@ -626,15 +626,8 @@ def test_a_rule_that_the_sources_state_settles_a_contradiction_whatever_is_newer
 def test_what_was_corrected_is_the_other_side_however_many_say_it_and_is_trusted_no_more_than_the_correction() -> None:
     study = web("https://x.example/a", STUDY, published="2023-12-04")
     withdrawal = web("https://y.example/m", PLAIN, number=2, published="2023-09-22")
-    ratings = {one.source_id: one for one in [*score(study), *score(withdrawal)]}
-    sources = {text.source_id: text.source() for text in (study, withdrawal)}
-    found = Contradiction(
-        claim_a="Sick days fell by 41 %.",
-        claim_b="The study is withdrawn.",
-        source_ids=list(sources),
-        other_source_ids=[withdrawal.source_id],
-        holds="claim_b",
-    )
+    said, instead = "Sick days fell by 41 %.", "The study is withdrawn."
+    found, sources, ratings = disagreeing(study, withdrawal, said, instead, holds="claim_b")
     assert better_side(found, sources, ratings, ENGLISH) == "the second: the other was corrected or withdrawn"
     told = found.model_copy(update={"resolution": "Days were counted twice."})
     assert better_side(told, sources, ratings, ENGLISH) == "the second: Days were counted twice."

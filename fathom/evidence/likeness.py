@@ -278,7 +278,7 @@ def rows_said(claim: str, head: str, search: Search, source_ids: Collection[str]
         own, named = (cells_of(part.text) if part else [] for part in (row.passage.best, row.header))
         columns = list(zip(own, named if names else own, strict=False)) if len(named) == len(own) or not names else []
         told = [
-            any(_is_cell(cell, other) and (not names or _is_name(name, column)) for other, column in columns)
+            any((not names or _is_name(name, column)) and _is_cell(cell, other) for other, column in columns)
             for cell, name in zip(cells, names or cells, strict=True)
         ]
         source_id = row.passage.text.source.source_id
@@ -309,8 +309,10 @@ def _has(row: TableRow, cell: str) -> bool:
 
 
 def _is_cell(cell: str, other: str) -> bool:
-    own, theirs = _around_numbers(cell), _around_numbers(other)
-    return _alike(cell, spaced_words(cell), other) or (bool(own.numbers) and _are_same(own, theirs))
+    if _alike(cell, spaced_words(cell), other):
+        return True
+    own = _around_numbers(cell)
+    return bool(own.numbers) and _are_same(own, _around_numbers(other))
 
 
 def _is_name(name: str, other: str) -> bool:

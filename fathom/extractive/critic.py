@@ -107,12 +107,14 @@ def _missing_words(request: ReflectRequest, quotations: Quotations) -> list[str]
 
     "Cheaper" is not missing where two prices are compared.
     """
-    computed = computed_answer(quotations, request.query)
-    graded = grade_words(request.query) if computed and computed.is_all else []
     held = {term for note in request.notes for quoted, _ in note.quotations() for term in terms(quoted)}
     held |= {term for note in request.notes for title in note.titles.values() for term in terms(title)}
     held |= {part for note in request.notes for date in note.dates.values() for part in date.split("-")}
-    return [word for word in missing_words(request.query, held) if word not in graded]
+    missing, graded = missing_words(request.query, held), grade_words(request.query)
+    if set(graded).isdisjoint(missing):
+        return missing
+    computed = computed_answer(quotations, request.query)
+    return [word for word in missing if word not in graded] if computed and computed.is_all else missing
 
 
 def _gaps(request: ReflectRequest, missing: list[str], empty: list[PlanStep]) -> list[Gap]:

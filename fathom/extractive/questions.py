@@ -8,7 +8,7 @@ from itertools import groupby
 from types import MappingProxyType
 from typing import NamedTuple
 
-from fathom.retrieval.asked import read_asked
+from fathom.retrieval.asked import REFERRING, read_asked
 from fathom.retrieval.expansion import FAMILY_LETTERS, is_family, related_terms
 from fathom.retrieval.translation import translations_of
 from fathom.text.languages import words_of_asking
@@ -43,7 +43,7 @@ _QUESTION = re.compile(
     r"quel(?:le)?s?|¿.*)\b",
     re.I,
 )
-_PRONOUN = re.compile(r"\b(?:it|its|they|them|their|he|him|his|she|her|this|these|those)\b", re.I)
+_PRONOUN = re.compile(rf"\b(?:{REFERRING})\b", re.I)
 _PAIRS = [
     re.compile(pattern, re.I)
     for pattern in (

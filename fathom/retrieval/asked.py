@@ -43,11 +43,8 @@ _ASKS_QUANTITY = re.compile(
 _ASKS_DEFINITION = re.compile(
     r"\s*what (?:is|are) (?:an? |the )?[\w-]+(?: [\w-]+)?(?: in [\w-]+)?\s*\??\s*\Z", re.IGNORECASE
 )
-_REFERS = re.compile(
-    r"\b(?:it|its|they|them|their|he|him|his|she|her|this|these|those|that|ones?|same|then)\b"
-    r"|\bthe \w+\W*\Z|\bthere\W*\Z",
-    re.IGNORECASE,
-)
+REFERRING = "it|its|they|them|their|he|him|his|she|her|this|these|those"
+_REFERS = re.compile(rf"\b(?:{REFERRING}|that|ones?|same|then)\b|\bthe \w+\W*\Z|\bthere\W*\Z", re.IGNORECASE)
 _IS_WORD = re.compile(r"[a-zà-þ]+(?:-[a-zà-þ]+)*")
 _RELATION = re.compile(r"\b(?:differ\w*|compar\w+|contrast\w*|versus|vs)\b", re.IGNORECASE)
 _RELATION_TERMS = frozenset(query_terms("differ difference compare comparison contrast versus relation interaction"))

@@ -12,10 +12,9 @@ from datetime import UTC, datetime
 from email import message_from_bytes, policy
 from email.message import EmailMessage
 from itertools import groupby
-from textwrap import shorten
 from typing import Any, NamedTuple
 
-from fathom.text.plain import clean_line, clean_text
+from fathom.text.plain import clean_line, clean_text, shortened
 from fathom.text.quotations import quotation
 from fathom.tools.documents.header import written
 from fathom.tools.documents.html import read_page
@@ -188,7 +187,7 @@ def _raw_subject(message: bytes) -> str:
     """Return the subject of a damaged message in quotation marks, as it stands there; empty if it has none."""
     found = _SUBJECT.search(message)
     subject = clean_line(found[1].decode("utf-8", "replace")) if found else ""
-    return f"“{shorten(subject, SUBJECT, placeholder=' …')}” " if subject else ""
+    return f"“{shortened(subject, SUBJECT)}” " if subject else ""
 
 
 def _sorted_by(message: _Message) -> datetime:
