@@ -639,6 +639,13 @@ def test_no_source_no_support() -> None:
     assert stored_texts({}, [ToolResult(call=ToolCall(tool="t", input=""), artifact_file="a", sources=[source])]) == []
 
 
+def test_a_sentence_said_whole_is_found_behind_one_that_says_more() -> None:
+    limited = "The bridge is open to lorries on Sundays, unless it freezes."
+    claim = "The bridge is open to lorries on Sundays."
+    assert checked(claim, [in_memory(limited)]).verdict is Verdict.not_checked
+    assert checked(claim, [in_memory(f"{limited}\n\n{claim}")]).verdict is Verdict.supported
+
+
 WORDS = """
 the bridge Anna Gruber Harmund not never rose fell more 503 metres 1,000 1.5 million $4 5 % five in 1932 12 March
 2019-03-12 COVID-19 3.11.2 the WHO U.S. 1990s 2010-15 19th century, May costs; (“quoted”) **bold** before - – 10/66
@@ -651,6 +658,7 @@ said = st.lists(st.sampled_from(WORDS.split()), min_size=4, max_size=25).map(" "
 @settings(deadline=None)
 @example("the the the the", "rose U.S. WHO not bridge", "the the the the")
 @example("the the bridge the", "the the the the", "the the the the")
+@example("the the the the", "the the the the the", "the the the the")
 def test_what_a_source_says_word_for_word_is_supported(before: str, sentence: str, after: str) -> None:
     page = in_memory(f"{before}.\n\n{sentence}.\n\n{after}.")
     found = checked(sentence, [page])

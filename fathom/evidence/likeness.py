@@ -23,6 +23,7 @@ from fathom.facts.extraction import facts_of
 from fathom.facts.numbers import Number
 from fathom.text.blocks import Kind
 from fathom.text.sentences import Sentence
+from fathom.text.terms import query_terms
 
 ALIKE, NEAR = 0.58, 0.38  # least scores; see docs/evidence.md for what they cost and buy
 SCATTERED = 0.38  # least score of a longer stretch, where words meet by chance more often
@@ -100,14 +101,15 @@ def nearest(claim: str, search: Search, source_ids: Collection[str] | None = Non
 
 
 def verbatim(claim: str, search: Search, source_ids: Collection[str] | None, kind: Kind) -> list[SourcePassage]:
-    """Return the places where sources have a claim word for word, in sentences that deny nothing of the claim.
+    """Return where sources have a claim word for word, in sentences that deny nothing of it: one place of each source.
 
-    For code, signs and capitals must match, too.
+    It is the first place that is a whole sentence or cell, or else the first. For code, signs and capitals must match,
+    too.
     """
     found: dict[str, SourcePassage] = {}
     for passage in search.verbatim(claim, source_ids):
         source_id = passage.text.source.source_id
-        if source_id in found:
+        if source_id in found and (is_whole(found[source_id]) or not is_whole(passage)):
             continue
         if kind == "code":
             fits = "".join(passage.words.split()) == "".join(claim.split())
@@ -116,6 +118,16 @@ def verbatim(claim: str, search: Search, source_ids: Collection[str] | None, kin
         if fits:
             found[source_id] = passage
     return list(found.values())
+
+
+def is_whole(passage: SourcePassage) -> bool:
+    """Whether a place is all that its sentence, or the cell of its row, says: what else it says may limit it."""
+    before, after = (
+        passage.text.text[a:b] for a, b in ((passage.best.start, passage.start), (passage.end, passage.best.end))
+    )
+    if passage.best.kind == "table":
+        before, after = before.rpartition("|")[2], after.partition("|")[0]
+    return not query_terms(f"{before} {after}")
 
 
 def same_amounts(claim: str, search: Search, source_ids: Collection[str] | None) -> list[SourcePassage]:

@@ -19,7 +19,7 @@ from typing import NamedTuple
 from fathom.evidence.claims import ClaimSentence
 from fathom.evidence.complaints import named_in, words_of
 from fathom.evidence.computed import computed_from
-from fathom.evidence.likeness import MAX_PASSAGES, nearest, rows_said, same_amounts, verbatim
+from fathom.evidence.likeness import MAX_PASSAGES, is_whole, nearest, rows_said, same_amounts, verbatim
 from fathom.evidence.passages import Search, SourcePassage
 from fathom.facts.code import code_spans, has_identifier, identifiers, lines_nowhere, pieces_nowhere, without_code
 from fathom.facts.dates import MONTHS, Date
@@ -110,17 +110,7 @@ def said_in(statement: ClaimSentence, search: Search) -> list[SourcePassage]:
     said = verbatim(statement.sentence, search, ids, statement.kind)
     if statement.kind == "code":
         return said
-    return list(filter(_is_whole, said)) or same_amounts(statement.sentence, search, ids)
-
-
-def _is_whole(passage: SourcePassage) -> bool:
-    """Whether a place is all that its sentence, or the cell of its row, says: what else it says may limit it."""
-    before, after = (
-        passage.text.text[a:b] for a, b in ((passage.best.start, passage.start), (passage.end, passage.best.end))
-    )
-    if passage.best.kind == "table":
-        before, after = before.rpartition("|")[2], after.partition("|")[0]
-    return not query_terms(f"{before} {after}")
+    return list(filter(is_whole, said)) or same_amounts(statement.sentence, search, ids)
 
 
 def facts_nowhere(
