@@ -33,7 +33,7 @@ help:
 	@echo '              ARGS="--profile deep"   any other option of `fathom research --help`'
 	@echo 'make install                      only build .venv, for the commands in .venv/bin (fathom, prefect)'
 	@echo 'make test                         run the tests            (ARGS="-k store" for some of them)'
-	@echo 'make test-long                    the same, with a run killed at 30 moments instead of 6'
+	@echo 'make test-long                    the same, with new examples for the properties, and a run killed at 30 moments instead of 6'
 	@echo 'make test-model                   research with a small real language model: 200 MB, many minutes'
 	@echo 'make check                        format, lint, types, counts, tests: what a change must pass'
 	@echo 'make simulate SEEDS=1000          run the engine in simulated processes that die (SEED=7: one again; docs/simulator.md)'
@@ -74,6 +74,7 @@ test: $(VENV)/.dev
 	@$(BIN)/python -m pytest -n 3 --dist worksteal $(ARGS)
 
 test-long: export KILLS = 30
+test-long: override ARGS := --hypothesis-profile new $(ARGS)
 test-long: test
 
 test-model: $(VENV)/.dev $(MODEL_PACKAGES)/.installed

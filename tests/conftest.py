@@ -74,10 +74,14 @@ _THIRD_PARTY_WARNINGS = (
 _PASSED_ON = ("PATH", "LANG", "LC_ALL", "TMPDIR", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "PYTHONDONTWRITEBYTECODE")
 
 
+# A change is judged by what it changes, so the examples are drawn alike each time; `make test-long` draws new ones.
+hypothesis.settings.register_profile("alike", deadline=None, derandomize=True, database=None)
+hypothesis.settings.register_profile("new", deadline=None)
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Replace the developer's settings by this session's; no test depends on how busy the machine is."""
-    hypothesis.settings.register_profile("busy machine", parent=hypothesis.settings(), deadline=None)
-    hypothesis.settings.load_profile("busy machine")
+    hypothesis.settings.load_profile(config.getoption("--hypothesis-profile") or "alike")
     signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in a shell's background, also by children
     for name in [name for name in os.environ if _FOREIGN.fullmatch(name)]:
         del os.environ[name]
