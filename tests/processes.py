@@ -67,7 +67,7 @@ class _Patient(httpx.HTTPTransport):
     """Makes a request again while a Prefect server answers 503: its database is busy."""
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 120
         while (answer := super().handle_request(request)).status_code == httpx.codes.SERVICE_UNAVAILABLE:
             if time.monotonic() > deadline:
                 break
@@ -77,9 +77,12 @@ class _Patient(httpx.HTTPTransport):
 
 
 def asking(api_url: str) -> httpx.Client:
-    """Return a client of a Prefect server that may be busy; a refused request is an error."""
+    """Return a client of a Prefect server that may be busy; a refused request is an error.
+
+    It waits twice as long as that server waits for its database, so that it always hears what the server says.
+    """
     hooks = {"response": [httpx.Response.raise_for_status]}
-    return httpx.Client(base_url=api_url, transport=_Patient(), timeout=60, event_hooks=hooks)
+    return httpx.Client(base_url=api_url, transport=_Patient(), timeout=120, event_hooks=hooks)
 
 
 def flow_runs(api_url: str) -> list[dict[str, Any]]:
