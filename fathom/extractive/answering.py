@@ -6,9 +6,9 @@ or what names them. Beside the best one stands what is worth nearly as much, if 
 answered.
 
 How likely a quoted answer is right, by what the ranking knows of it. The weights are those of a logistic regression
-on every other question of five public sets (HotpotQA, MuSiQue, 2WikiMultihopQA, XQuAD, COVID-QA), a sixth of which
-are asked of pages without an answer. `python -m benchmarks.calibration` fits them again and measures them on the
-other half.
+on every other question of two public sets whose questions one passage answers (XQuAD, COVID-QA), a sixth of which are
+asked of pages without an answer. `python -m benchmarks.calibration` fits them again and measures them on the other
+half, and on sets whose questions need two passages.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from fathom.extractive.computing import computed_answer
 from fathom.extractive.hops import second_hop
 from fathom.extractive.listing import LIMITING, list_forms
 from fathom.extractive.questions import is_verb, questions_of
+from fathom.extractive.reporter import answered
 from fathom.extractive.statements import (
     ANSWERED,
     Quotations,
@@ -33,7 +34,7 @@ from fathom.extractive.statements import (
     asks_list,
     quotations_for,
 )
-from fathom.models import Note
+from fathom.models import Answered, Note
 from fathom.retrieval.asked import asks_default, asks_for_steps, has_kind, kind_of, states_most
 from fathom.retrieval.expansion import is_quantity, states
 from fathom.retrieval.relevance import Found
@@ -127,7 +128,7 @@ def choose_answer(request: ShortAnswerRequest) -> ChosenAnswer | None:
     if computed and computed.is_all:
         for sentence in (computed.sentence, without_names(computed.sentence)):
             if sentence and _fits([sentence]):
-                return ChosenAnswer([(sentence, computed.sources)], Signs(1.0, 1.0, of_kind=True, rival=0.0))
+                return ChosenAnswer([(sentence, computed.sources)], Signs(1.0, 1.0, of_kind=True, bears=True))
     hop = second_hop(quotations, request.query)
     described = _Candidates(quotations, hop.asked, hop.found) if hop else None
     whole = described if described and described.best else _Candidates(quotations, request.query)
@@ -135,8 +136,9 @@ def choose_answer(request: ShortAnswerRequest) -> ChosenAnswer | None:
         return None
     parts = [] if whole is described else _of_both(quotations, request.query) or _of_sides(quotations, request.query)
     parts = parts or whole.filled()
+    bears = answered(request) is not Answered.no
     closed = [*(part._replace(text=_stopped(part.text)) for part in parts[:-1]), parts[-1]]
-    return ChosenAnswer([(part.text, quotations.sources[part.number]) for part in closed], whole.signs())
+    return ChosenAnswer([(part.text, quotations.sources[part.number]) for part in closed], whole.signs(bears))
 
 
 def _of_both(quotations: Quotations, query: str) -> list[_Candidate]:
@@ -225,11 +227,10 @@ class _Candidates:
             unique.setdefault(each.text, each)
         return list(unique.values())
 
-    def signs(self) -> Signs:
+    def signs(self, bears: bool) -> Signs:
         """Return what tells how likely the best one is right."""
         assert self.best
-        rival = max((each.score for each in self._found if each.number != self.best.number), default=0.0)
-        return Signs(self.best.share, self.best.held, self.best.of_kind, rival / self.best.score)
+        return Signs(self.best.share, self.best.held, self.best.of_kind, bears)
 
     def filled(self) -> list[_Candidate]:
         """Return the best one, or what replaces it, with what fits beside it and is worth nearly as much."""
@@ -443,8 +444,8 @@ def _shortened(sentence: str, chars: int) -> Iterator[_Part]:
         yield _Part(f"… {last}", MARKED * INNER**2)
 
 
-CONSTANT = -2.78
-WEIGHTS = (1.09, 2.51, 0.38, -0.59)  # of the signs, in their order
+CONSTANT = -4.03
+WEIGHTS = (0.35, 2.49, 0.78, 1.87)  # of the signs, in their order
 
 
 class Signs(NamedTuple):
@@ -453,7 +454,7 @@ class Signs(NamedTuple):
     share: float  # of the question's terms, by worth, that the excerpt or its surroundings hold
     held: float  # share of the question's terms that the answer itself holds
     of_kind: bool  # the question tells what kind of thing it asks for, and the answer holds one
-    rival: float  # score of the best answer from another text, as a share of this one's
+    bears: bool  # a report would be headed *Answer* or *May answer this*, not *Not answered*
 
     def confidence(self) -> float:
         """Return the probability that the answer is right, with two decimals."""
