@@ -45,6 +45,14 @@ FILES = {
         "# Change of the retention of logs, June 2024\n\nAs of 1 June 2024 access logs are kept for 90 days instead of "
         "30 days. Audit logs do not change.\n"
     ),
+    "guests-old.md": (
+        "# Guests\n\nVersion 1 of 3 May 2021.\n\nMembers may bring two guests to the pool at weekends.\n\n"
+        "The pool opens at 9 on weekends.\n"
+    ),
+    "guests-new.md": (
+        "# Guests\n\nVersion 2, adopted on 8 June 2023. It replaces version 1 of May 2021.\n\n"
+        "Nobody brings guests to the pool at weekends. On other days each member may bring one.\n"
+    ),
     "nordlys.md": "# The Nordlys ferry\n\nThe ferry Nordlys carries 412 passengers and 80 cars.\n",
     "ferries.md": "# Ferries of the coast\n\nThe ferry Nordlys carries 398 passengers. The ferry Aurora carries 250.\n",
 }
@@ -150,6 +158,14 @@ async def test_numbers_that_no_date_decides_are_both_shown(folder: Path, tmp_pat
     disagree = markdown.split("## Where sources disagree")[1]
     assert "412" in disagree
     assert "398" in disagree
+
+
+async def test_an_edition_that_is_replaced_stands_last_and_is_no_answer(folder: Path, tmp_path: Path) -> None:
+    short = re.split(r"\n## ", await report(folder, tmp_path / "a", "May I bring guests to the pool at weekends?"))[1]
+    holds, replaced = re.split(r"Superseded on 2023-06-08 by “Guests”:\n", short)
+    assert "Nobody brings guests" in holds and "two guests" in replaced
+    only_in_the_old_one = await report(folder, tmp_path / "b", "When does the pool open on weekends?")
+    assert "opens at 9" in only_in_the_old_one and "\n## Answer" not in only_in_the_old_one
 
 
 async def test_a_question_about_the_past_is_answered_from_then(folder: Path, tmp_path: Path) -> None:

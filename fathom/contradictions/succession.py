@@ -17,6 +17,7 @@ from fathom.contradictions.assertions import Assertion, assertion_of
 from fathom.contradictions.finding import differ
 from fathom.facts.dates import MONTHS, WEEKDAYS, Date, find_dates, of_iso
 from fathom.facts.extraction import Facts, Figure, agree, blanked, facts_of, figures_of
+from fathom.models import SourceText
 from fathom.text.sentences import Sentence, fences, split_sentences
 from fathom.text.tables import RULE, cells_of_row
 from fathom.text.terms import query_terms, terms
@@ -228,6 +229,42 @@ def _reading(text: str, key: frozenset[str], title: frozenset[str]) -> ReadState
         minutes=not title.isdisjoint(_MEETINGS),
         revokes=_revoked_date(text),
     )
+
+
+_REPLACES = re.compile(r"\b(?:replac|supersed|ersetz|abgelöst)\w*", re.IGNORECASE)
+_EDITION = re.compile(
+    r"\b(?:version|edition|revision|issue|previous|earlier|former|old(?:er)?|fassung|ausgabe|bisherige\w*|vorherige\w*|"
+    r"frühere\w*)\b",
+    re.IGNORECASE,
+)
+OPENING_CHARS = 1_500  # of a document, in which it says what it replaces
+
+
+def replaced_documents(texts: Sequence[SourceText]) -> dict[str, SourceText]:
+    """Return the latest edition of each document that has a later one, by the id of the earlier one.
+
+    Their titles are the same apart from numbers and months, both are dated, and one of the two says at its beginning
+    that an edition is replaced. Minutes replace no minutes.
+    """
+    editions: dict[frozenset[str], list[SourceText]] = {}
+    for text in texts:
+        title = frozenset(term for term in query_terms(text.title) if not term.isdigit()) - _MONTHS
+        if text.kind == "document" and text.published and title and title.isdisjoint(_MEETINGS):
+            editions.setdefault(title, []).append(text)
+    replaced: dict[str, SourceText] = {}
+    for each in editions.values():
+        *earlier, last = sorted(each, key=lambda text: text.published)
+        for text in earlier:
+            known = min(len(text.published), len(last.published))
+            is_later = text.published[:known] < last.published[:known]
+            if is_later and (_tells_of_replacement(last) or _tells_of_replacement(text)):
+                replaced[text.source_id] = last
+    return replaced
+
+
+def _tells_of_replacement(text: SourceText) -> bool:
+    sentences = split_sentences(text.text[:OPENING_CHARS])
+    return any(_REPLACES.search(each.text) and _EDITION.search(each.text) for each in sentences)
 
 
 def _revoked_date(text: str) -> Date | None:

@@ -28,6 +28,7 @@ from fathom.extractive.questions import is_verb, questions_of
 from fathom.extractive.reporter import answered
 from fathom.extractive.statements import (
     ANSWERED,
+    SUPERSEDED,
     Quotations,
     QuotedStatement,
     Succession,
@@ -49,7 +50,6 @@ CUT = 0.9  # factor for a clause: it says less than its sentence
 INNER = 0.8  # further factor for one that does not begin with its sentence
 MARKED = 0.75  # factor for a part that is not a clause; an ellipsis marks it
 LIMITED = 0.5  # factor for one whose rest limits what it says: only where there is nothing better
-SUPERSEDED = 0.5  # factor for rows of which a later document has others; of a sentence, what replaces it is known
 LISTED = 2.0  # factor for all of a list where a list is asked
 HALF = (ANSWER_CHARS - 2) // 2  # characters of the answer to one of two questions
 SHARES = (ANSWER_CHARS, 90, HALF, 50)  # characters that are tried for what is said of one of two things

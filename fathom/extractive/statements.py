@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
 from typing import NamedTuple, Self
 
-from fathom.contradictions.succession import ReadStatement, differing, readings, replaces
+from fathom.contradictions.succession import ReadStatement, differing, readings, replaced_documents, replaces
 from fathom.extractive.citing import Quoted, Superseded
 from fathom.extractive.dated import dated_sections
 from fathom.extractive.questions import bound_of, is_verb, topic_terms
@@ -50,6 +50,7 @@ ON_QUESTION = 0.4  # share of a question's terms, by worth, from which a contrad
 CONSIDERED = 12  # best excerpts of which one must answer the question: the others are not quoted
 LATER = 0.95
 """Factor for each quotation that stands before another in its note: the note was made with the whole text in view."""
+SUPERSEDED = 0.5  # factor for a document that a later edition replaces, and for rows of which a later one has others
 SAID_EARLIER = 0.8  # factor for what a mail quotes: its own words on the same matter are read first
 NO_STEP = 0.5
 """Factor for one value of a file of settings or data where it is asked how something is done."""
@@ -97,6 +98,7 @@ class Quotable(NamedTuple):
     page: WebSource | None = None
     heading: str = ""  # with its date, of a section of a document
     subject: str = ""  # of its mail
+    edition: SourceText | None = None  # a later one of its document, which replaces it
 
 
 class Quotations:
@@ -110,6 +112,7 @@ class Quotations:
         self.dates = [text.date for text in texts]
         self.titles = [text.passage.title for text in texts]
         self._orders = [text.order for text in texts]
+        self.editions = [text.edition for text in texts]
         self._pages = [text.page for text in texts]
         self._evidence = RankedExcerpts([text.passage for text in texts])
 
@@ -127,6 +130,7 @@ class Quotations:
     @classmethod
     def of_texts(cls, texts: Sequence[SourceText]) -> Self:
         """Return all that some texts say; of a document with dated sections, each section with its date."""
+        editions = replaced_documents(texts)
         return cls(
             [
                 Quotable(
@@ -137,6 +141,7 @@ class Quotations:
                     page=WebSource.of(text),
                     heading=part.heading,
                     subject=part.subject,
+                    edition=editions.get(text.source_id),
                 )
                 for text in texts
                 for part in dated_sections(text)
@@ -150,10 +155,12 @@ class Quotations:
         avoided = doubtful(question, self._pages)
         trusted = [each for each in found if each.text not in avoided]
         preferred, steps = preferences(question, self.dates), asks_for_steps(question)
+        newest = not times_of(question)
         weighed = []
         for each in trusted or found:
             factor = LATER ** self._orders[each.text] * preferred[each.text]
             factor *= SAID_EARLIER if is_quotation(self.headings[each.text]) else 1.0
+            factor *= SUPERSEDED if newest and self.editions[each.text] else 1.0
             factor *= NO_STEP if steps and _VALUE.match(self.says(each)) else 1.0
             weighed.append(each._replace(score=round(each.score * factor, 9)))
         return sorted(weighed, key=lambda each: -each.score)
@@ -224,7 +231,7 @@ class Quotations:
         if not trusted or not asked.has_topic or (asked.attribute and not self._evidence.has(asked.attribute, asked)):
             return Answered.no
         if any(each.share >= ANSWERED and self._evidence.answers(each, asked) for each in trusted[:CONSIDERED]):
-            if is_quotation(self.headings[trusted[0].text]):
+            if is_quotation(self.headings[trusted[0].text]) or self.editions[trusted[0].text]:
                 return Answered.maybe
             defined = asks_definition(question) and self._evidence.defines(trusted[0], asked)
             return Answered.yes if defined or self._tells(trusted[0], question) else Answered.maybe
@@ -392,6 +399,9 @@ class Succession:
         """
         marked: list[Quoted] = []
         for each in excerpts:
+            if newer := self._quotations.editions[each.number]:
+                marked.append(each._replace(superseded=Superseded(newer.published, newer.title, in_part=False)))
+                continue
             if not (successors := list(self._successors(each))):
                 marked.append(each)
                 continue

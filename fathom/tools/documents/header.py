@@ -246,6 +246,7 @@ def _opening(text: str) -> str:
     return ""
 
 
+VERSION_CHARS = 80  # of the sentence that states a version and its date
 LINES = 15  # at the start of a document, among which a line may state its date
 _HEAD_BYTES = 200_000  # at the start of a page, which hold its dates
 _NAMED = re.compile(r"(?<!\d)((?:19|20)\d\d)([-_.]?)(\d\d)\2(\d\d)(?!\d)|(?<!\d)((?:19|20)\d\d)[-_](\d\d)(?![-_.]?\d)")
@@ -262,6 +263,13 @@ _OF_ANOTHER = re.compile(
     r".{3,120}?\s(?:of|from|dated|vom|du)\s(?=\S*\d|\w+ \d).*",
     re.IGNORECASE,
 )
+# "Version 2, adopted by the governors on 11 July 2024", "Stand: 1. Januar 2026"; `|`: a row of a table of versions.
+_VERSION = re.compile(
+    r"[\s#*_>-]*(?:version|revision|edition|as (?:of|at)|effective|in force|valid|adopted|approved|"
+    r"stand|fassung|ausgabe|gültig|in kraft|beschlossen)\b[^|]*\Z",
+    re.IGNORECASE,
+)
+_SENTENCES = re.compile(r"(?<=\w{3})[.;] ")  # "1. Januar" is one
 _MATTER_KEYS = ("date", "published", "last_modified", "updated")
 _ISO = rb"(\d{4}-\d\d-\d\d(?:T[\d:.]+(?:Z|[+-]\d\d:?\d\d)?)?)"
 _PUBLISHED = [
@@ -288,8 +296,15 @@ def matter_date(fields: Mapping[str, str]) -> str:
 
 
 def document_date(name: str, title: str, sections: Sequence[DocumentSection]) -> str:
-    """Return the date in a file's name, its first lines or its first heading."""
-    return _name_date(PurePath(name).stem) or _line_date(sections) or _heading_date(title, sections)
+    """Return the date in a file's name, its first lines or its first heading, or of its version."""
+    lines = [
+        _OF_ANOTHER.sub("", line)
+        for section in sections[:LINES]
+        for line in (section.heading, *section.text[:4000].split("\n"))
+        if line
+    ][:LINES]
+    of_file = _name_date(PurePath(name).stem)
+    return of_file or _line_date(lines) or _heading_date(title, sections) or _version_date(lines)
 
 
 def only_date(text: str) -> str:
@@ -306,12 +321,14 @@ def _name_date(stem: str) -> str:
     return ""
 
 
-def _line_date(sections: Sequence[DocumentSection]) -> str:
-    lines = [
-        line for section in sections[:LINES] for line in (section.heading, *section.text[:4000].split("\n")) if line
-    ]
-    stated = (_STATED.match(_OF_ANOTHER.sub("", line)) for line in lines[:LINES])
-    return next((date for match in stated if match and (date := _first_date(match["rest"]))), "")
+def _line_date(lines: Sequence[str]) -> str:
+    stated = filter(None, map(_STATED.match, lines))
+    return next((date for match in stated if (date := _first_date(match["rest"]))), "")
+
+
+def _version_date(lines: Sequence[str]) -> str:
+    said = (_SENTENCES.split(line)[0] for line in lines if _VERSION.match(line))
+    return next((date for each in said if len(each) <= VERSION_CHARS and (date := only_date(each))), "")
 
 
 def _first_date(text: str) -> str:
