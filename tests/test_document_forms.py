@@ -497,6 +497,35 @@ def test_settings_become_a_line_each() -> None:
     assert read("a.tsv", "a\tb, c\n1\t2\n") == "| a | b, c |\n|---|---|\n| 1 | 2 |"
 
 
+def test_comments_of_settings_stand_behind_what_they_are_about() -> None:
+    yaml = (
+        "# Of the team\n\nserver:\n  # seconds\n  timeout: 60   # was 30\n  ports:\n    - 80   # http\n    - 443\n"
+        "  url: 'http://x/ # y'\n  run: |\n    # code\n    b\nusers:\n  - name: a\n  # left\n  - name: b\n# last\n"
+    )
+    assert read("a.yml", yaml) == (
+        "Of the team\n\n- server.timeout: 60 # seconds; was 30\n- server.ports: 80, 443 # 80: http\n"
+        "- server.url: http://x/ # y\n- server.run:\n\n  ```\n  # code\n  b\n  ```\n\n- users[0].name: a\n"
+        "- users[1].name: b # left\n\nlast"
+    )
+    toml = '[p.1]\nmin = 4\ntext = """\n# none\n"""\n[p.2] # second\n# hot\nat = [{ min = 5 }]\n'
+    assert read("a.toml", toml).endswith("- p.1.min: 4\n- p.1.text: # none\n- p.2.at[0].min: 5 # second; hot")
+
+
+@given(st.lists(st.tuples(st.sampled_from(["", "a", "b", "  c", "- d"]), st.booleans(), st.booleans()), max_size=12))
+def test_no_comment_of_settings_is_lost(lines: list[tuple[str, bool, bool]]) -> None:
+    said = iter(f"word{n}" for n in range(100))
+    text = "z: 1\n"
+    for key, above, beside in lines:
+        text += f"# {next(said)}\n" if above else ""
+        text += f"{key}: 1" if key else ""
+        text += f" # {next(said)}\n" if beside else "\n"
+    for ending in (".yaml", ".toml"):
+        known = read(f"a{ending}", text if ending == ".yaml" else text.replace(":", " =").replace("- ", ""))
+        assert all(len(re.findall(rf"word{n}\b", known)) == 1 for n in range(100) if re.search(rf"word{n}\b", text)), (
+            known
+        )
+
+
 def test_a_word_document_keeps_lists_code_and_tables() -> None:
     document = docx.Document()
     document.core_properties.modified = datetime(2024, 3, 4)

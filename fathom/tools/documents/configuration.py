@@ -1,6 +1,7 @@
 """Reading settings and data: JSON, YAML and TOML become lines `- path.to.key: value`, CSV becomes a table.
 
-Values stay as they are written, as far as the parsers tell: `yes`, `0x1F` and `1_000` are not made into others.
+Values stay as they are written, as far as the parsers tell: `yes`, `0x1F` and `1_000` are not made into others. What a
+comment beside or above a key says stands behind its value: it often has the reason, the unit or the default.
 """
 
 from __future__ import annotations
@@ -9,9 +10,10 @@ import csv
 import json
 import re
 import tomllib
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from bisect import bisect_left
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from fathom.text.plain import clean_line
 from fathom.tools.documents.normal import fence, item, table
@@ -38,9 +40,10 @@ def read_configuration(ending: str, text: str) -> str:
     try:
         if ending in (".csv", ".tsv"):
             return _table(text)
-        return _lines(_documents(ending, text), MAX_GROWTH * len(text) + 10_000) or text
+        lines = _lines(_documents(ending, text), MAX_GROWTH * len(text) + 10_000)
     except _ERRORS:
         return text
+    return (lines if ending == ".json" else _commented(lines, _noted(text))) or text
 
 
 def read_values(ending: str, text: str) -> dict[str, str] | None:
@@ -149,6 +152,80 @@ def _lines(documents: list[Any], limit: int) -> str:
                 raise _Unfit("too large")
         texts.append("\n".join(filter(None, lines)))
     return "\n\n".join(filter(None, texts))
+
+
+_COMMENT = re.compile(r"""\"(?:\\.|[^"\\])*+(?:\"|\Z)|'[^']*'|(?:\s|\A)#(?P<said>.*)""")
+_KEY = re.compile(r"""\s*(?:- +)*(?P<key>"[^"]*"|'[^']*'|[^\s=:#\[\]{},"'-][^=:#]{0,200}?)\s*[=:](?:\s|\Z)""")
+_SECTION = re.compile(r"\s*\[+\s*(?P<key>[^\[\]#]+?)\s*\]")
+_BLOCK = re.compile(r"[:-] +[|>][-+\d]*\s*(?:#.*)?\Z")  # begins a text of several lines in YAML
+_ITEM = re.compile(r"- (?P<path>[^\s:]+): ")
+_PLACE = re.compile(r"\[\d+\]")
+
+
+class _Noted(NamedTuple):
+    """A key as the file has it, with what comments say of it; no key: of the last one; an empty one: of nothing."""
+
+    key: str | None
+    comment: str = ""
+
+
+def _noted(text: str) -> Iterator[_Noted]:
+    """Yield the keys of YAML or TOML in their order, with the comments above and beside them; texts have none."""
+    above: list[str] = []
+    indented, quoted = -1, ""
+    for line in text.split("\n"):
+        margin = len(line) - len(line.lstrip())
+        if quoted or 0 <= indented < margin:
+            quoted = "" if quoted and quoted in line else quoted
+            continue
+        indented = -1 if line.strip() else indented
+        said = next((found["said"] for found in _COMMENT.finditer(line) if found["said"] is not None), "")
+        comment = clean_line(said) if re.search(r"\w", said) else ""
+        if line.lstrip().startswith("#"):
+            above += [comment] if comment else []
+            continue
+        own = _SECTION.match(line) or _KEY.match(line)
+        if above and not own:
+            yield _Noted("", " ".join(above))
+        if own:
+            beside = [" ".join(above), comment]
+            yield _Noted(own["key"].strip("\"'").rpartition(".")[2], "; ".join(filter(None, beside)))
+        elif comment:
+            yield _Noted(None, f"{clean_line(line.removesuffix(f'#{said}').strip(' -,'))}: {comment}")
+        above = []
+        indented = margin if _BLOCK.search(line) else indented
+        quoted = next((mark for mark in ('"""', "'''") if line.count(mark) % 2), "")
+    if above:
+        yield _Noted("", " ".join(above))
+
+
+def _commented(lines: str, noted: Iterable[_Noted]) -> str:
+    """Return lines with comments: behind the first value of a key, or as a paragraph where that is not known."""
+    written = lines.split("\n")
+    paths = [_PLACE.sub("", found["path"]).split(".") if (found := _ITEM.match(line)) else [] for line in written]
+    places: defaultdict[str, list[int]] = defaultdict(list)
+    for number, path in enumerate(paths):
+        for name in set(path):
+            places[name].append(number)
+    behind: defaultdict[int, list[str]] = defaultdict(list)
+    before: defaultdict[int, list[str]] = defaultdict(list)
+    last, ahead = -1, 0
+    for key, comment in noted:
+        at = last
+        if key is not None:
+            known = places.get(key, [])
+            place = bisect_left(known, ahead)
+            at = known[place] if place < len(known) else -1
+        if at >= 0:
+            last, ahead = at, max(ahead, at + (paths[at][-1] == key))
+        if comment:
+            (behind[at] if at >= 0 else before[ahead]).append(comment)
+    parts: list[str] = []
+    for number, line in enumerate(written):
+        parts += [f"\n{text}\n" for text in before[number]]
+        parts.append(f"{line} # {'; '.join(behind[number])}" if behind[number] else line)
+    parts += [f"\n{text}" for text in before[len(written)]]
+    return "\n".join(parts).strip("\n")
 
 
 def _children(path: str, value: Any) -> list[tuple[str, Any]] | None:
