@@ -165,7 +165,8 @@ class Reviewer:
             }
             model = self._engine.model_for(JUDGE)
             fits = fitting(JUDGE, model, await find_window(JUDGE, self._engine))
-            self.asked += await judge(waiting, self._bearing, self._ask, known, fits, question=self._question())
+            told = {"question": self._question(), "today": self._engine.start.today}
+            self.asked += await judge(waiting, self._bearing, self._ask, known, fits, **told)
 
     def _question(self) -> str:
         """Return the question, with what the asker answered when asked about it."""

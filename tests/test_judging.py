@@ -810,6 +810,9 @@ async def test_what_a_report_takes_from_the_question_is_told_wherever_it_is_show
     )
     report = report_of(result)
     assert {claim.verdict for claim in report.claims} == {Verdict.supported}
+    started = json.loads(Path(result.artifacts, "run.json").read_bytes())["started"]
+    for asked in providers.calls("judge"):  # "by next month" is true or false by the day on which it is said
+        assert f"The report is of today, {started[:10]}." in Prompt(asked.body).system
     told = "As the question says, not a source: 40 rooms; 7 December."
     assert report.limitations.count(told) == 1
     folder = Path(result.artifacts)
