@@ -215,6 +215,16 @@ def refuting(claim: str, cited: Collection[str], refuted: Refuted, search: Searc
     return [passage for passage in found if not right or any(_has(passage.words, [figure]) for figure in right)]
 
 
+def corrects(said: str, cited: Collection[str], refuted: Refuted) -> bool:
+    """Whether a sentence says by a correcting source what holds instead of a refuted statement."""
+    if refuted.by_source_ids.isdisjoint(cited):
+        return False
+    if right := _figures_beside(refuted.instead, refuted.said):
+        return any(_has(said, [figure]) for figure in right)
+    own = set(query_terms(refuted.instead)).difference(query_terms(refuted.said))
+    return len(own.intersection(query_terms(said))) >= RETOLD * len(own)
+
+
 def _figures_beside(text: str, other: str) -> list[str]:
     """Return the numbers and dates of a text that another does not have; those in words only if there are no others."""
     shared, spelled = agreeing(text, [other]), {number.text for number in facts_of(text).numbers if number.spelled}
