@@ -151,11 +151,17 @@ def _by_figure(claim: str, support: Sequence[SourcePassage]) -> list[Sequence[So
 
     Two sources that each say a part of a claim are no two witnesses of it. If none gives any of its figures, they were
     worked out from what all say together, and nobody witnesses them; but number words may be the writer's own counting.
+    Of a claim without figures, a witness has most of the words that all passages together have of it.
     """
     figures = _figures(claim)
     given = list(filter(None, ([passage for passage in support if _gives(passage, one)] for one in figures)))
     counting = {number.text for number in facts_of(claim).numbers if number.spelled}
-    return [support, *given] if given or counting.issuperset(figures) else [[]]
+    if given:
+        return [support, *given]
+    wanted = set(query_terms(claim)) if counting.issuperset(figures) else set[str]()
+    held = [wanted.intersection(query_terms(passage.words)) for passage in support]
+    most = HELD * len(set[str]().union(*held))
+    return [[passage for passage, own in zip(support, held, strict=True) if wanted and len(own) >= most]]
 
 
 def _gives(passage: SourcePassage, cell: str) -> bool:
