@@ -46,6 +46,7 @@ from fathom.models import (
     Source,
     ToolResult,
     Usage,
+    Verdict,
     noted,
 )
 from fathom.models.run import LinkCount
@@ -165,7 +166,8 @@ class Reviewer:
             }
             model = self._engine.model_for(JUDGE)
             fits = fitting(JUDGE, model, await find_window(JUDGE, self._engine))
-            self.asked += await judge(waiting, self._bearing, self._ask, known, fits, question=self._question())
+            told = {"question": self._question(), "today": self._engine.start.today}
+            self.asked += await judge(waiting, self._bearing, self._ask, known, fits, **told)
 
     def _question(self) -> str:
         """Return the question, with what the asker answered when asked about it."""
@@ -264,13 +266,15 @@ class Reviewer:
     def _elsewhere(self, statement: ClaimSentence, said: Settled, shown: Sequence[BearingSpan]) -> list[BearingSpan]:
         """Return passages of the run's other sources on a sentence, which may cite the wrong ones.
 
-        Passages that supported other sentences with the same facts come first, then passages that have much of the
-        sentence, or of the part that was not found. Both together have about twice the room of one claim that is judged
-        again.
+        Passages that supported other sentences with the same facts come first, then, unless a source that it cites
+        decides, passages that have much of the sentence, or of the part that was not found. Both together have about
+        twice the room of one claim that is judged again.
         """
         own = (span.text.source.source_id for span in shown)
         others = sorted(set(self._noted).difference(statement.checked_against, own))
         found = self._spans(supporting(statement.sentence, others, self.asked))
+        if said.judgement.verdict is Verdict.contradicted and said.shown:
+            return found
         return [*found, *bearing_on(statement, others, self._bearing, said.look_for, least=LEAST_ELSEWHERE)]
 
     def _spans(self, passages: Iterable[ShownPassage]) -> list[BearingSpan]:

@@ -227,7 +227,7 @@ class _StepResearch:
         reading.noted(step, notes)
         others = await reading.others_noted(step)
         useless = {key for key, note in (others | notes).items() if not note}
-        served = NotedBefore(notes={key: [note] for key, note in others.items() if note})
+        served = reading.served(step, others)
         for result, each in zip(results, compressed, strict=True):
             shared = await serving(result, served, step, self._engine)
             self._shared |= {note.artifact_file: note for note in shared}

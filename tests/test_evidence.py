@@ -402,6 +402,15 @@ PRICE, TRIAL, STUDY = (NAMED, CORRECTED), (WITHDRAWN, AFTERWARDS), (REPORTED, IN
             "The trial of Movewell, which it has withdrawn, found that the new timetable cut accidents [{first}].",
             False,
         ),
+        (PRICE, f"{NAMED[:-1]} [{{first}}]. By a later mail it is 2.30 EUR in 2026 [{{second}}].", False),
+        (PRICE, f"{NAMED[:-1]} [{{first}}].\n\nBy a later mail it is 2.30 EUR in 2026 [{{second}}].", True),
+        (PRICE, f"{NAMED[:-1]} [{{first}}]. A later mail followed [{{second}}].", True),
+        (
+            TRIAL,
+            f"{WITHDRAWN[:-1]} [{{first}}]. It withdrew it, since they were counted in other streets [{{second}}].",
+            False,
+        ),
+        (TRIAL, f"{WITHDRAWN[:-1]} [{{first}}]. Its director signed the trial [{{second}}].", True),
         (STUDY, "With an AP-30 in class, sick days fell by 41 % [{first}].", True),
         (STUDY, "The study of the AP-30 took two winters [{first}].", False),
         (STUDY, "The study asked 41 % of all schools [{first}].", False),
@@ -501,6 +510,25 @@ def test_two_sources_that_each_say_a_part_are_no_two_witnesses(mail: str, corrob
 
 
 @pytest.mark.parametrize(
+    ("other", "corroboration"),
+    [
+        ("Keepwell stores its data in Dublin.", Corroboration.single_source),
+        ("Keepwell stores in Dublin, but Nordvault's data lie in Sweden.", Corroboration.verified),
+    ],
+)
+def test_who_says_a_part_in_words_alone_is_no_second_witness_either(other: str, corroboration: Corroboration) -> None:
+    own = "Nordvault stores its data in Sweden."
+    if corroboration is Corroboration.verified:
+        own += " Keepwell stores its data in Dublin."
+    texts = [in_memory(own, url="https://a.example.org/n"), in_memory(other, url="https://b.example.com/k")]
+    told = Judged(Verdict.supported, Search(texts).passages("stores data Sweden Dublin", least=0.0, most=4))
+    ids = [text.source.source_id for text in texts]
+    assert {passage.text.source.source_id for passage in told.passages} == set(ids)
+    claim = "Nordvault stores its data in Sweden, and Keepwell in Dublin."
+    assert corroborate(claim, Search(texts), {}, cited=ids, judged=told).corroboration is corroboration
+
+
+@pytest.mark.parametrize(
     ("claim", "corroboration"),
     [
         ("Together they cost 592 EUR.", Corroboration.single_source),
@@ -511,8 +539,8 @@ def test_two_sources_that_each_say_a_part_are_no_two_witnesses(mail: str, corrob
 )
 def test_nobody_witnesses_what_was_worked_out_from_two_sources(claim: str, corroboration: Corroboration) -> None:
     texts = [
-        in_memory("The move costs 500 EUR. It is due when the goods leave.", url="https://a.example.org/move"),
-        in_memory("The insurance costs 92 EUR. You pay when your goods go.", url="https://b.example.com/risk"),
+        in_memory("The move costs 500 EUR. Both are due when the goods leave.", url="https://a.example.org/move"),
+        in_memory("The insurance costs 92 EUR. All is due when your goods leave.", url="https://b.example.com/risk"),
     ]
     told = Judged(Verdict.supported, Search(texts).passages("costs EUR due pay goods", least=0.0, most=4))
     ids = [text.source.source_id for text in texts]

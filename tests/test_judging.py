@@ -719,6 +719,18 @@ async def test_a_correction_may_cite_what_another_source_of_the_run_says(provide
     ] * len(report.claims)
 
 
+async def test_what_its_own_source_rules_out_is_corrected_by_that_source_and_not_by_all_that_is_about_the_same(
+    providers: Stubs, tmp_path: Path
+) -> None:
+    url, said = "https://rivets.example/count", "Quillon Vasterby counted 4711 rivets of the viaduct"
+    providers.settings.planted = {url: f"<p>Tides of moons. {said}.</p>"}
+    providers.settings.section = "Quillon Vasterby counted 4712 rivets in vain [ID]."
+    providers.settings.verdicts = {"in vain": "contradicted"}
+    await investigated(tmp_path)
+    asked = [Prompt(record.body).user for record in providers.calls("correction")]
+    assert asked and not any("from elsewhere" in one or said in one for one in asked)
+
+
 KEPT = MARKS[Corroboration.contradicted]
 
 
@@ -810,6 +822,9 @@ async def test_what_a_report_takes_from_the_question_is_told_wherever_it_is_show
     )
     report = report_of(result)
     assert {claim.verdict for claim in report.claims} == {Verdict.supported}
+    started = json.loads(Path(result.artifacts, "run.json").read_bytes())["started"]
+    for asked in providers.calls("judge"):  # "by next month" is true or false by the day on which it is said
+        assert f"The report is of today, {started[:10]}." in Prompt(asked.body).system
     told = "As the question says, not a source: 40 rooms; 7 December."
     assert report.limitations.count(told) == 1
     folder = Path(result.artifacts)

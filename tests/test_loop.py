@@ -340,6 +340,19 @@ def test_a_note_that_was_made_for_a_later_step_too_serves_it_with_one_line(
     assert again is None or bool(EarlierReading(before, NotedBefore()).worth_reading([page], [later])) is again
 
 
+@pytest.mark.parametrize(("bullet", "serves"), [("A buoy costs 4,100 euros.", True), (HEIGHTS, False)])
+async def test_a_note_of_a_step_that_runs_beside_another_serves_it_with_one_line_too(bullet: str, serves: bool) -> None:
+    """The compressor was told of both steps, and says in few words what the page has for the second."""
+    text = f"{HEIGHTS}\n\n{PRICES} The radio is included, and so is the freight to Titan."
+    page = SourceText(source_id=source("a"), url="https://a.example", title="Titan", kind="web", full=True, text=text)
+    first, beside = step(1, "Height of the tides"), step(2, "Costs of a buoy, its anchor, radio, and freight to Titan")
+    reading, key = Reading([first, beside]), page.source().key
+    await asyncio.gather(reading.found(first, [key]), reading.found(beside, [key]))
+    reading.noted(first, {key: note(1, "a", bullet)})
+    served = reading.served(beside, await reading.others_noted(beside))
+    assert bool(served.bearing(page, [beside])) is serves
+
+
 def test_what_had_nothing_in_an_earlier_run_is_read_for_a_follow_up_only_if_it_has_more_for_it() -> None:
     page = SourceText(
         source_id=source("a"),

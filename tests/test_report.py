@@ -273,6 +273,14 @@ def test_sources_stand_in_the_order_of_their_numbers() -> None:
 
 def test_sources_of_no_known_side_stand_beside_both() -> None:
     found = Contradiction(claim_a="It is 4 m.", claim_b="It is 5 m.", source_ids=[*IDS])
+    told_by_one = Contradiction(
+        **{"claim_a": "4 m were named.", "claim_b": "It is 5 m.", "holds": "claim_b", "resolution": "Measured again."},
+        source_ids=["S00000b"],
+        other_source_ids=["S00000b"],
+    )
+    one = report_of("The gate is old [S00000a].", contradictions=[told_by_one])
+    row = "| 4 m were named. (2024) [2] | It is 5 m. (2024) [2] | the second: Measured again. |"
+    assert row in render_markdown(one), "a correction tells what it corrects"
     report = report_of("The gate is old [S00000a].", contradictions=[found])
     unknown = "not known: which source says what was not told apart"
     assert f"| It is 4 m. (2024) [1][2] | It is 5 m. (2024) [1][2] | {unknown} |" in render_markdown(report)

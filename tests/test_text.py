@@ -52,6 +52,7 @@ def source(text: str, number: int = 1, title: str = "Title") -> SourceText:
         ("I am 5. Next year I am 6.", ["I am 5.", "Next year I am 6."]),
         ("你好。这是第一句！他说：“好的。”然后走了。", ["你好。", "这是第一句！", "他说：“好的。”", "然后走了。"]),
         ("今日は「いい天気ですね。」と彼は言った。はい。", ["今日は「いい天気ですね。」と彼は言った。", "はい。"]),
+        ("It is full [S1a2b3c]. eu-2b is closed [S1a2b3c].", ["It is full [S1a2b3c].", "eu-2b is closed [S1a2b3c]."]),
         ("It is so. [S1a2b3c] object.x is set.[12] Next.", ["It is so. [S1a2b3c]", "object.x is set.[12]", "Next."]),
         ("# Title\n\nOne line\nthat wraps. Two.", ["Title", "One line that wraps.", "Two."]),
         ("Title\n=====\ntext follows here.", ["Title", "text follows here."]),

@@ -67,6 +67,8 @@ class ClaimSentence(NamedTuple):
     context: str = ""  # heading above it, with the sentence before it, its table's head or the line before code
     beside: tuple[str, ...] = ()  # for a sentence that is cited only in part: ids cited around it, the nearest first
     head: str = ""  # of a row: the cells that name its table's columns
+    neighbours: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """Its neighbours in its paragraph, list or table, each with the ids that it cites."""
 
     @property
     def checked_against(self) -> tuple[str, ...]:
@@ -223,7 +225,8 @@ def _statements(section: int, of: ReportSection) -> Iterator[ClaimSentence]:
         said = claim_text(parts[number])
         beside = () if own and not _goes_on(parts[number]) else _beside(parts, number, of.markdown, own, later)
         head = _head_above(parts, number) if parts[number].kind == "table" else ""
-        return ClaimSentence(section, said, tuple(own or later), parts[number].kind, context(number), beside, head)
+        told = (context(number), beside, head, _neighbours(parts, number, of.markdown))
+        return ClaimSentence(section, said, tuple(own or later), parts[number].kind, *told)
 
     for number, part in enumerate(parts):
         own, text = cited_ids(part.text), claim_text(part)
@@ -268,6 +271,13 @@ def _beside(
     around = [source_id for part in order for source_id in cited_ids(part.text)]
     found = dict.fromkeys([*around, *(cited_ids(markdown) if later and not own else ())])
     return tuple(source_id for source_id in found if source_id not in (own or later))[:BESIDE]
+
+
+def _neighbours(parts: Sequence[Sentence], number: int, markdown: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Return the parts directly before and behind a part in its paragraph, list or table, with the ids they cite."""
+    before = [parts[number - 1]] if number and _goes_with(parts[number - 1], parts[number], markdown) else []
+    behind = [part for part in parts[number + 1 : number + 2] if _goes_with(parts[number], part, markdown)]
+    return tuple((claim_text(part), tuple(cited_ids(part.text))) for part in (*before, *behind))
 
 
 def _goes_with(part: Sentence, following: Sentence, markdown: str) -> bool:

@@ -151,11 +151,17 @@ def _by_figure(claim: str, support: Sequence[SourcePassage]) -> list[Sequence[So
 
     Two sources that each say a part of a claim are no two witnesses of it. If none gives any of its figures, they were
     worked out from what all say together, and nobody witnesses them; but number words may be the writer's own counting.
+    Of a claim without figures, a witness has most of the words that all passages together have of it.
     """
     figures = _figures(claim)
     given = list(filter(None, ([passage for passage in support if _gives(passage, one)] for one in figures)))
     counting = {number.text for number in facts_of(claim).numbers if number.spelled}
-    return [support, *given] if given or counting.issuperset(figures) else [[]]
+    if given:
+        return [support, *given]
+    wanted = set(query_terms(claim)) if counting.issuperset(figures) else set[str]()
+    held = [wanted.intersection(query_terms(passage.words)) for passage in support]
+    most = HELD * len(set[str]().union(*held))
+    return [[passage for passage, own in zip(support, held, strict=True) if wanted and len(own) >= most]]
 
 
 def _gives(passage: SourcePassage, cell: str) -> bool:
@@ -213,6 +219,16 @@ def refuting(claim: str, cited: Collection[str], refuted: Refuted, search: Searc
         return []
     found = search.passages(refuted.instead, refuted.by_source_ids, least=0.0, most=1)
     return [passage for passage in found if not right or any(_has(passage.words, [figure]) for figure in right)]
+
+
+def corrects(said: str, cited: Collection[str], refuted: Refuted) -> bool:
+    """Whether a sentence says by a correcting source what holds instead of a refuted statement."""
+    if refuted.by_source_ids.isdisjoint(cited):
+        return False
+    if right := _figures_beside(refuted.instead, refuted.said):
+        return any(_has(said, [figure]) for figure in right)
+    own = set(query_terms(refuted.instead)).difference(query_terms(refuted.said))
+    return len(own.intersection(query_terms(said))) >= RETOLD * len(own)
 
 
 def _figures_beside(text: str, other: str) -> list[str]:

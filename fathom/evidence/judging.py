@@ -98,12 +98,14 @@ def requests_for(
     fits: Fits = lambda _request: True,
     *,
     question: str = "",
+    today: str = "",
     again: bool = False,
 ) -> list[JudgeRequest]:
     """Return the requests about some claims that have sources.
 
     `known` holds the judge's earlier findings on some of them; `again`: it is asked about the parts that it did not
-    find then. `question` is what the report answers. A request about one claim is made even if it does not fit.
+    find then. `question` is what the report answers, and `today` the ISO date on which it is written.
+    A request about one claim is made even if it does not fit.
     """
     order = {
         source_id: n for n, source_id in enumerate(dict.fromkeys(i for s in statements for i in s.checked_against))
@@ -113,7 +115,8 @@ def requests_for(
     made: list[JudgeRequest] = []
     while groups:
         group = groups.popleft()
-        request = _request(group, bearing, known or {}, question, again=again)
+        request = _request(group, bearing, known or {}, again=again)
+        request = request.model_copy(update={"question": question, "today": today})
         if len(group) == 1 or fits(request):
             made.append(request)
         else:
@@ -239,7 +242,7 @@ def _saw_all(request: JudgeRequest, claim: JudgedClaim) -> bool:
 
 
 def _request(
-    statements: Sequence[ClaimSentence], bearing: Bearing, known: Mapping[Key, Known], question: str, *, again: bool
+    statements: Sequence[ClaimSentence], bearing: Bearing, known: Mapping[Key, Known], *, again: bool
 ) -> JudgeRequest:
     wanted = [_wanted(statement, bearing, known.get(key_of(statement))) for statement in statements]
     shares = math.fsum(share_of(statement.sentence) for statement in statements)
@@ -259,7 +262,6 @@ def _request(
             for number, statement in enumerate(statements, 1)
         ],
         sources=shown_sources(bearing.chosen(wanted, room), bearing, cited),
-        question=question,
         again=again,
     )
 
@@ -298,13 +300,15 @@ async def judge(
     fits: Fits = lambda _request: True,
     *,
     question: str = "",
+    today: str = "",
 ) -> list[Exchange]:
     """Judge some claims that have sources, and judge the ones that were not found again.
 
     `known` holds passages to show for some claims, such as the passages by which a claim was corrected, or by which
-    other claims that say a part of it were supported. `question` is what the report answers.
+    other claims that say a part of it were supported. `question` is what the report answers, and `today` the ISO date
+    on which it is written.
     """
-    requests = partial(requests_for, bearing=bearing, fits=fits, question=question)
+    requests = partial(requests_for, bearing=bearing, fits=fits, question=question, today=today)
     asked = await _asked(partial(requests, statements, known=known), ask)
     missed = to_judge_again(asked)
     left = [statement for statement in statements if key_of(statement) in missed]

@@ -10,7 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 from fathom.errors import StoreError
 from fathom.evidence.bearing import place_of
 from fathom.evidence.claims import ClaimSentence, claims_of, comparable
-from fathom.evidence.corroboration import Judged, corroborate, is_credible, refuting
+from fathom.evidence.corroboration import Judged, corrects, corroborate, is_credible, refuting
 from fathom.evidence.followed import as_left
 from fathom.evidence.judging import JUDGEMENTS, Exchange, Key, Settled, key_of, settled
 from fathom.evidence.passages import Search, SourcePassage
@@ -20,6 +20,7 @@ from fathom.evidence.trace import Surroundings
 from fathom.evidence.words import check
 from fathom.models import Claim, Contradiction, Model, Quote, Report, Verdict
 from fathom.models.evidence import Discrepancy
+from fathom.models.plan import Refuted
 from fathom.roles.judge import ShownPassage
 from fathom.storage.store import REPORT, REPORT_TEXT
 from fathom.text.citations import cited_ids, without_addresses
@@ -102,8 +103,12 @@ class Checking:
     def refuting(self, statement: ClaimSentence) -> list[SourcePassage]:
         """Return what corrects or withdraws a claim: a passage of each of these sources, none of which it cites."""
         sought = (statement.sentence, statement.source_ids)
-        found = [passage for one in self._refuted for passage in refuting(*sought, one, self.search)]
+        found = [passage for one in self._refuted_for(statement) for passage in refuting(*sought, one, self.search)]
         return list({passage.text.source.source_id: passage for passage in reversed(found)}.values())
+
+    def _refuted_for(self, statement: ClaimSentence) -> list[Refuted]:
+        """Return what a claim may not tell. What a neighbour of it corrects, it may tell: it is what came before."""
+        return [one for one in self._refuted if not any(corrects(*near, one) for near in statement.neighbours)]
 
     def _numbered(
         self, number: int, statement: ClaimSentence, credibility: Mapping[str, float], said: Settled | None
@@ -124,7 +129,7 @@ class Checking:
         found = corroborate(
             *(statement.sentence, self.search, credibility, statement.kind, statement.source_ids),
             judged=by_judge,
-            refuted=self._refuted,
+            refuted=self._refuted_for(statement),
         )
         known = {passage.text.source.source_id for passage in decided}
         nearest = [passage for passage in words.passages if passage.text.source.source_id not in known]

@@ -119,7 +119,7 @@ def sides_of(
 ) -> list[tuple[str, str, list[str]]]:
     """Return the statement of each side of a contradiction, the dates of its sources, and their ids.
 
-    If it is unknown which source is on which side, both sides have all of them.
+    If it is unknown which source is on which side, or the same one tells both, both sides have all of them.
     """
     own, other = found.sides(sources)
 
@@ -127,7 +127,7 @@ def sides_of(
         days = (qualities[i].published if i in qualities else sources[i].published for i in ids)
         return ", ".join(dict.fromkeys(filter(None, days)))
 
-    sides = [(found.claim_a, own), (found.claim_b, other or own)]
+    sides = [(found.claim_a, own or other), (found.claim_b, other or own)]
     return [(said, dates(ids), ids) for said, ids in sides]
 
 

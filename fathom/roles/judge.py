@@ -62,13 +62,15 @@ class JudgedClaim(Request):
 class JudgeRequest(Request):
     """Some claims of a report, with the passages that bear on them. `again`: a second search has been made.
 
-    `question` tells the asker's own case; it is empty for the report of another system.
+    `question` tells the asker's own case, and `today` is the ISO date on which the report is written; both are empty
+    for the report of another system.
     """
 
     claims: list[JudgedClaim]
     sources: list[ShownSource]
     again: bool = False
     question: str = Field("", exclude_if=not_)
+    today: str = Field("", exclude_if=not_)
 
     @property
     def passages(self) -> dict[int, tuple[ShownSource, ShownPassage]]:

@@ -83,6 +83,18 @@ class Reading:
             found |= {key: note for key, note in self._notes[other].items() if key in self._found[str(step.step_id)]}
         return found
 
+    def served(self, step: PlanStep, others: Mapping[str, Note | None]) -> NotedBefore:
+        """Return the notes of the steps before, by the keys of texts that this step has found too: they are for it too.
+
+        `others` is what `others_noted` returned.
+        """
+        return NotedBefore(
+            notes={key: [note] for key, note in others.items() if note},
+            steps=[self._steps[step_id] for step_id in self._before(step)],
+            read_for={note.artifact_file: [str(step.step_id)] for note in others.values() if note},
+            together=True,
+        )
+
     def leave(self, step: PlanStep) -> None:
         """Let nobody wait for a step that has ended, whatever it has found."""
         self._has_found(step, ())
@@ -201,13 +213,14 @@ class NotedBefore(Model):
 
     `useless` are texts that had nothing for some of the steps. Of an earlier run, these have no id there: it could be
     the id of a step of the later run. `read_for` has the ids of the later steps for which a note was made too, by its
-    file.
+    file. `together`: the steps run together, so that a page is not read again for one whose words are those of others.
     """
 
     notes: dict[str, list[Note]] = {}
     steps: list[PlanStep] = []
     useless: list[Useless] = []
     read_for: dict[str, list[str]] = Field({}, exclude_if=not_)
+    together: bool = Field(False, exclude_if=not_)
 
     @classmethod
     def of(cls, steps: Iterable[PlanStep], calls: Mapping[str, Sequence[Call]], notes: Iterable[Note]) -> NotedBefore:
@@ -239,12 +252,15 @@ class NotedBefore(Model):
         """Whether a note says what a text has for a step.
 
         A later step asks for something else about the same thing, so the words that are new in it count by themselves.
-        If the note was made for it too, one line that has something for it will do.
+        If the note was made for it too, one line that has something for it is enough.
         """
         own = ground(about(note, [text.source_id]), [text]).note
         before = [other for other in self.steps if str(other.step_id) in note.steps]
         if str(step.step_id) in self.read_for.get(note.artifact_file, ()):
-            return text.source_id in own.cited and _has_more("\n\n".join([own.summary, *own.extraction]), step, before)
+            said = "\n\n".join([own.summary, *own.extraction])
+            has_more = text.source_id in own.cited and _has_more(said, step, before)
+            if has_more or not self.together:
+                return has_more
         new = _asked(step).difference(*map(_asked, before)) & parse(text.text).occurrences.keys()
         return bears_on(own, text.source_id, text.text, step) and _has(own, BEARS_NEW, new)
 

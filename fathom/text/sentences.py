@@ -68,6 +68,7 @@ _BEFORE_LETTER = ("z", "i", "u", "d")  # "z. B.", "z. Hd.", "i. V.", "u. U.", "i
 _ABBREVIATED = re.compile(r"[A-Z][a-z]?\.")
 _FACULTY = re.compile(r"(?:med|dent|vet|rer|nat|phil|jur|iur|theol|oec|pol|habil|h|c)\Z")  # "Dr. rer. nat. Weber"
 _BEFORE_FACULTY = ("dr.", "rer.", "dipl.", "mag.", "h.", "med.", "prof.")
+_CITED = re.compile(r"\[S[0-9a-f]{6,64}\]\Z")
 _SPACE = re.compile(r"\s*")
 _WORD = re.compile(r"\w*")
 _UNDERLINE = re.compile(r"\s*\n[^\w\n]+\Z")
@@ -127,7 +128,8 @@ def _ends(text: str, block: Block) -> list[int]:
 
 def _is_end(text: str, found: re.Match[str], block: Block) -> bool:
     following = text[found.end() : min(found.end() + 40, block.end)].lstrip()
-    if not following or "[S" in found[0]:  # a citation of ours closes its sentence, whatever the next one opens with
+    # A citation of ours closes its sentence, whatever the next one opens with.
+    if not following or "[S" in found[0] or _CITED.search(text, max(block.start, found.start() - 70), found.start()):
         return True
     if found["more"] is None:  # CJK; a quotation may go on: 「…。」と
         return not (found["close"] and following[0] in "とっなのと、，")
