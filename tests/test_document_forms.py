@@ -504,7 +504,7 @@ def test_comments_of_settings_stand_behind_what_they_are_about() -> None:
     )
     assert read("a.yml", yaml) == (
         "Of the team\n\n- server.timeout: 60 # seconds; was 30\n- server.ports: 80, 443 # 80: http\n"
-        "- server.url: http://x/ # y\n- server.run:\n\n  ```\n  # code\n  b\n  ```\n\n- users[0].name: a\n"
+        "- server.url: http://x/ # y\n- server.run:\n\n  ```\n  # code\n  b\n  ```\n- users[0].name: a\n"
         "- users[1].name: b # left\n\nlast"
     )
     toml = '[p.1]\nmin = 4\ntext = """\n# none\n"""\n[p.2] # second\n# hot\nat = [{ min = 5 }]\n'
