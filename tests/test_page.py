@@ -504,6 +504,23 @@ def test_a_run_is_renamed_and_removed_with_all_of_its_files(
     assert client.delete(f"/api/v1{waits}?remove=true").status_code == 409
     shown = client.get(waits).text  # on a small screen too, what was told stands where it is told
     assert shown.index('id="remarks"') < shown.index("What should it look at besides?") < shown.index('id="notes"')
+    for remark in ("Only Python 3.14.", "And <i>metaclasses</i>?"):
+        client.post(f"{waits}/remarks", data={"text": remark})
+    shown = client.get(waits).text
+    assert "And &lt;i&gt;metaclasses&lt;/i&gt;?" in shown
+    [_, token] = re.findall(r'name="remark" value="(\w+)"', shown)
+    client.post(f"{waits}/take-back", data={"remark": token})
+    shown = client.get(waits).text
+    assert "Only Python 3.14." in shown and "metaclasses" not in shown
+    assert "has taken this remark up already" in client.post(f"{waits}/take-back", data={"remark": token}).text
+    [left] = client.get(f"/api/v1{waits}/remarks").json()["remarks"]
+    assert (left["text"], left["author"]) == ("Only Python 3.14.", "local")
+    assert client.delete(f"/api/v1{waits}/remarks/{left['id']}").status_code == 204
+    again = client.delete(f"/api/v1{waits}/remarks/{left['id']}")
+    assert (again.status_code, client.get(f"/api/v1{waits}/remarks").json()) == (422, {"remarks": []})
+    assert "no remark that can still be taken back" in again.json()["detail"]
+    said = [(one["action"], one["detail"]) for one in client.get(f"/api/v1{waits}/activity").json()]
+    assert said[-2:] == [("took_back", "And <i>metaclasses</i>?"), ("took_back", "Only Python 3.14.")]
     client.post(f"{waits}/stop")
     stopped = client.get(waits).text
     assert "local</bdi> stopped the research." in stopped and "Stop and write" not in stopped
