@@ -472,9 +472,16 @@ def test_a_report_is_watched_with_what_it_used_and_times_are_the_reader_s(
     told = client.get(f"/watches/{watch['name']}").text
     assert '<a href="/corpora/prices"><bdi>prices</bdi></a> (1 file)' in told and "profile <code>quick</code>" in told
     assert "Reads <bdi>prices</bdi>" in client.get("/watches").text
+    assert watch["report"] == path.rpartition("/")[2] and f'Made from <a href="{path}">a report</a>' in told
+    link = f'<a href="/watches/{watch["name"]}">'
+    shown = client.get(path).text  # at its top and below the report, in the place of the offer
+    assert (shown.count(link), 'id="watch-h"' in shown, "its first run says what changed" in shown) == (2, False, True)
     twice = client.post(f"{path}/watch", data={"every": "1w"}).text
     assert 'id="wrong-watch" role="alert">You watch this question already. See Watches; remove that watch' in twice
     client.post(f"/watches/{watch['name']}/remove")
+    assert link not in client.get(path).text
+    made = {"question": "What does the Hygro Pro cost?", "every": "1w", "report": "nobody"}
+    assert client.post("/api/v1/watches", json=made).status_code == 404
 
 
 def test_a_run_is_renamed_and_removed_with_all_of_its_files(

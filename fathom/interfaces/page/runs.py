@@ -279,13 +279,14 @@ def _cited(report: Report) -> list[tuple[str, Source, int]]:
 
 
 async def _around(service: RunService, run: Run, caller: Caller) -> dict[str, Any]:
-    """Return what is shown around a run: what it reads, the rest of its conversation, and the others of its watch."""
+    """Return what is shown around a run: what it reads, the rest of its conversation, its watches and their runs."""
     ended = run.state.ended
     corpora, gone = await service.corpora.named(caller, run.settings.get("corpora") or [])
     thread = await service.listing.thread_of(caller, run.id) if ended or run.parent else []
     earlier = [one for one in reversed(thread) if one.summary.created < run.created]
     watched = RunFilter(watch=run.watch or "")
     same = await service.latest(caller, watched, limit=_MOST) if ended and run.watch else RunList(runs=[])
+    reported = run.result and run.result.report and not run.watch
     return {
         "corpora": corpora,
         "gone": gone,
@@ -295,6 +296,7 @@ async def _around(service: RunService, run: Run, caller: Caller) -> dict[str, An
         ],
         "later": [one.summary for one in reversed(thread) if one.summary.id != run.id and one not in earlier],
         "history": [one for one in same.runs if one.id != run.id],
+        "watching": await watches.watching(service, caller, run) if reported else [],
     }
 
 
