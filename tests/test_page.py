@@ -536,6 +536,27 @@ def test_a_run_is_renamed_and_removed_with_all_of_its_files(
     assert client.get(waits).status_code == 404
 
 
+def test_after_a_refusal_a_run_is_still_followed_and_is_asked_again_with_its_files(
+    browser: Browser, served: Served, client: httpx.Client
+) -> None:
+    """The answer to a refused form has an address of its own, at which nothing can be read again."""
+    client.post("/corpora", data={"name": "tariffs"}, files={"files": ("a.md", PRICES)})
+    asked = {"question": "Who paints the Hygro Pro?", "profile": "quick", "approve": "plan", "corpora": "tariffs"}
+    waits = client.post("/", data=asked).headers["Location"]
+    with browser.new_context(base_url=served.url) as context:
+        page = context.new_page()
+        page.goto(waits)
+        page.get_by_label("What should it look at besides?").fill(" ")
+        page.get_by_role("button", name="Tell it").click()
+        page.wait_for_url("**/remarks")
+        client.delete(f"/api/v1{waits}")
+        page.locator("[data-over]").wait_for()
+        page.get_by_role("link", name="Ask it again").click()
+        expect(page.get_by_role("textbox", name="Question")).to_have_value(asked["question"])
+        expect(page.get_by_label("Quick")).to_be_checked()
+        expect(page.get_by_label("tariffs")).to_be_checked()
+
+
 def test_the_reference_of_the_api_is_read_by_keyboard_on_a_small_phone(browser: Browser, served: Served) -> None:
     with opened(browser, served, (320, 740)) as page:
         page.goto("/")

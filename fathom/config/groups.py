@@ -303,10 +303,10 @@ def _about(profile: Profile) -> str:
     depth = PROFILES[profile]["depth"]
     if depth == 1:
         return "One round of searching. For a fact, or a first look."
-    rounds = f"At most {depth} rounds, with a check of what is missing in between"
     if depth <= UNLESS_BROAD:
-        return f"{rounds}."
-    return f"{rounds} and more steps and searches in each, for a broad question; at most {UNLESS_BROAD} for another."
+        return f"At most {depth} rounds, with a check of what is missing in between."
+    wider = f"At most {depth} rounds, with more steps and searches in each"
+    return f"{wider}; at most {UNLESS_BROAD} unless the question is broad."
 
 
 ABOUT: Mapping[Profile, str] = {profile: _about(profile) for profile in Profile}
