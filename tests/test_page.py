@@ -361,7 +361,9 @@ def test_a_corpus_of_several_files_is_named_after_all_of_them(client: httpx.Clie
         assert re.search(rf'name="corpora" value="{named} _[0-9a-f]{{6}}" checked', sent.text)
 
 
-def test_files_of_a_question_are_kept_and_refused_without_script(client: httpx.Client) -> None:
+def test_files_of_a_question_are_kept_and_refused_without_script(
+    client: httpx.Client, served: Served, fathom_cli: FathomCLI
+) -> None:
     asked, files = (
         {"question": "What does the Hygro Pro cost?", "profile": "quick", "depth": "99"},
         {"files": ("a b.md", PRICES)},
@@ -375,8 +377,10 @@ def test_files_of_a_question_are_kept_and_refused_without_script(client: httpx.C
     assert client.get(f"/corpora/{kept}").status_code == 200
     with client.stream("GET", f"/api/v1{run.headers['Location']}/events") as events:
         assert "complete" in "".join(events.iter_text())
-    for shown in ("", "/report"):
+    for shown in ("", "/report", "/export/bib"):
         assert "a b.md, a file for this question" in client.get(f"{run.headers['Location']}{shown}").text
+    found = fathom_cli(["library", "Hygro Pro", "--artifacts", str(served.root)]).stdout
+    assert "a b.md, a file for this question" in found
     refused = client.post("/", data=asked, files={"files": ("tool.exe", b"MZ\0\3")})
     assert refused.status_code == 422 and "it is not text" in re.findall('id="wrong-files".*?</p>', refused.text)[0]
 
