@@ -36,7 +36,7 @@ from fathom.flows.execution.deploying import POOL, deploy
 from fathom.flows.execution.local import create
 from fathom.flows.runs.states import FLOW, UNDER_WAY, FlowRunRow, state_of
 from fathom.models import RunState
-from fathom.storage.names import slug, watch_key, watch_name
+from fathom.storage.names import slug, watch_key, watch_name, watch_report
 from fathom.tasks.clients import prefect_client
 from fathom.text.plain import counted, joined
 
@@ -69,6 +69,11 @@ class WatchedQuestion:
     def key(self) -> str:
         """The key by which its runs are known."""
         return str(self.parameters.get("watch") or "")
+
+    @property
+    def report(self) -> str:
+        """The id of the run whose report it was made from; empty if it was made from none."""
+        return watch_report(self.key)
 
 
 def schedule_of(every: str | None, cron: str | None, timezone: str) -> Schedule:
@@ -129,15 +134,19 @@ def name_of(text: str) -> str:
     return slug(text).replace("_", "-").removeprefix(_PREFIX)[:LONGEST].strip("-")
 
 
-async def add(  # noqa: PLR0917 - what, how and when, then where and whose
+async def add(
     name: str,
     question: str,
     settings: ResearchSettings,
     schedule: Schedule,
+    *,
     pool: str = POOL,
     tags: Sequence[str] = (),
+    report: str = "",
 ) -> WatchedQuestion:
     """Create a watch, whose runs a work pool takes; each run gets the tags, too.
+
+    `report` is the id of the run whose report it is made from, if any: its first run says what changed since then.
 
     Raises:
         InvalidInput: there is one of that name.
@@ -155,7 +164,7 @@ async def add(  # noqa: PLR0917 - what, how and when, then where and whose
         parameters={
             "query": question,
             "settings": settings.model_dump(mode="json", exclude_unset=True),
-            "watch": watch_key(name),
+            "watch": watch_key(name, report),
         },
         schedules=[DeploymentScheduleCreate(schedule=schedule, active=True)],
         tags=list(dict.fromkeys([*TAGS, *tags])),

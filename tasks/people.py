@@ -9,7 +9,7 @@ from fathom.config.groups import Clarify
 from fathom.models import Asked, OpenQuestion, Reply, Usage
 from fathom.roles import CLARIFIER, ClarifyRequest
 from fathom.run.engine import Engine
-from fathom.storage.steering import Steer, SteeringEntry, stop_among
+from fathom.storage.steering import Steer, SteeringEntry, stop_among, told_among, waiting_among
 from fathom.tasks.durable import recorded_task
 from fathom.tasks.model_calls import ask
 from fathom.tasks.planning import survey
@@ -46,15 +46,18 @@ async def hear(round_number: int, known: int, closing: bool, more: bool, _engine
     """Return the remarks after the known ones, and whether somebody stopped the research.
 
     When `closing`, no remark is accepted after this: the research ends or, if there are remarks and `more` is possible,
-    has one more round. So each remark is either taken up or refused.
+    has one more round. So each remark is either taken up or refused, and none can be taken back once this returns it.
     """
     while True:
         entries = await _engine.steering.entries()
-        remarks = [entry.remark for entry in entries if entry.kind is Steer.tell][known:]
+        remarks = [entry.remark for entry in told_among(entries)][known:]
         stopped = stop_among(entries)
         kind = Steer.heard if more and remarks and not stopped else Steer.ended
         # An earlier attempt may have been killed after it had closed the list.
-        if not closing or any(entry.kind in (kind, Steer.ended) for entry in entries):
+        done = any(entry.kind in (kind, Steer.ended) for entry in entries)
+        if not closing:
+            kind, done = Steer.taken, not waiting_among(entries)
+        if done:
             return Heard(remarks=remarks, stopped=stopped)
         if await _engine.steering.add(
             SteeringEntry(kind=kind, run_id=_engine.start.run_id, author="fathom", at=datetime.now(UTC).isoformat())

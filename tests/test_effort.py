@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from fathom.config.environment import Environment
+from fathom.config.groups import ABOUT, Profile
 from fathom.config.settings import ResearchSettings, ResolvedSettings, resolve
 from fathom.extractive.planner import judge
 from fathom.models import Ending, Kind, RunResult, Width
@@ -90,6 +92,9 @@ def test_a_fact_takes_least_and_a_survey_all_of_the_profile() -> None:
         assert (quoting.max_steps, quoting.breadth, quoting.max_results) == (1, given.breadth, given.max_results)
         assert (simple.settings.max_steps, simple.settings.breadth, simple.settings.turns) == (1, 1, 1)
         assert simple.settings.depth <= min(2, given.depth)
+        depths = {scope_of(given, kind, width).settings.depth for kind in Kind for width in Width}
+        told = ABOUT[Profile(profile)].replace("One round", "1 round")  # what a person reads who chooses one
+        assert {int(number) for number in re.findall(r"\d+", told)} == depths
         for kind in Kind:
             for width in Width:
                 scope = scope_of(given, kind, width).settings

@@ -179,6 +179,37 @@ def test_a_number_is_the_same_however_it_is_written(one: str, other: str) -> Non
     assert a.agrees(b) and b.agrees(a)
 
 
+_ONES = "zero one two three four five six seven eight nine ten eleven twelve"
+_TEENS = "thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
+_TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
+
+
+def spelled(number: int, between: str) -> str:
+    """Return a number in English words; `between` stands between tens and ones."""
+    for size, name in ((1_000, "thousand"), (100, "hundred")):
+        if number >= size:
+            rest = number % size
+            joint = " and " if rest < 100 else " "
+            more = f"{joint}{spelled(rest, between)}" if rest else ""
+            return f"{spelled(number // size, between)} {name}{more}"
+    if number < 20:
+        return f"{_ONES} {_TEENS}".split()[number]
+    return f"{_TENS.split()[number // 10 - 2]}{between + _ONES.split()[number % 10] if number % 10 else ''}"
+
+
+@given(st.integers(2, 999), st.integers(2, 9_999), st.sampled_from([" ", "-"]))
+def test_a_number_in_words_is_read_with_and_without_a_hyphen(first: int, second: int, between: str) -> None:
+    text = f"They saw {spelled(first, between)} gulls, and {spelled(second, between)} terns."
+    assert [set(number.values) for number in facts_of(text).numbers] == [{first}, {second}]
+    ones = f"They saw between {spelled(20 + first % 80, between)} and ninety-nine gulls."
+    assert [set(number.values) for number in facts_of(ones).numbers] == [{20 + first % 80}, {99}]
+
+
+@pytest.mark.parametrize("text", ["They made twenty one-day trips.", "Some chose twenty and one of them left."])
+def test_two_numbers_side_by_side_stay_two(text: str) -> None:
+    assert not any(21 in number.values for number in facts_of(text).numbers)
+
+
 @pytest.mark.parametrize("text", ["12 March 2019", "March 12, 2019", "2019-03-12", "12.03.2019", "12. März 2019"])
 def test_a_date_is_the_same_however_it_is_written(text: str) -> None:
     (date,) = facts_of(f"It was signed on {text}.").dates

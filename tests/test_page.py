@@ -361,7 +361,9 @@ def test_a_corpus_of_several_files_is_named_after_all_of_them(client: httpx.Clie
         assert re.search(rf'name="corpora" value="{named} _[0-9a-f]{{6}}" checked', sent.text)
 
 
-def test_files_of_a_question_are_kept_and_refused_without_script(client: httpx.Client) -> None:
+def test_files_of_a_question_are_kept_and_refused_without_script(
+    client: httpx.Client, served: Served, fathom_cli: FathomCLI
+) -> None:
     asked, files = (
         {"question": "What does the Hygro Pro cost?", "profile": "quick", "depth": "99"},
         {"files": ("a b.md", PRICES)},
@@ -375,8 +377,10 @@ def test_files_of_a_question_are_kept_and_refused_without_script(client: httpx.C
     assert client.get(f"/corpora/{kept}").status_code == 200
     with client.stream("GET", f"/api/v1{run.headers['Location']}/events") as events:
         assert "complete" in "".join(events.iter_text())
-    for shown in ("", "/report"):
+    for shown in ("", "/report", "/export/bib"):
         assert "a b.md, a file for this question" in client.get(f"{run.headers['Location']}{shown}").text
+    found = fathom_cli(["library", "Hygro Pro", "--artifacts", str(served.root)]).stdout
+    assert "a b.md, a file for this question" in found
     refused = client.post("/", data=asked, files={"files": ("tool.exe", b"MZ\0\3")})
     assert refused.status_code == 422 and "it is not text" in re.findall('id="wrong-files".*?</p>', refused.text)[0]
 
@@ -472,9 +476,16 @@ def test_a_report_is_watched_with_what_it_used_and_times_are_the_reader_s(
     told = client.get(f"/watches/{watch['name']}").text
     assert '<a href="/corpora/prices"><bdi>prices</bdi></a> (1 file)' in told and "profile <code>quick</code>" in told
     assert "Reads <bdi>prices</bdi>" in client.get("/watches").text
+    assert watch["report"] == path.rpartition("/")[2] and f'Made from <a href="{path}">a report</a>' in told
+    link = f'<a href="/watches/{watch["name"]}">'
+    shown = client.get(path).text  # at its top and below the report, in the place of the offer
+    assert (shown.count(link), 'id="watch-h"' in shown, "its first run says what changed" in shown) == (2, False, True)
     twice = client.post(f"{path}/watch", data={"every": "1w"}).text
     assert 'id="wrong-watch" role="alert">You watch this question already. See Watches; remove that watch' in twice
     client.post(f"/watches/{watch['name']}/remove")
+    assert link not in client.get(path).text
+    made = {"question": "What does the Hygro Pro cost?", "every": "1w", "report": "nobody"}
+    assert client.post("/api/v1/watches", json=made).status_code == 404
 
 
 def test_a_run_is_renamed_and_removed_with_all_of_its_files(
@@ -504,12 +515,50 @@ def test_a_run_is_renamed_and_removed_with_all_of_its_files(
     assert client.delete(f"/api/v1{waits}?remove=true").status_code == 409
     shown = client.get(waits).text  # on a small screen too, what was told stands where it is told
     assert shown.index('id="remarks"') < shown.index("What should it look at besides?") < shown.index('id="notes"')
+    for remark in ("Only Python 3.14.", "And <i>metaclasses</i>?"):
+        client.post(f"{waits}/remarks", data={"text": remark})
+    shown = client.get(waits).text
+    assert "And &lt;i&gt;metaclasses&lt;/i&gt;?" in shown
+    [_, token] = re.findall(r'name="remark" value="(\w+)"', shown)
+    client.post(f"{waits}/take-back", data={"remark": token})
+    shown = client.get(waits).text
+    assert "Only Python 3.14." in shown and "metaclasses" not in shown
+    assert "has taken this remark up already" in client.post(f"{waits}/take-back", data={"remark": token}).text
+    [left] = client.get(f"/api/v1{waits}/remarks").json()["remarks"]
+    assert (left["text"], left["author"]) == ("Only Python 3.14.", "local")
+    assert client.delete(f"/api/v1{waits}/remarks/{left['id']}").status_code == 204
+    again = client.delete(f"/api/v1{waits}/remarks/{left['id']}")
+    assert (again.status_code, client.get(f"/api/v1{waits}/remarks").json()) == (422, {"remarks": []})
+    assert "no remark that can still be taken back" in again.json()["detail"]
+    said = [(one["action"], one["detail"]) for one in client.get(f"/api/v1{waits}/activity").json()]
+    assert said[-2:] == [("took_back", "And <i>metaclasses</i>?"), ("took_back", "Only Python 3.14.")]
     client.post(f"{waits}/stop")
     stopped = client.get(waits).text
     assert "local</bdi> stopped the research." in stopped and "Stop and write" not in stopped
     client.delete(f"/api/v1{waits}")
     assert client.delete(f"/api/v1{waits}?remove=true").status_code == 204
     assert client.get(waits).status_code == 404
+
+
+def test_after_a_refusal_a_run_is_still_followed_and_is_asked_again_with_its_files(
+    browser: Browser, served: Served, client: httpx.Client
+) -> None:
+    """The answer to a refused form has an address of its own, at which nothing can be read again."""
+    client.post("/corpora", data={"name": "tariffs"}, files={"files": ("a.md", PRICES)})
+    asked = {"question": "Who paints the Hygro Pro?", "profile": "quick", "approve": "plan", "corpora": "tariffs"}
+    waits = client.post("/", data=asked).headers["Location"]
+    with browser.new_context(base_url=served.url) as context:
+        page = context.new_page()
+        page.goto(waits)
+        page.get_by_label("What should it look at besides?").fill(" ")
+        page.get_by_role("button", name="Tell it").click()
+        page.wait_for_url("**/remarks")
+        client.delete(f"/api/v1{waits}")
+        page.locator("[data-over]").wait_for()
+        page.get_by_role("link", name="Ask it again").click()
+        expect(page.get_by_role("textbox", name="Question")).to_have_value(asked["question"])
+        expect(page.get_by_label("Quick")).to_be_checked()
+        expect(page.get_by_label("tariffs")).to_be_checked()
 
 
 def test_the_reference_of_the_api_is_read_by_keyboard_on_a_small_phone(browser: Browser, served: Served) -> None:

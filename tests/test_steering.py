@@ -63,6 +63,36 @@ async def test_a_remark_has_a_round_of_its_own_and_is_on_record(slow: Stubs, tmp
         await asyncio.to_thread(say, folder.name, Steer.tell, "more", "ann", str(tmp_path))
 
 
+@pytest.mark.parametrize("profile", ["quick", "standard"])  # whose first round is the last one, and is not
+async def test_a_remark_is_taken_back_until_the_run_takes_it_up(
+    slow: Stubs, tmp_path: Path, fathom_cli: FathomCLI, profile: str
+) -> None:
+    slow.settings.held = "compressor"
+    run = asyncio.create_task(investigated(tmp_path, profile=profile))
+    await asyncio.to_thread(lambda: slow.wait_for(1, "compressor", ended=False))
+    (folder,) = (tmp_path / "research_artifacts").iterdir()
+    root = ["--artifacts", str(tmp_path)]
+
+    def tell(*args: str) -> tuple[int, str]:
+        done = fathom_cli(["tell", folder.name, *args, *root])
+        return done.returncode, done.stdout + done.stderr
+
+    for args in [(REMARK,), ("and Europe",)]:
+        assert (await asyncio.to_thread(tell, *args))[0] == 0
+    assert await asyncio.to_thread(tell, "--take-back") == (0, "Taken back: and Europe\n")
+    slow.settings.held = "critic"
+    await asyncio.to_thread(lambda: slow.wait_for(1, "critic", ended=False))
+    code, said = await asyncio.to_thread(tell, "--take-back")
+    slow.settings.held = ""
+    assert (code, "it has taken up what it was told" in said) == (2, True)
+    assert (await asyncio.to_thread(tell, "more", "--take-back"))[0] == 2
+    result = await run
+    prompts = [Prompt(call.body).user for call in slow.requests]
+    assert any(REMARK in prompt for prompt in prompts) and not any("and Europe" in prompt for prompt in prompts)
+    plan = json.loads(Path(result.artifacts, "plan.json").read_text())
+    assert [remark["text"] for remark in plan["remarks"]] == [REMARK]
+
+
 async def test_without_a_model_a_remark_is_a_query(tmp_path: Path) -> None:
     """It is told before the run begins, as to one that waits for a worker."""
     docs = tmp_path / "docs"
@@ -133,10 +163,18 @@ async def test_every_remark_is_heard_or_refused(tmp_path: Path) -> None:
             return ""
         return f"remark {number}"
 
+    async def take_back() -> str:
+        try:
+            return (await asyncio.to_thread(say, run_id, Steer.back, "", "ann", str(tmp_path))).text
+        except InvalidInput:
+            return ""
+
     tellers = [asyncio.create_task(tell(number)) for number in range(12)]
-    await asyncio.wait(tellers, return_when=asyncio.FIRST_COMPLETED)
+    await asyncio.gather(*tellers[:7])  # more than can be taken back
+    takers = [asyncio.create_task(take_back()) for _ in range(6)]
     heard = await hear.task.fn(1, 0, closing=True, more=True, _engine=engine)
     accepted = {text for text in await asyncio.gather(*tellers) if text}
+    accepted -= {text for text in await asyncio.gather(*takers) if text}
     assert {remark.text for remark in heard.remarks} == accepted
     assert (await hear.task.fn(1, 0, closing=True, more=True, _engine=engine)).remarks == heard.remarks
     await asyncio.to_thread(say, run_id, Steer.stop, "", "bob", str(tmp_path))  # in the last round too

@@ -124,6 +124,9 @@ def test_the_command_line_shows_it_and_so_does_json(
     assert result.unanswered
     shown = fathom_cli(["show", result.run_id[:8]])
     assert "craens (did you mean cranes?)" in shown.stdout
+    # Whoever reads that sources were read is not told beside it that nothing was found.
+    assert "nothing that was read answers the question" in shown.stdout and "nothing was found" not in shown.stdout
+    assert result.stop == "nothing was found"
     assert json.loads(fathom_cli(["show", result.run_id[:8], "--json"]).stdout)["result"]["unanswered"]
     replayed = fathom_cli(["replay", result.run_id[:8], "--json"])
     files = {file["name"]: file["state"] for file in json.loads(replayed.stdout)}

@@ -193,7 +193,12 @@ async def test_a_change_is_told_once_and_no_change_is_not(
     assert "\nSince the run before: 1 changed, 2 unchanged.\nChanged  412 MW → 430 MW\n" in shown
     again_json = fathom_cli(["watch", "run", "--json", "--quiet"], env=prefect_server.env).stdout  # the only watch
     assert json.loads(again_json)["comparison"]["unchanged"] == 3
-    await watches.add("suden", QUERY, ResearchSettings.model_validate(own), watches.schedule_of("1d", None, "UTC"))
+    # One that is made from a report is compared with it from its first run on, whatever that report was asked.
+    suden, report = watches.schedule_of("1d", None, "UTC"), json.loads(again_json)["run_id"]
+    await watches.add("suden", "What is the Norden plant?", ResearchSettings.model_validate(own), suden, report=report)
+    page.write_text(PAGE.replace("412 MW", "450 MW"), encoding="utf-8")
+    shown = fathom_cli(["watch", "run", "suden", "--quiet"], env=prefect_server.env).stdout
+    assert "1 changed" in shown and "\nChanged  430 MW → 450 MW\n" in shown
     refused = fathom_cli(["watch", "run"], env=prefect_server.env)
     assert refused.returncode == 2
     assert "There are 2 watches: norden and suden." in refused.stderr
@@ -283,6 +288,8 @@ def test_only_runs_of_the_same_question_are_compared() -> None:
     own: dict[str, Any] = {"run_id": "2", "query": QUERY, "started": "2026-11-23T06:00:00+00:00", "watch": "w~1"}
     start = RunStart.model_construct(**own)
     earlier = StoredRun(ArtifactStore("memory://x"), "", "1", "1", QUERY, "2026-11-22T06:00:00+00:00", watch="w~1")
+    report = replace(earlier, query="Why?", watch="")
+    assert is_before(report, start.model_copy(update={"watch": "w~1~1"})) and not is_before(report, start)
     assert is_before(earlier, start)
     assert not is_before(replace(earlier, query="Another question?"), start)
     assert not is_before(replace(earlier, watch="w~2"), start)

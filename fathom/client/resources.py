@@ -32,6 +32,7 @@ class WatchRequest(Body):
     )
     settings: dict[str, JsonValue] = Field({}, description="Settings of each run, as docs/settings.md lists them.")
     template: str | None = Field(None, description="Name of a template.")
+    report: str = Field("", max_length=100, description="Id of the run with whose report the first run is compared.")
 
 
 class WatchChange(Body):
@@ -49,6 +50,7 @@ class Watch(Model):
     state: Literal["active", "paused"]
     next_run: str | None = None
     owner: str = ""
+    report: str = ""  # the run whose report it was made from
     settings: dict[str, JsonValue] = {}
     notices: list[str] = []  # what to know of the request; only in the answer to it
 

@@ -22,6 +22,7 @@ from fathom.client.shapes import (
     FollowUpRequest,
     Form,
     RatingRequest,
+    RemarkList,
     RemarkRequest,
     Run,
     RunList,
@@ -141,6 +142,16 @@ class Runs(Resource[D]):
         """Tell a run in progress what else to look at."""
         request = made(RemarkRequest, text=text)
         yield from self._core.send("POST", path("runs", run_id, "remarks"), json=request)
+
+    @endpoint
+    def remarks(self, run_id: str) -> Program[RemarkList]:
+        """Return the remarks that a run in progress has not taken up yet, the oldest first."""
+        return self._core.ask(RemarkList, "GET", path("runs", run_id, "remarks"))
+
+    @endpoint
+    def take_back(self, run_id: str, remark_id: str) -> Program[None]:
+        """Take a remark back that the run has not taken up yet."""
+        yield from self._core.send("DELETE", path("runs", run_id, "remarks", remark_id))
 
     @endpoint
     def stop(self, run_id: str) -> Program[None]:

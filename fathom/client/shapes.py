@@ -110,6 +110,21 @@ class ShareLink(Model):
     page: str | None = None
 
 
+class WaitingRemark(Model):
+    """A remark that a run in progress has not taken up yet, so that it can be taken back. `at` is ISO 8601 in UTC."""
+
+    id: str
+    text: str
+    author: str
+    at: str
+
+
+class RemarkList(Model):
+    """The remarks of a run that wait, the oldest first; each can still be taken back."""
+
+    remarks: list[WaitingRemark]
+
+
 class ActivityEntry(Model):
     """An action that a user took on a run through a server, such as `cancelled`. `at` is ISO 8601 in UTC."""
 

@@ -286,12 +286,6 @@ class Execution(StrEnum):
     parallel = "parallel"
 
 
-ABOUT: Mapping[Profile, str] = {
-    Profile.quick: "One round of searching. For a fact, or a first look.",
-    Profile.standard: "Two rounds, with a check of what is missing in between.",
-    Profile.deep: "Three wider rounds, with more steps and searches. For a broad or difficult matter.",
-}
-"""What each is for, as a person who chooses one reads it."""
 _SEQUENTIAL = {"execution": Execution.sequential}
 _PARALLEL = {"execution": Execution.parallel}
 PROFILES: Mapping[Profile, Mapping[str, Any]] = {
@@ -301,6 +295,22 @@ PROFILES: Mapping[Profile, Mapping[str, Any]] = {
 }
 """`quick` is the core specification to the letter: one round, no reflection, one step and one call after another, and
 no text of a source for any role but the compressor, so no judge. `deep` reads the sources again for each section."""
+UNLESS_BROAD = 2
+"""The most rounds for a question that is not broad, unless another number is set or all of the profile is wanted."""
+
+
+def _about(profile: Profile) -> str:
+    depth = PROFILES[profile]["depth"]
+    if depth == 1:
+        return "One round of searching. For a fact, or a first look."
+    if depth <= UNLESS_BROAD:
+        return f"At most {depth} rounds, with a check of what is missing in between."
+    wider = f"At most {depth} rounds, with more steps and searches in each"
+    return f"{wider}; at most {UNLESS_BROAD} unless the question is broad."
+
+
+ABOUT: Mapping[Profile, str] = {profile: _about(profile) for profile in Profile}
+"""What each is for, as a person who chooses one reads it."""
 
 
 DEFAULT_USD = 5.0

@@ -199,14 +199,19 @@ def numbers_of(text: str) -> list[Number]:
 
 
 def _joined(first: Number, second: Number, text: str) -> Number | None:
-    """Return the number that two make in words: one hundred and fifty, two thousand three hundred."""
-    if first.unit or not (first.spelled and second.spelled and _AND.fullmatch(text, first.end, second.start)):
+    """Return the number that two make in words: one hundred and fifty, two thousand three hundred, twenty one."""
+    between = _AND.fullmatch(text, first.end, second.start)
+    if first.unit or not (first.spelled and second.spelled and between):
         return None
     [a], [b] = first.values, second.values
     scale, count = Decimal(1), b
     if a < (own := Decimal(10) ** second.power):  # of "one hundred and fifty thousand", fifty is not the thousand's
         scale, count = own, b / own
-    if a % 100 or a % 10 ** (count.adjusted() + 1) or text[: first.start].lower().endswith("between "):
+    if "and" in between[0] and text[: first.start].lower().endswith("between "):
+        return None
+    one_word = "-" in text[second.start : second.end + 1]  # twenty one-day trips
+    tens = a % 100 >= 20 and 0 < count < 10 and len(between[0]) == 1 and not one_word
+    if (a % 100 and not tens) or a % 10 ** (count.adjusted() + 1):
         return None
     value = frozenset([(a + count) * scale])
     power = max(first.power, second.power)

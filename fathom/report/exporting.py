@@ -25,6 +25,7 @@ from fathom.errors import InvalidInput, NotThere, StoreError, UserError
 from fathom.evidence.provenance import PROVENANCE, read
 from fathom.models import Bibliographic, Report
 from fathom.models.evidence import SourceType
+from fathom.report.chapters import address_in_words
 from fathom.report.document import document_of
 from fathom.report.docx import render_docx
 from fathom.report.tables import render_csv, render_xlsx
@@ -32,6 +33,7 @@ from fathom.sources.corroboration import origin_of
 from fathom.storage.store import REPORT, REPORT_PAGE, REPORT_TEXT
 from fathom.text.plain import clean_line
 from fathom.text.urls import web_address
+from fathom.text.wording import ENGLISH
 
 Files = Mapping[str, bytes]
 
@@ -179,7 +181,7 @@ def references(report: Report, retrieved: Mapping[str, str]) -> list[Bibliograph
                 key=source.source_id,
                 type="document" if source.kind == "document" else quality.type if quality else "unknown",
                 title=clean_line(source.title) or clean_line(source.url),
-                address=address or clean_line(origin_of(source)),
+                address=address or address_in_words(origin_of(source), ENGLISH),
                 web=bool(address),
                 year=quality.published[:4] if quality else "",
                 retrieved=retrieved.get(source.source_id, "")[:10],

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from fathom.budget.ledger import WARN_FROM
 from fathom.budget.prices import Pricing, Rates
 from fathom.config.environment import Environment
-from fathom.config.groups import EXTRACTIVE, PROFILES, Budget, Clarify, Effort, Role
+from fathom.config.groups import EXTRACTIVE, PROFILES, UNLESS_BROAD, Budget, Clarify, Effort, Role
 from fathom.config.settings import Mode, ResearchSettings, ResolvedSettings, SearchMode
 from fathom.llm.base import Completion, Pace
 from fathom.llm.dialects import dialect_of
@@ -247,14 +247,16 @@ def scope_of(settings: ResolvedSettings, kind: Kind | None, width: Width | None)
     if settings.effort is Effort.fixed or not kind or width in (None, Width.broad) or kind is Kind.survey:
         return Scope(settings)
     if kind is Kind.fact and width is Width.narrow:
-        least = {"max_steps": 1, "turns": 1, "depth": min(2, settings.depth)}
+        least = {"max_steps": 1, "turns": 1, "depth": min(UNLESS_BROAD, settings.depth)}
         # Reading more costs nothing without a model, which also finds less in what it reads.
         less = {} if settings.extractive else {"breadth": 1, "max_results": min(SIMPLE_RESULTS, settings.max_results)}
         return Scope(_narrowed(settings, {**least, **less}), True)
     share = 1 / 2 if width is Width.narrow else 3 / 4
     steps = settings.max_steps if kind in _EACH_SIDE else ceil(share * settings.max_steps)
     breadth = ceil(share * settings.breadth)
-    return Scope(_narrowed(settings, {"max_steps": steps, "breadth": breadth, "depth": min(2, settings.depth)}))
+    return Scope(
+        _narrowed(settings, {"max_steps": steps, "breadth": breadth, "depth": min(UNLESS_BROAD, settings.depth)})
+    )
 
 
 def _narrowed(settings: ResolvedSettings, numbers: dict[str, Any]) -> ResolvedSettings:

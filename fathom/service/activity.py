@@ -26,6 +26,7 @@ class Action(StrEnum):
     asked = "asked"
     answered = "answered"
     told = "told"
+    took_back = "took_back"  # a remark
     stopped = "stopped"
     cancelled = "cancelled"
     shared = "shared"

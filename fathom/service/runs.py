@@ -48,7 +48,7 @@ from fathom.flows.runs.finding import Finder, KnownRun, find_run, no_run
 from fathom.flows.runs.library import Library
 from fathom.flows.runs.steering import check_author, check_remark, steer
 from fathom.flows.runs.stored import find, no_report
-from fathom.models import Matter, Remark, Reply, Report, ReportRating, RunState
+from fathom.models import Matter, Reply, Report, ReportRating, RunState
 from fathom.service.activity import Action, ActivityLog
 from fathom.service.caller import AccessRole, Caller, check_owner, check_read, owned_by
 from fathom.service.corpora import CorpusService
@@ -62,13 +62,14 @@ from fathom.service.submissions import Submissions, cancel_flow_run
 from fathom.service.workers import Readiness
 from fathom.storage.corpora import CorpusStore
 from fathom.storage.ownership import Owners, Ownership
-from fathom.storage.steering import Ratings, Steer, Steering
+from fathom.storage.steering import Ratings, Steer, Steering, SteeringEntry
 from fathom.storage.store import ArtifactStore, RunFolder
 from fathom.text.plain import clean_line
 
 OF_THE_SERVER = [path for path, field in SETTINGS.items() if setting_of(field).set_by is SetBy.server]
 """Settings that no request sets: the store is the server's, and a template has a field of its own."""
 MOST_TITLE = 200  # characters
+_STEERED = {"tell": Action.told, "back": Action.took_back, "stop": Action.stopped}
 LOOK_SECONDS = 2.0  # between two looks at whether somebody who follows a run still may
 
 
@@ -342,27 +343,21 @@ class RunHandle:
         self._service.wake()
         return await self._service.read(self.caller, self.run_id)
 
-    async def tell(self, text: str) -> None:
-        """Tell the run, which is going on, what else to look at.
+    async def steer(self, kind: Steer, text: str = "") -> None:
+        """Tell the run, which is going on, something, take a remark back by its token, or end the research.
 
         Raises:
             NotAllowed: the caller may not ask.
             InvalidInput: it is too late, or the text cannot be used.
         """
-        await self._steer(Steer.tell, check_remark(text))
+        self.caller.check(AccessRole.asker)
+        said = check_remark(text) if kind is Steer.tell else text
+        steered = await steer(self.found.stored, kind, said, check_author(self.caller.name))
+        await self._note(_STEERED[steered.kind], steered.text)
 
-    async def stop(self) -> None:
-        """End the research of the run and let it write with what there is.
-
-        Raises:
-            NotAllowed: the caller may not ask.
-            InvalidInput: it is too late.
-        """
-        await self._steer(Steer.stop, "")
-
-    async def stopped(self) -> Remark | None:
-        """Return who has ended the research of the run, if anybody has."""
-        return await Steering(self.store, self.found.stored.run_key, self.run_id).stopped()
+    async def said(self) -> list[SteeringEntry]:
+        """Return what was said to the run so far."""
+        return await Steering(self.store, self.found.stored.run_key, self.run_id).entries()
 
     async def rate(self, request: RatingRequest) -> list[ReportRating]:
         """Rate the report of the run, in place of an earlier rating, and return all ratings.
@@ -486,11 +481,6 @@ class RunHandle:
         """Return what people did with the run over a server, in order."""
         found = await self._service.activity.of(self.run_id)
         return [ActivityEntry(**entry.model_dump(exclude={"unique", "token"})) for entry in found]
-
-    async def _steer(self, kind: Steer, text: str) -> None:
-        self.caller.check(AccessRole.asker)
-        await steer(self.found.stored, kind, text, check_author(self.caller.name))
-        await self._note(Action.told if kind is Steer.tell else Action.stopped, text)
 
     def _check_owner(self) -> None:
         check_owner(self._ownership, self.caller, "run")

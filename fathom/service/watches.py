@@ -31,6 +31,7 @@ async def add(service: RunService, caller: Caller, request: WatchRequest) -> Wat
         NotAllowed: the caller may not ask, not with these settings, or has enough watches.
         InvalidInput: the question or the schedule cannot be used.
         Conflict: the caller has a watch of that name.
+        RunNotFound: there is no run whose report it could be made from.
     """
     caller.check(AccessRole.asker)
     settings = service.settings_for(caller, request.settings, request.template)
@@ -41,6 +42,8 @@ async def add(service: RunService, caller: Caller, request: WatchRequest) -> Wat
         least = service.options.watch_every
         await watches.check_interval(schedule, least, "ask less often; fathom serve --watch-every TIME changes this")
     _check_countable(caller)
+    if request.report:
+        (await service.open(caller, request.report)).finished()
     await service.check_use(caller, settings)
     checked = await asyncio.to_thread(check_request, request.question, settings, ask_prefect=False)
     name = watches.name_of(request.name or checked.query)
@@ -52,7 +55,15 @@ async def add(service: RunService, caller: Caller, request: WatchRequest) -> Wat
     async with service.adding_watch:
         await _check_count(service, caller)
         try:
-            made = await watches.add(name, checked.query, checked.settings, schedule, service.options.work_pool, tags)
+            made = await watches.add(
+                name,
+                checked.query,
+                checked.settings,
+                schedule,
+                pool=service.options.work_pool,
+                tags=tags,
+                report=request.report,
+            )
         except InvalidInput as error:
             raise Conflict(error.message, next_step="choose another name") from None
     return _shown(made).model_copy(update={"notices": notices_of(checked.searched)})
@@ -61,6 +72,7 @@ async def add(service: RunService, caller: Caller, request: WatchRequest) -> Wat
 async def add_of(service: RunService, run: RunHandle, every: str) -> Watch:
     """Watch the question of a finished run, with the settings, documents and tools that it had; as `add` does.
 
+    The first run of the watch is compared with the report.
     What earlier runs have read is left out: a watch is there to notice what is new.
 
     Raises:
@@ -79,6 +91,7 @@ async def add_of(service: RunService, run: RunHandle, every: str) -> Watch:
         every=every,
         settings=settings,
         template=manifest.settings.get("template"),
+        report=run.run_id,
     )
     try:
         return await add(service, run.caller, request)
@@ -93,6 +106,12 @@ async def everyone(service: RunService, caller: Caller) -> WatchList:
     return WatchList(
         watches=[_shown(one) for one in found if _is_here(service, one) and _ownership(one).readable_by(caller)]
     )
+
+
+async def watching(service: RunService, caller: Caller, run: Run) -> list[Watch]:
+    """Return the watches that the caller may see which were made from a run's report or ask its question again."""
+    asked = (run.question, run.understood)
+    return [one for one in (await everyone(service, caller)).watches if one.report == run.id or one.question in asked]
 
 
 async def one(service: RunService, caller: Caller, name: str) -> Watch:
@@ -210,7 +229,7 @@ def _ownership(found: watches.WatchedQuestion) -> Ownership:
 def _shown(found: watches.WatchedQuestion) -> Watch:
     return Watch.model_validate(
         {
-            **{name: getattr(found, name) for name in ("name", "question", "schedule", "state")},
+            **{name: getattr(found, name) for name in ("name", "question", "schedule", "state", "report")},
             "next_run": found.next_run or None,
             "owner": _ownership(found).owner,
             "settings": settings_shown(found.parameters),

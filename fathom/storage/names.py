@@ -64,14 +64,22 @@ def artifact_name(  # noqa: PLR0917 - in the order in which they appear in the n
     return f"{folder_name(plan_title)}__{step}__{cut_slug(tool_name, TOOL_BYTES)}{number}.{ext}"
 
 
-def watch_key(name: str) -> str:
-    """Return the key of a new watch, by which its runs are known; no other watch of its name has the same."""
-    return f"{name}~{secrets.token_hex(4)}"
+def watch_key(name: str, report: str = "") -> str:
+    """Return the key of a new watch, by which its runs are known; no other watch of its name has the same.
+
+    `report`: the id of the run whose report it is made from, with which its first run is compared.
+    """
+    return f"{name}~{secrets.token_hex(4)}{report and f'~{report}'}"
 
 
 def watch_name(key: str) -> str:
     """Return the name of the watch that has a key."""
     return key.partition("~")[0]
+
+
+def watch_report(key: str) -> str:
+    """Return the id of the run whose report a watch was made from; empty if it was made from none."""
+    return key.split("~")[2] if key.count("~") > 1 else ""
 
 
 def cut_slug(text: str, limit: int) -> str:

@@ -1,9 +1,10 @@
 """What people say to a run and of it: remarks during its research, ratings of its report.
 
 Remarks are numbered files beside the run's results, which any process can add. Each is created exclusively, so a race
-has one winner and the other takes the next number. The run itself ends the list: it writes that it hears no more, or
-that its research has ended, as an entry like the others. So either a remark stands before that entry, and the run has
-it, or its number is taken, and its author is told that it came too late.
+has one winner and the other takes the next number. The run writes entries like the others: that it takes up the
+remarks before this entry, that it hears no more, or that its research has ended. So either a remark stands before the
+last two, and the run has it, or its number is taken, and its author is told that it came too late. In the same way, a
+remark is either taken back before the run takes it up, or its author is told that this came too late.
 
 Runs may share a key, and with it the folder: an entry names its run.
 
@@ -30,9 +31,14 @@ class Steer(StrEnum):
     """The kind of an entry."""
 
     tell = "tell"  # a remark, to be taken up
+    back = "back"  # a remark is taken back; `text` is its token
     stop = "stop"  # to end the research and write
+    taken = "taken"  # from the run: it takes up the remarks before this entry
     heard = "heard"  # from the run: it takes up no further remark
     ended = "ended"  # from the run: its research is over
+
+
+_BY_RUN = (Steer.taken, Steer.heard, Steer.ended)
 
 
 class SteeringEntry(Model):
@@ -95,6 +101,18 @@ class Steering:
 
     def _path(self, number: int) -> str:
         return f"{self._folder}/{number:04}.json"
+
+
+def told_among(entries: Sequence[SteeringEntry]) -> list[SteeringEntry]:
+    """Return the remarks that were not taken back, in their order."""
+    back = {entry.text for entry in entries if entry.kind is Steer.back}
+    return [entry for entry in entries if entry.kind is Steer.tell and entry.token not in back]
+
+
+def waiting_among(entries: Sequence[SteeringEntry]) -> list[SteeringEntry]:
+    """Return the remarks that the run has not taken up yet, which can still be taken back."""
+    last = max((n for n, entry in enumerate(entries, 1) if entry.kind in _BY_RUN), default=0)
+    return [entry for entry in told_among(entries) if entry in entries[last:]]
 
 
 def stop_among(entries: Sequence[SteeringEntry]) -> Remark | None:

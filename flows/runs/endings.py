@@ -22,6 +22,7 @@ from fathom.models import Ending, Report, RunResult
 from fathom.report.changes import render_changes, render_changes_html, summary_of
 from fathom.run.engine import Engine, RunStart
 from fathom.run.state import ResearchState
+from fathom.storage.names import watch_report
 from fathom.storage.runs import StoredRun
 from fathom.tasks import events
 from fathom.tasks.checking import read_texts
@@ -100,6 +101,9 @@ async def compare_with_last(engine: Engine, run: ResearchState, report: Report |
 
 
 def is_before(run: StoredRun, start: RunStart) -> bool:
-    """Whether a run is an earlier one of the same watch; another watch of that name may be somebody else's."""
-    same = run.watch == start.watch and run.query == start.query
+    """Whether a run is an earlier one of the same watch, or the one whose report it was made from.
+
+    Another watch of that name may be somebody else's.
+    """
+    same = run.run_id == watch_report(start.watch) or (run.watch == start.watch and run.query == start.query)
     return same and run.run_id != start.run_id and run.started <= start.started

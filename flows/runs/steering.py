@@ -18,7 +18,7 @@ from fathom.flows.server import find_api
 from fathom.models import Model
 from fathom.storage.lease import read_lease
 from fathom.storage.runs import StoredRun
-from fathom.storage.steering import Steer, Steering, SteeringEntry
+from fathom.storage.steering import Steer, Steering, SteeringEntry, waiting_among
 from fathom.text.plain import clean_line
 
 MOST_CHARS, MOST_NAME = 1_000, 100
@@ -26,10 +26,10 @@ AGAIN = 'ask for more: fathom ask RUN "..."'
 
 
 class Steered(Model):
-    """A remark to a run. `running`: a process works on the run now."""
+    """What was said to a run; `text` of `back` is the remark that was taken back. `running`: a process works on it."""
 
     run_id: str
-    kind: Literal["tell", "stop"]
+    kind: Literal["tell", "back", "stop"]
     text: str
     author: str
     at: str
@@ -70,7 +70,7 @@ def check_author(name: str | None) -> str:
 
 
 def say(name: str, kind: Steer, text: str, author: str, artifacts: str | None) -> Steered:
-    """Send a remark to a run, or stop its research; the run reads it at the next fixed point.
+    """Find a run, and steer it; the run reads what was said at the next fixed point.
 
     Raises:
         RunNotFound: there is no such run.
@@ -84,7 +84,9 @@ def say(name: str, kind: Steer, text: str, author: str, artifacts: str | None) -
 
 
 async def steer(run: StoredRun, kind: Steer, text: str, author: str) -> Steered:
-    """Tell a run of a store something, or stop its research.
+    """Tell a run of a store something, take that back, or stop its research.
+
+    `text` is the remark or, of one that is taken back, its token; without one, the latest that can be is taken back.
 
     Raises:
         InvalidInput: it is too late.
@@ -93,22 +95,40 @@ async def steer(run: StoredRun, kind: Steer, text: str, author: str) -> Steered:
     result = await run.files.result()
     if result and result.run_id == run_id:
         raise InvalidInput(f"The run {run_id[:8]} has finished.", next_step=f"fathom show {run_id[:8]}, or {AGAIN}")
-    now = datetime.now(UTC).isoformat(timespec="seconds")
-    entry = SteeringEntry(kind=kind, run_id=run_id, author=author, at=now, text=text)
+    entry = SteeringEntry(
+        kind=kind, run_id=run_id, author=author, at=datetime.now(UTC).isoformat(timespec="seconds"), text=text
+    )
     steering = Steering(run.store, run.run_key, run_id)
     while True:
-        _check_open(await steering.entries(), kind, run_id[:8])
+        entries = await steering.entries()
+        if kind is Steer.back:
+            remark = _waiting(entries, text, run_id[:8])
+            entry, said = entry.model_copy(update={"text": remark.token}), remark.text
+        else:
+            _check_open(entries, kind, run_id[:8])
+            said = text
         if await steering.add(entry):
             break
     lease = await read_lease(run.store, run.run_key)
     return Steered(
         run_id=run_id,
-        kind="stop" if kind is Steer.stop else "tell",
-        text=text,
+        kind=kind.value,
+        text=said,
         author=author,
-        at=now,
+        at=entry.at,
         running=lease is not None and lease.alive,
     )
+
+
+def _waiting(entries: list[SteeringEntry], token: str, run: str) -> SteeringEntry:
+    waiting = waiting_among(entries)
+    if found := [entry for entry in waiting if token in ("", entry.token)]:
+        return found[-1]
+    if token and waiting:
+        message = f"The run {run} has taken this remark up already, or it was taken back."
+    else:
+        message = f"The run {run} has no remark that can still be taken back: it has taken up what it was told."
+    raise InvalidInput(message, next_step=f'tell it what to do instead: fathom tell {run} "..."')
 
 
 def _check_open(entries: list[SteeringEntry], kind: Steer, run: str) -> None:

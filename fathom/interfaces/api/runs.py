@@ -15,12 +15,14 @@ from fathom.client.shapes import (
     FollowUpRequest,
     LibraryHits,
     RatingRequest,
+    RemarkList,
     RemarkRequest,
     Run,
     RunChange,
     RunList,
     RunRequest,
     ShareLink,
+    WaitingRemark,
 )
 from fathom.interfaces.api.common import (
     JSON_ONLY,
@@ -39,6 +41,7 @@ from fathom.models import ReportRating, RunState
 from fathom.service import reports
 from fathom.service.caller import Caller
 from fathom.service.run_list import RunFilter, time_of
+from fathom.storage.steering import Steer, waiting_among
 
 router = APIRouter(prefix="/api/v1/runs", tags=["runs"])
 _Since = Annotated[
@@ -126,13 +129,27 @@ async def answer_run(run: TheRun, request: AnswerRequest) -> Run:
 )
 async def tell_run(run: TheRun, request: RemarkRequest) -> None:
     """Tell a run that is going on what else to look at."""
-    await run.tell(request.text)
+    await run.steer(Steer.tell, request.text)
+
+
+@router.get("/{run_id}/remarks", summary="List remarks that wait")
+async def list_remarks(run: TheRun) -> RemarkList:
+    """Return the remarks that a run has not taken up yet, the oldest first; each can still be taken back."""
+    waiting = waiting_among(await run.said())
+    remarks = [WaitingRemark(id=one.token, text=one.text, author=one.author, at=one.at) for one in waiting]
+    return RemarkList(remarks=remarks)
+
+
+@router.delete("/{run_id}/remarks/{remark_id}", status_code=HTTPStatus.NO_CONTENT, summary="Take a remark back")
+async def take_back(run: TheRun, remark_id: str) -> None:
+    """Take a remark back that the run has not taken up yet."""
+    await run.steer(Steer.back, remark_id)
 
 
 @router.post("/{run_id}/stop", status_code=HTTPStatus.NO_CONTENT, summary="End a run's research")
 async def stop_run(run: TheRun) -> None:
     """End the research of a run and let it write with what there is."""
-    await run.stop()
+    await run.steer(Steer.stop)
 
 
 @router.put("/{run_id}/rating", summary="Rate a report", dependencies=JSON_ONLY)

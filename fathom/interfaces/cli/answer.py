@@ -137,8 +137,11 @@ As = Annotated[
 
 def tell(
     run: Run,
-    text: Annotated[str, typer.Argument(help="What the run should look at, in quotes.", show_default=False)],
+    text: Annotated[str, typer.Argument(help="What the run should look at, in quotes.", show_default=False)] = "",
     *,
+    take_back: Annotated[
+        bool, typer.Option("--take-back", help="Take back the latest remark that the run has not taken up yet.")
+    ] = False,
     name: As = None,
     artifacts: Root = None,
     as_json: Json = False,
@@ -147,12 +150,19 @@ def tell(
 
     The run may be in any process, on any machine that shares the store. It acts on the remark after the current round;
     if that was the last one, the run adds a round beyond --depth. A run that is already writing accepts no remarks.
+    Until the run takes a remark up, --take-back takes it back.
 
     Example: fathom tell 1a2b3c4d "look at the 2025 figures too"
     """
     from fathom.flows.runs.steering import check_author, check_remark, say
     from fathom.storage.steering import Steer
 
+    if take_back and text:
+        raise InvalidInput("--take-back takes no text.", next_step=f"fathom tell {run} --take-back")
+    if take_back:
+        back = say(run, Steer.back, "", check_author(name), artifacts)
+        output(back, lambda back: line(f"Taken back: {one_line(back.text)}"), as_json=as_json)
+        return
     said = say(run, Steer.tell, check_remark(text), check_author(name), artifacts)
     output(said, lambda said: _show(said, "acts on it after the current round"), as_json=as_json)
 

@@ -117,7 +117,8 @@ def show_summary(result: RunResult, address: str = "", reference: str = "") -> N
         ("report", _from_here(page_of(result))),
         ("", "report.md beside it has the same as text" if result.report else ""),
         ("ended", f"{ending}: {result.reason}" if result.reason else ending),
-        ("", f"research ended because {result.stop}" if result.stop else ""),
+        # Without a report, the reason above says it all; one with a report was not ended for want of evidence.
+        ("", f"research ended because {result.stop}" if result.stop and result.report else ""),
         ("", _ANSWERED.get(result.answered or "", "")),
         ("scope", result.scope),
         ("changes", result.changes),

@@ -124,12 +124,15 @@ def library(
 
 
 def _show_hits(found: LibraryHits) -> None:
+    from fathom.report.chapters import address_in_words
+    from fathom.text.wording import ENGLISH
+
     if not found.hits:
         line("No finished run says anything about this.")
     for number, hit in enumerate(found.hits, 1):
         row((f"{number:>2}. ", "dim"), one_line(hit.sentence))
         if hit.url:
-            row("    ", f"{one_line(hit.title)}, {printable(hit.url)}")
+            row("    ", f"{one_line(hit.title)}, {printable(address_in_words(hit.url, ENGLISH))}")
         question = "" if hit.kind == "question" else f"  {one_line(hit.question)}"
         earlier = f", and {counted(hit.earlier_runs, 'earlier run')}" if hit.earlier_runs else ""
         row("    ", (f"{hit.asked[:10]}  {hit.kind}{question}  (fathom show {hit.run_id[:8]}{earlier})", "dim"))

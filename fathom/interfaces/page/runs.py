@@ -39,6 +39,7 @@ from fathom.service.reports import answers
 from fathom.service.reports import check as check_report
 from fathom.service.run_list import RunFilter
 from fathom.service.runs import RunHandle, RunService
+from fathom.storage.steering import Steer, stop_among, waiting_among
 from fathom.text.citations import without_citations
 
 router = APIRouter(prefix="/runs", include_in_schema=False)
@@ -96,10 +97,22 @@ async def tell(run: TheRun, request: Request, service: TheService) -> Response:
     async with request.form() as form:
         said = text(form, "text")
     try:
-        await run.tell(RemarkRequest(text=said).text)
+        await run.steer(Steer.tell, RemarkRequest(text=said).text)
     except (UserError, ValidationError) as error:
         return await _show(request, service, run, wrong=_wrong(error, "text"), given=FormValues(text=said))
-    return _back(run.run_id, "?told=1")
+    return _back(run.run_id)
+
+
+@router.post("/{run_id}/take-back")
+async def take_back(run: TheRun, request: Request, service: TheService) -> Response:
+    """Take a remark back that the run has not taken up yet."""
+    async with request.form() as form:
+        token = text(form, "remark")
+    try:
+        await run.steer(Steer.back, token)
+    except UserError as error:
+        return await _show(request, service, run, wrong=Wrong.of(error, "text"))
+    return _back(run.run_id)
 
 
 @router.post("/{run_id}/rate")
@@ -118,7 +131,7 @@ async def rate(run: TheRun, request: Request, service: TheService) -> Response:
 async def stop(run: TheRun, request: Request, service: TheService) -> Response:
     """End the research of the run and let it write with what there is."""
     try:
-        await run.stop()
+        await run.steer(Steer.stop)
     except UserError as error:
         return await _show(request, service, run, wrong=Wrong.of(error, "stop"))
     return _back(run.run_id)
@@ -224,7 +237,7 @@ async def _show(
     report, log, around, ratings = await asyncio.gather(
         _report(handle, run), handle.log(), _around(service, run, caller), handle.ratings()
     )
-    timeline = timeline_of(log)
+    timeline, said = timeline_of(log), [] if run.state.ended else await handle.said()
     own = caller.may_change(run.owner)
     return page(
         request,
@@ -239,8 +252,8 @@ async def _show(
         given=given or FormValues(),
         checked=await check_report(handle) if check and report else None,
         ratings=ratings,
-        told="told" in request.query_params,
-        stopped=None if run.state.ended else await handle.stopped(),
+        stopped=stop_among(said),
+        waiting=waiting_among(said),
         every=EVERY,
         may_answer=caller.may_ask,
         own=own,
@@ -266,13 +279,14 @@ def _cited(report: Report) -> list[tuple[str, Source, int]]:
 
 
 async def _around(service: RunService, run: Run, caller: Caller) -> dict[str, Any]:
-    """Return what is shown around a run: what it reads, the rest of its conversation, and the others of its watch."""
+    """Return what is shown around a run: what it reads, the rest of its conversation, its watches and their runs."""
     ended = run.state.ended
     corpora, gone = await service.corpora.named(caller, run.settings.get("corpora") or [])
     thread = await service.listing.thread_of(caller, run.id) if ended or run.parent else []
     earlier = [one for one in reversed(thread) if one.summary.created < run.created]
     watched = RunFilter(watch=run.watch or "")
     same = await service.latest(caller, watched, limit=_MOST) if ended and run.watch else RunList(runs=[])
+    reported = run.result and run.result.report and not run.watch
     return {
         "corpora": corpora,
         "gone": gone,
@@ -282,6 +296,7 @@ async def _around(service: RunService, run: Run, caller: Caller) -> dict[str, An
         ],
         "later": [one.summary for one in reversed(thread) if one.summary.id != run.id and one not in earlier],
         "history": [one for one in same.runs if one.id != run.id],
+        "watching": await watches.watching(service, caller, run) if reported else [],
     }
 
 
@@ -289,8 +304,8 @@ def _wrong(error: UserError | ValidationError, field: str) -> Wrong:
     return Wrong.of(error, field) if isinstance(error, UserError) else Wrong.invalid(error)
 
 
-def _back(run_id: str, query: str = "") -> Response:
-    return RedirectResponse(f"{router.prefix}/{run_id}{query}", HTTPStatus.SEE_OTHER)
+def _back(run_id: str) -> Response:
+    return RedirectResponse(f"{router.prefix}/{run_id}", HTTPStatus.SEE_OTHER)
 
 
 _QUIET = ("llm_called",)

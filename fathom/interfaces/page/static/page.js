@@ -28,15 +28,16 @@ async function load(address) {
 
 function follow() {
   const spoken = new Set(["step_completed", "section", "error"]);
+  const address = `/runs/${run.dataset.run}`; // a refused remark is answered at another one, which cannot be read again
   let last = Number(run.dataset.last), due = 0, wait = 800, stream;
   async function refresh() {
     due = 0;
     try {
-      const fresh = await load(location.pathname);
+      const fresh = await load(address);
       const now = fresh.querySelector("[data-run]");
       if (now.hasAttribute("data-over")) {
         stream.close();
-        if (!document.activeElement.value) location.replace(location.pathname);
+        if (!document.activeElement.value) location.replace(address);
         else said.textContent = "The run has ended.";
         return;
       }
