@@ -179,7 +179,7 @@ async def save_exchanges(engine: Engine) -> None:
     """Save what models were sent and what they answered, in the order of their answers; nothing without a model."""
     lines = sorted({(one.at, one.model_dump_json()) for one in engine.exchanges})
     if lines:
-        await engine.run_folder.save_text(EXCHANGES, "".join(f"{line}\n" for _, line in lines))
+        await engine.run_folder.save_text(EXCHANGES, "\n".join([*(line for _, line in lines), ""]))
 
 
 async def provenance_of(engine: Engine, run: ResearchState, report: Report, last: Mapping[str, bytes]) -> bytes:

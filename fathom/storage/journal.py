@@ -124,7 +124,7 @@ class Journal:
     def _enter(self) -> None:
         """Append what waits to the journal, unless it is being flushed: in this thread, for others may be long busy."""
         if self._waiting and self._certain() and (self._writing is None or self._writing.done()):
-            data = b"".join(map(_entry, self._waiting))
+            data = _entries(self._waiting)
             with suppress(RunBusy, *self._files.failures):  # as above
                 self._append(self._path, data, self._length, flush=False)
                 self._take(len(self._waiting), len(data))
@@ -149,7 +149,7 @@ class Journal:
         def flush(path: str) -> None:
             nonlocal number, size
             waiting = [*self._waiting]  # only now: what has come while the thread was about to begin shares the flush
-            data = b"".join(map(_entry, waiting))
+            data = _entries(waiting)
             number, size = len(waiting), len(data)
             self._append(path, data, self._length, flush=True)
 
@@ -282,11 +282,14 @@ def changes_in(data: bytes) -> Iterator[FileChange]:
         yield change
 
 
-def _entry(change: FileChange) -> bytes:
-    """Return the entry of a change: a line, and its bytes."""
-    length = None if change.data is None else len(change.data)
-    line = json.dumps([change.path, length, change.at, _check(change)]).encode()
-    return b"%b\n%b" % (line, change.data or b"")
+def _entries(changes: Iterable[FileChange]) -> bytes:
+    """Return the entries of changes: of each a line, and its bytes."""
+    parts: list[bytes] = []
+    for change in changes:
+        length = None if change.data is None else len(change.data)
+        line = json.dumps([change.path, length, change.at, _check(change)])
+        parts += (f"{line}\n".encode(), change.data or b"")
+    return b"".join(parts)  # the only copy: files may be of many megabytes
 
 
 def _check(change: FileChange) -> int:
