@@ -14,6 +14,7 @@ from fathom.evidence.judging import JUDGEMENTS
 from fathom.evidence.provenance import PROVENANCE, build
 from fathom.evidence.stored import StoredText
 from fathom.extractive.questions import naming_words
+from fathom.llm.base import ExchangeRecord
 from fathom.models import (
     Answered,
     Coverage,
@@ -177,9 +178,14 @@ async def save_report(engine: Engine, run: ResearchState, report: Report) -> Non
 
 async def save_exchanges(engine: Engine) -> None:
     """Save what models were sent and what they answered, in the order of their answers; nothing without a model."""
-    lines = sorted({(one.at, one.model_dump_json()) for one in engine.exchanges})
-    if lines:
-        await engine.run_folder.save_text(EXCHANGES, "\n".join([*(line for _, line in lines), ""]))
+    if engine.exchanges:
+        await engine.run_folder.save(EXCHANGES, _as_lines(engine.exchanges))
+
+
+def _as_lines(exchanges: Sequence[ExchangeRecord]) -> bytes:
+    """Return exchanges as lines of JSON, each once: megabytes, of which no copy is left when this returns."""
+    lines = sorted({(one.at, one.model_dump_json()) for one in exchanges})
+    return "\n".join([*(line for _, line in lines), ""]).encode()
 
 
 async def provenance_of(engine: Engine, run: ResearchState, report: Report, last: Mapping[str, bytes]) -> bytes:

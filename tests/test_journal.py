@@ -367,7 +367,7 @@ async def test_a_search_waits_for_one_flush_of_the_journal(
     flushed, flush = list[tuple[float, bool]](), os.fsync
 
     def flushing(number: int) -> None:
-        flushed.append((time.monotonic(), os.readlink(f"/proc/self/fd/{number}").endswith("/journal/0001")))  # noqa: PTH115
+        flushed.append((time.monotonic(), Path(f"/proc/self/fd/{number}").readlink().parent.name == "journal"))
         flush(number)
 
     for place in ("journal.GATHER_SECONDS", "store.SOON_SECONDS"):
@@ -378,3 +378,18 @@ async def test_a_search_waits_for_one_flush_of_the_journal(
     [claimed, *_] = [at for at, journal in flushed if not journal]
     searched = small.calls("search")[0].started
     assert sum(journal for at, journal in flushed if claimed < at < searched) == 1, "results and reservation together"
+
+
+async def test_a_renewed_lease_is_flushed_and_its_name_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    flushed, flush = list[Path](), os.fsync
+
+    def flushing(number: int) -> None:
+        flushed.append(Path(f"/proc/self/fd/{number}").readlink())
+        flush(number)
+
+    lease = await LeaseFile.take(ArtifactStore(str(tmp_path)), RUN, RUN, {})
+    monkeypatch.setattr(os, "fsync", flushing)
+    assert await lease.renew()
+    assert [(path.parent, path.suffix) for path in flushed] == [(tmp_path / RESULTS / RUN / "lease", ".tmp")]
+    await lease.release()
+    assert len(flushed) == 3, "that it is given up is certain"
