@@ -47,7 +47,7 @@ BOUNDARIES = {
     # A request, from its reservation to its result.
     "a reservation is about to be written": Boundary(f"{_STORE}.write", text="/ledger/"),
     "a reservation is written, and not flushed": Boundary(f"{_STORE}.write", after=True, text="/ledger/"),
-    "a reservation is flushed, its request is not sent": Boundary(f"{_LEDGER}:Ledger.confirm"),
+    "a reservation is flushed, its request is not sent": Boundary(f"{_STORE}.confirm"),
     "a request is sent, and not answered": Boundary("socket:socket.send", after=True, text='"messages"'),
     "an answer has come, and is not settled": Boundary(f"{_LEDGER}:Attempt.took", lost=1),
     "an answer is settled, and not stored": Boundary(f"{_STORE}.write", text=_MODEL, lost=1),
