@@ -21,13 +21,14 @@ from fathom.config.inputs import check_query
 from fathom.config.secrets import Scrubber, guard_logs
 from fathom.config.settings import Mode, ResearchSettings
 from fathom.errors import StoreError
+from fathom.evidence.provenance import PROVENANCE
 from fathom.flows.approval import agree, write_accepted
 from fathom.flows.rounds import research_rounds
 from fathom.flows.runs import following
 from fathom.flows.runs.endings import compare_with_last, ended, page, tell_failure, whereabouts
 from fathom.flows.runs.library import library_of
 from fathom.flows.runs.states import FLOW
-from fathom.flows.writing import save_exchanges, save_explanation, save_provenance, save_report
+from fathom.flows.writing import provenance_of, save_exchanges, save_explanation, save_report
 from fathom.llm.model_checks import check_models, models_of
 from fathom.models import Report, RunResult
 from fathom.network import keeping_in, sharing
@@ -40,7 +41,7 @@ from fathom.run.state import ResearchState, measure
 from fathom.storage.corpora import CorpusStore
 from fathom.storage.lease import RESULTS, journals_of
 from fathom.storage.runs import remember
-from fathom.storage.store import REPORT_TEXT, RESULT, ArtifactStore
+from fathom.storage.store import REPORT_TEXT, RESULT, ArtifactStore, json_bytes
 from fathom.tasks.auditing import log_event, quieten_tasks, session
 from fathom.tasks.durable import current_run_key, durable_run, run_logger, run_store
 from fathom.tasks.events import tell_end, tell_start
@@ -187,11 +188,12 @@ async def investigate(engine: Engine, display: Display) -> tuple[ResearchState, 
 
 async def conclude(engine: Engine, run: ResearchState, report: Report | None, result: RunResult) -> RunResult:
     """Store the result of a run, which says that it has ended, once all before it is certain."""
-    await engine.store.close_journal()
     result = result.model_copy(update={"audit_head": engine.audit.head})
-    await engine.run_folder.save_json(RESULT, result)
+    last = {RESULT: json_bytes(result)}
     if report:  # last, because it contains the hash of every other file
-        await save_provenance(engine, run, report)
+        last[PROVENANCE] = await provenance_of(engine, run, report, last)
+    await engine.store.close_journal({f"{engine.run_folder.folder}/{name}": data for name, data in last.items()})
+    if report:
         await _name_in_parent(engine)
     return result
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 
 from fathom.config.groups import Execution, Role
@@ -14,6 +14,7 @@ from fathom.evidence.judging import JUDGEMENTS
 from fathom.evidence.provenance import PROVENANCE, build
 from fathom.evidence.stored import StoredText
 from fathom.extractive.questions import naming_words
+from fathom.llm.base import ExchangeRecord
 from fathom.models import (
     Answered,
     Coverage,
@@ -49,7 +50,7 @@ from fathom.run.state import ResearchState, phases_of
 from fathom.sources.domains import usable
 from fathom.sources.scoring import confidence, trusted
 from fathom.sources.warnings import report_warnings
-from fathom.storage.store import EXCHANGES, MANIFEST, NOTES, REPORT, REPORT_PAGE, REPORT_TEXT
+from fathom.storage.store import EXCHANGES, MANIFEST, NOTES, REPORT, REPORT_PAGE, REPORT_TEXT, json_bytes
 from fathom.tasks.checking import Reviewer, read_texts, score_retrieved, with_links
 from fathom.tasks.planning import look_for_words
 from fathom.tasks.reporting import make_outline, write_answer, write_section
@@ -177,17 +178,25 @@ async def save_report(engine: Engine, run: ResearchState, report: Report) -> Non
 
 async def save_exchanges(engine: Engine) -> None:
     """Save what models were sent and what they answered, in the order of their answers; nothing without a model."""
-    lines = sorted({(one.at, one.model_dump_json()) for one in engine.exchanges})
-    if lines:
-        await engine.run_folder.save_text(EXCHANGES, "".join(f"{line}\n" for _, line in lines))
+    if engine.exchanges:
+        await engine.run_folder.save(EXCHANGES, _as_lines(engine.exchanges))
 
 
-async def save_provenance(engine: Engine, run: ResearchState, report: Report) -> None:
-    """Save provenance.json: the data for checking the run again, with the hash of every other file."""
+def _as_lines(exchanges: Sequence[ExchangeRecord]) -> bytes:
+    """Return exchanges as lines of JSON, each once: megabytes, of which no copy is left when this returns."""
+    lines = sorted({(one.at, one.model_dump_json()) for one in exchanges})
+    return "\n".join([*(line for _, line in lines), ""]).encode()
+
+
+async def provenance_of(engine: Engine, run: ResearchState, report: Report, last: Mapping[str, bytes]) -> bytes:
+    """Return provenance.json: the data for checking the run again, with the hash of every other file.
+
+    The `last` files, by name, are still to be written.
+    """
     phase("saving the evidence")
     folder = engine.run_folder
-    names = [name for name in await engine.store.list(folder.folder) if name != PROVENANCE]
-    files = dict(zip(names, await asyncio.gather(*map(folder.load, names)), strict=True))
+    names = [name for name in await engine.store.list(folder.folder) if name not in (*last, PROVENANCE)]
+    files = {**dict(zip(names, await asyncio.gather(*map(folder.load, names)), strict=True)), **last}
     record = await asyncio.to_thread(
         build,
         manifest=RunManifest.model_validate_json(files[MANIFEST]),
@@ -198,7 +207,7 @@ async def save_provenance(engine: Engine, run: ResearchState, report: Report) ->
         report=report,
         files=files,
     )
-    await folder.save_json(PROVENANCE, record)
+    return json_bytes(record)
 
 
 async def _draft(

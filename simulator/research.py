@@ -19,7 +19,7 @@ from fathom.errors import BudgetExceeded, FathomError, RunBusy, RunCancelled, St
 from fathom.models import SourceText, ToolOutput
 from fathom.storage.atomic import OUTAGE_SECONDS
 from fathom.storage.lease import RESULTS, LeaseFile, LeaseKeeper, journals_of
-from fathom.storage.store import REPORT_TEXT, RESULT, ArtifactStore, RunFolder
+from fathom.storage.store import REPORT_TEXT, RESULT, ArtifactStore, RunFolder, json_bytes
 from fathom.tasks.durable import outside_prefect, recorded_task, storing
 from fathom.telemetry.audit_events import Actor, AuditType
 from fathom.telemetry.audit_log import PENDING_FILE, AuditLog
@@ -76,7 +76,8 @@ class Research:
             await self.audit.record(AuditType.session_completed, "system", "complete")
         head = self.audit.head
         assert head
-        await self.folder.save_json(RESULT, {"status": "complete", "known": known, "head": head})
+        result = json_bytes({"status": "complete", "known": known, "head": head})
+        await self.store.close_journal({f"{place}/{RESULT}": result})
 
     async def _step(self, round_number: int, step: int, known: str) -> str:
         await self.noted(AuditType.step_started, Role.researcher, f"{round_number}.{step}", known=known)

@@ -54,6 +54,10 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
+_ASKING_NOBODY = set[str]()
+"""The names of recorded tasks, as in the paths of their results, that cost nothing to do again."""
+
+
 class StoredResults(WritableFileSystem):
     """Task results on the artifact store; a Prefect result storage that needs no saved block."""
 
@@ -97,8 +101,10 @@ class StoredResults(WritableFileSystem):
         return data
 
     async def write_path(self, path: str, content: bytes) -> None:
-        """Write a result, completely or not at all."""
+        """Write a result, completely or not at all; the answer of somebody is on the disk soon."""
         await self.store.write(_place(path), content)
+        if path.rpartition("/")[2].rpartition("-")[0] not in _ASKING_NOBODY:
+            self.store.hasten()
 
 
 def _place(key: str) -> str:
@@ -312,13 +318,17 @@ def _eager(function: Callable[P, Awaitable[R]]) -> Callable[P, Awaitable[R]]:
 
 
 def recorded_task(
-    *, name: str, run_name: str | Callable[[], str], shown: bool = True, absent: Any = ...
+    *, name: str, run_name: str | Callable[[], str], shown: bool = True, asks: bool = True, absent: Any = ...
 ) -> Callable[[Callable[P, Awaitable[R]]], RunTask[P, R]]:
     """Make a coroutine function a task whose result is stored; its name and its inputs are the key of the result.
 
     One that is not `shown` has no task run: each costs the server and the process more than reading a clock does.
+    One that `asks` nobody, neither a service nor a person, may be done again after a power cut, if nothing followed.
     `absent` is its result in the replay of a run of a version that did not have the task; without it, there is none.
     """
+
+    if not asks:
+        _ASKING_NOBODY.add(slug(name))
 
     def decorate(function: Callable[P, Awaitable[R]]) -> RunTask[P, R]:
         made = task(

@@ -27,6 +27,7 @@ from fathom.evidence.provenance import digest_of
 from fathom.models import Ending, Report, RunResult
 from fathom.report.changes import HEADINGS, summary_of
 from fathom.run.engine import Engine, RunStart
+from fathom.storage.atomic import Flush
 from fathom.storage.lease import RESULTS, read_lease
 from fathom.storage.names import watch_name
 from fathom.storage.store import ArtifactStore, json_bytes
@@ -134,7 +135,11 @@ async def tell_end(
 async def _once(
     store: ArtifactStore, run_key: str, ended: Payload, told: Callable[[], Awaitable[None]], log: Log
 ) -> None:
-    """Emit an ending unless it was emitted before. A store's failure is logged: emitting twice is better than never."""
+    """Emit an ending unless it was emitted before. A store's failure is logged: emitting twice is better than never.
+
+    So the marker is not flushed: a run that is resumed after a power cut may tell its ending again. A torn marker is
+    right, since only its name is read.
+    """
     marker = f"{RESULTS}/{run_key}/told/{digest_of(json_bytes(ended))[:24]}.json"
     try:
         if await store.exists(marker):
@@ -143,7 +148,8 @@ async def _once(
         log.warning("Whether this ending was told is not known, so it is told: %s", error)
     await told()
     try:
-        await store.write(marker, json_bytes({name: ended[name] for name in ("run_id", "ending")}))
+        told_of = json_bytes({name: ended[name] for name in ("run_id", "ending")})
+        await store.write(marker, told_of, flush=Flush.nothing)
     except StoreError as error:
         log.warning("That this ending was told is not stored, so a retry may tell it again: %s", error)
 

@@ -41,7 +41,7 @@ async def open_questions(query: str, _engine: Engine) -> tuple[list[OpenQuestion
     return answer.open_questions if answer.ambiguous or wanted is Clarify.always else [], usage
 
 
-@recorded_task(name="hear", run_name="read what people say", shown=False, absent=Heard())
+@recorded_task(name="hear", run_name="read what people say", shown=False, asks=False, absent=Heard())
 async def hear(round_number: int, known: int, closing: bool, more: bool, _engine: Engine) -> Heard:
     """Return the remarks after the known ones, and whether somebody stopped the research.
 

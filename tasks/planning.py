@@ -24,13 +24,13 @@ from fathom.text.plain import counted
 MOST_SEARCHES = 20  # without a result, that the critic is told, the latest ones
 
 
-@recorded_task(name="survey", run_name="search the documents")
+@recorded_task(name="survey", run_name="search the documents", asks=False)
 async def survey(query: str, settings: dict[str, JsonValue], _engine: Engine) -> Survey:
     """Return the local documents closest to the query, by name, and the files that are not read."""
     return await _engine.tools.survey(query)
 
 
-@recorded_task(name="holdings", run_name="look for the words of the question")
+@recorded_task(name="holdings", run_name="look for the words of the question", asks=False)
 async def look_for_words(words: list[str], settings: dict[str, JsonValue], _engine: Engine) -> Catalogue:
     """Return the holdings of the search tools, and the words that occur nowhere in them."""
     return await _engine.tools.holdings(words)
@@ -88,7 +88,7 @@ async def make_plan(
     return Planned(plan=plan, usage=usage, unread=found.unread)
 
 
-@recorded_task(name="cost", run_name="estimate the cost of the plan", shown=False, absent=None)
+@recorded_task(name="cost", run_name="estimate the cost of the plan", shown=False, asks=False, absent=None)
 async def estimate_cost(steps: int, bounds: dict[str, JsonValue], _engine: Engine) -> PlanCost | None:
     """Return what a run with a plan of some steps usually takes, once, since prices change."""
     return _engine.cost_of(steps)

@@ -276,7 +276,7 @@ async def noted_before(_engine: Engine) -> NotedBefore:
     return NotedBefore.of(*await _engine.earlier.noted()).by_another_run()
 
 
-@recorded_task(name="budget", run_name="check the budget", shown=False)
+@recorded_task(name="budget", run_name="check the budget", shown=False, asks=False)
 async def check_budget(step: PlanStep, turn: int, notes: bool, _engine: Engine) -> Checked:
     """Ask the ledger how much research may still do, and whether a person has stopped it.
 

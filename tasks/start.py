@@ -50,19 +50,19 @@ def _versions() -> dict[str, str]:
     return {name: version(name) for name in ("fathom-research", "prefect", "litellm", "pydantic")}
 
 
-@recorded_task(name="today", run_name="read the date", shown=False)
+@recorded_task(name="today", run_name="read the date", shown=False, asks=False)
 async def first_day() -> str:
     """Return today's date, ISO 8601: the same for all runs with one key, so that they can share calls."""
     return datetime.now(UTC).date().isoformat()
 
 
-@recorded_task(name="seconds", run_name="read the clock", shown=False)
+@recorded_task(name="seconds", run_name="read the clock", shown=False, asks=False)
 async def seconds_worked(run_id: str, _engine: Engine) -> float:
     """Return the seconds of work on the run; `run_id` makes the value a record of this run."""
     return round(_engine.ledger.seconds, 1)
 
 
-@recorded_task(name="begin", run_name="start", shown=False)
+@recorded_task(name="begin", run_name="start", shown=False, asks=False)
 async def begin(
     query: str, settings: ResearchSettings, _artifacts: str, _environment: Environment, _watch: str = ""
 ) -> RunStart:
@@ -74,13 +74,13 @@ async def begin(
     return await _start(query, settings, None, artifacts=_artifacts, environment=_environment, watch=_watch)
 
 
-@recorded_task(name="parent", run_name="find the earlier run", shown=False)
+@recorded_task(name="parent", run_name="find the earlier run", shown=False, asks=False)
 async def find_parent(reference: str, _find: Callable[[str], Awaitable[Parent]]) -> Parent:
     """Return the run that a follow-up names; it is looked up once."""
     return await _find(reference)
 
 
-@recorded_task(name="begin", run_name="start", shown=False)
+@recorded_task(name="begin", run_name="start", shown=False, asks=False)
 async def begin_follow_up(
     query: str, settings: ResearchSettings, parent: Parent, _artifacts: str, _environment: Environment, _watch: str
 ) -> RunStart:
@@ -128,7 +128,7 @@ async def _start(
     )
 
 
-@recorded_task(name="claim folder", run_name="create the folder", shown=False)
+@recorded_task(name="claim folder", run_name="create the folder", shown=False, asks=False)
 async def claim_folder(
     plan_title: str, run_id: str, _engine: Engine, _clarifications: Sequence[Clarification] = ()
 ) -> str:

@@ -94,7 +94,8 @@ async def _called(plan_title: str, step: PlanStep, call: ToolCall, number: int, 
 
 async def _output(call: ToolCall, engine: Engine) -> tuple[ToolOutput, bool]:
     """Return a tool's output, and whether the call failed: then the output holds the reason and nothing else."""
-    await engine.store.commit()
+    if not engine.tools.pays(call.tool):
+        await engine.store.commit()
     try:
         with doing(f"{call.tool}: {call.input}"):
             return await engine.tools.run(call), False

@@ -10,7 +10,7 @@ import inspect
 import os
 import pkgutil
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import wraps
 from typing import Any, NamedTuple
@@ -47,7 +47,7 @@ BOUNDARIES = {
     # A request, from its reservation to its result.
     "a reservation is about to be written": Boundary(f"{_STORE}.write", text="/ledger/"),
     "a reservation is written, and not flushed": Boundary(f"{_STORE}.write", after=True, text="/ledger/"),
-    "a reservation is flushed, its request is not sent": Boundary(f"{_LEDGER}:Ledger.confirm"),
+    "a reservation is flushed, its request is not sent": Boundary(f"{_STORE}.confirm"),
     "a request is sent, and not answered": Boundary("socket:socket.send", after=True, text='"messages"'),
     "an answer has come, and is not settled": Boundary(f"{_LEDGER}:Attempt.took", lost=1),
     "an answer is settled, and not stored": Boundary(f"{_STORE}.write", text=_MODEL, lost=1),
@@ -69,8 +69,8 @@ BOUNDARIES = {
     "the files are flushed, the journal is there": Boundary(
         f"{_FILES}.remove", text="/journal/", since=f"{_JOURNAL}.close"
     ),
-    "the journal is gone, the result is not written": Boundary(f"{_STORE}.write", text="/result.json"),
-    "the result is written, its evidence is not": Boundary(f"{_STORE}.write", after=True, text="/result.json"),
+    "the journal is gone, the result is not written": Boundary(f"{_FILES}.reveal_local", text="/result.json"),
+    "the result is written, its evidence is not": Boundary("os:replace", after=True, text="/result.json"),
     "all is written, the run is not given up": Boundary("fathom.storage.lease:LeaseKeeper.release"),
 }
 """In the order in which attempts at one run come to them, each killed at the next."""
@@ -127,6 +127,8 @@ def _dying(function: Callable[..., Any], boundary: Boundary) -> Callable[..., An
 def _shown(argument: Any) -> str:
     if isinstance(argument, bytes | bytearray | memoryview):
         return bytes(argument).decode(errors="replace")
+    if isinstance(argument, Mapping):
+        return " ".join(map(_shown, argument))
     return f"/{argument}" if isinstance(argument, str | os.PathLike) else ""
 
 

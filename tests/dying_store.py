@@ -6,6 +6,7 @@ import json
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
+from fathom.storage.atomic import Flush
 from fathom.storage.store import ArtifactStore
 from tests.processes import ended_process
 
@@ -28,7 +29,7 @@ class WatchedStore(ArtifactStore):
         number, self._changes = self._changes, self._changes + 1
         await self._before(number)
 
-    async def write(self, path: str, data: bytes, *, flush: bool = True) -> None:
+    async def write(self, path: str, data: bytes, *, flush: Flush = Flush.everything) -> None:
         await self._changing()
         await super().write(path, data, flush=flush)
 

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from fathom.storage.atomic import AtomicFiles
+from fathom.storage.atomic import AtomicFiles, Flush
 from tests.dying_store import Killed
 
 __all__ = ["FailingDisk", "failing"]
 
-_CHANGES = ("write", "append_local", "_create", "remove", "settle_local")
+_CHANGES = ("write", "append_local", "_create", "remove", "settle_local", "reveal_local")
 
 
 class FailingDisk:
@@ -27,6 +27,7 @@ class FailingDisk:
         self._dies_at = dies_at
         self._dead = False
         self._flushed = dict[str, bytes]()
+        self._whole = dict[str, bytes]()  # whose contents are flushed, but not their names
 
     def moment(self) -> None:
         """Die, if it is time; a dead process changes nothing."""
@@ -35,9 +36,10 @@ class FailingDisk:
         if self._dead:
             raise Killed
 
-    def flushed(self, path: str) -> None:
-        """Remember the bytes of a file, which no power cut takes away."""
-        self._flushed[path] = Path(self._root, path).read_bytes()
+    def flushed(self, path: str, how: Flush) -> None:
+        """Remember the bytes of a file, which no power cut takes away, or of which it takes away all."""
+        kept = {Flush.everything: self._flushed, Flush.contents: self._whole, Flush.nothing: dict[str, bytes]()}[how]
+        kept[path] = Path(self._root, path).read_bytes()
 
     def settled(self) -> None:
         """Remember what there is, and what not."""
@@ -53,7 +55,7 @@ class FailingDisk:
                 continue
             if kept is not None:
                 file.write_bytes(kept)
-            elif now is not None and dice.random() < 0.5:
+            elif now is not None and now != self._whole.get(path) and dice.random() < 0.5:
                 file.write_bytes(now[: dice.randrange(len(now) + 1)])
             else:
                 file.unlink()
@@ -70,16 +72,17 @@ def failing(root: Path, dies_at: int | None = None) -> Iterator[FailingDisk]:
 
 
 def _watched(disk: FailingDisk, root: Path, name: str, change: Any) -> Any:
-    def call(files: AtomicFiles, first: Any, *more: Any, flush: bool = True, **options: Any) -> Any:
+    def call(files: AtomicFiles, first: Any, *more: Any, **options: Any) -> Any:
         if files.root != str(root):
             return change(files, first, *more, **options)
         disk.moment()
-        how = {"flush": flush} if name in ("write", "append_local") else {}
-        result = change(files, first, *more, **how, **options)
+        result = change(files, first, *more, **options)
         if name == "settle_local":
             disk.settled()
-        elif flush and name != "remove":
-            disk.flushed(first)
+        elif name != "remove":
+            asked = options.get("flush", True)
+            for path in first if name == "reveal_local" else [first]:
+                disk.flushed(path, {True: Flush.everything, False: Flush.nothing}.get(asked, asked))
         return result
 
     return call

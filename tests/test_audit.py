@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from fathom.config.groups import Role
 from fathom.errors import StoreError
 from fathom.models import AuditHead, Ending, Metrics, RunResult
+from fathom.storage.atomic import Flush
 from fathom.storage.store import ArtifactStore
 from fathom.telemetry.audit_events import AuditEvent, AuditType, Break, ChainedEvent, check, events_in
 from fathom.telemetry.audit_log import AUDIT_FILE, AuditLog
@@ -54,7 +55,7 @@ class CountingStore(ArtifactStore):
         self.writes += 1
         await super().append(path, data, at)
 
-    async def write(self, path: str, data: bytes, *, flush: bool = True) -> None:
+    async def write(self, path: str, data: bytes, *, flush: Flush = Flush.everything) -> None:
         self.writes += 1  # on S3 each append is one as well
         await super().write(path, data, flush=flush)
 

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import random
 import shutil
+import sys
 import threading
+import time
 from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from decimal import Decimal
 from pathlib import Path
 
 import httpx
@@ -21,10 +27,13 @@ from fathom.evidence.verify import verify_run
 from fathom.flows.runs import listing
 from fathom.flows.runs.stored import find, load
 from fathom.models import RunResult, RunState
+from fathom.storage.atomic import AtomicFiles
 from fathom.storage.journal import FileChange, changes_in
 from fathom.storage.lease import RESULTS, LeaseFile
 from fathom.storage.store import RESULT, ArtifactStore
+from fathom.tasks.durable import outside_prefect, recorded_task, storing
 from fathom.telemetry.audit_events import ChainedEvent, check, events_in
+from fathom.tools.payment import SearchBudget
 from tests.conftest import is_own
 from tests.dying_store import Killed
 from tests.failing_disk import failing
@@ -247,3 +256,140 @@ async def test_a_change_that_comes_during_a_flush_waits_for_no_other(
             await asyncio.sleep(0.01)
     monkeypatch.setattr(os, "fsync", flush)
     await store.close_journal()
+
+
+async def test_changes_that_come_before_the_thread_begins_share_its_flush(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flushed, flush, goes_on = list[int](), os.fsync, threading.Event()
+
+    def flushing(number: int) -> None:
+        flushed.append(number)
+        flush(number)
+
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
+    store = ArtifactStore(str(tmp_path))
+    await store.open_journal("key/journal")
+    monkeypatch.setattr(os, "fsync", flushing)
+    busy = asyncio.create_task(asyncio.to_thread(goes_on.wait, 60))
+    await asyncio.sleep(0)
+    waiting = []
+    for name in ("first", "second", "third"):
+        await store.write(name, b"{}")
+        waiting.append(asyncio.create_task(store.commit()))
+        await asyncio.sleep(0.01)
+    goes_on.set()
+    await asyncio.gather(busy, *waiting)
+    assert len(flushed) == 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["first", "key", "second", "third"]
+
+
+async def test_only_what_somebody_was_asked_for_is_flushed_soon(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fathom.storage.journal.GATHER_SECONDS", 3_600.0)
+    monkeypatch.setattr("fathom.storage.store.SOON_SECONDS", 0.0)
+    store, results = ArtifactStore(str(tmp_path)), tmp_path / RESULTS / "key"
+    await store.open_journal(f"{RESULTS}/key/journal")
+    with outside_prefect(storing(store, "key")):
+        await look_here()
+        await asyncio.sleep(0.1)
+        assert not list(results.glob("look_here-*"))
+        await ask_there()
+    async with asyncio.timeout(60):
+        while not list(results.glob("ask_there-*")):  # noqa: ASYNC110 - a disk sends no notice
+            await asyncio.sleep(0.01)
+    assert list(results.glob("look_here-*")), "with all before it"
+    await store.close_journal()
+
+
+@recorded_task(name="look here", run_name="look here", asks=False)
+async def look_here() -> int:
+    return 1
+
+
+@recorded_task(name="ask there", run_name="ask there")
+async def ask_there() -> int:
+    return 2
+
+
+async def test_the_last_files_are_named_once_all_others_are_flushed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flushed, flush, settle, there = list[int](), os.fsync, AtomicFiles.settle_local, list[list[str]]()
+
+    def flushing(number: int) -> None:
+        flushed.append(number)
+        flush(number)
+
+    def settling(files: AtomicFiles, paths: Sequence[str]) -> None:
+        there.append(sorted(path.name for path in (tmp_path / "run").iterdir() if path.name[0] != "."))
+        if len(there) == 1:
+            raise OSError(errno.EIO, "broken")
+        settle(files, paths)
+
+    store = ArtifactStore(str(tmp_path))
+    await store.open_journal("key/journal")
+    monkeypatch.setattr(AtomicFiles, "settle_local", settling)
+    await store.write("run/report", b"1")
+    await store.commit()
+    last = {"run/result": b"2", "run/provenance": b"3"}
+    with pytest.raises(StoreError, match="broken"):
+        await store.close_journal(last)
+    assert [path.name for path in (tmp_path / "run").iterdir()] == ["report"], "and no hidden file"
+    assert len(list((tmp_path / "key/journal").iterdir())) == 1
+    if sys.platform == "linux":  # elsewhere, each file is flushed by itself
+        monkeypatch.setattr(os, "fsync", flushing)
+    await store.close_journal(last)
+    assert there == [["report"], ["report"]]
+    assert len(flushed) == (sys.platform == "linux"), "their folder, once"
+    assert sorted(path.name for path in (tmp_path / "run").iterdir()) == ["provenance", "report", "result"]
+    assert not list((tmp_path / "key/journal").iterdir())
+
+
+@pytest.mark.parametrize("price", [None, Decimal(0), Decimal("0.01")])
+async def test_a_search_is_sent_once_all_before_it_is_certain(tmp_path: Path, price: Decimal | None) -> None:
+    store = ArtifactStore(str(tmp_path))
+    await store.open_journal("key/journal")
+    ledger = await Ledger.open(Budget(), store, "ledger")
+    await store.write("before", b"{}")
+
+    async def ask() -> bool:
+        return (tmp_path / "before").exists()
+
+    assert await SearchBudget(ledger).pay("search:any", price, ask)
+    await store.close_journal()
+
+
+async def test_a_search_waits_for_one_flush_of_the_journal(
+    small: Stubs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flushed, flush = list[tuple[float, bool]](), os.fsync
+
+    def flushing(number: int) -> None:
+        flushed.append((time.monotonic(), Path(f"/proc/self/fd/{number}").readlink().parent.name == "journal"))
+        flush(number)
+
+    for place in ("journal.GATHER_SECONDS", "store.SOON_SECONDS"):
+        monkeypatch.setattr(f"fathom.storage.{place}", 3_600.0)
+    monkeypatch.setattr(os, "fsync", flushing)
+    small.settings.steps = 1
+    await kept(tmp_path)
+    [claimed, *_] = [at for at, journal in flushed if not journal]
+    searched = small.calls("search")[0].started
+    assert sum(journal for at, journal in flushed if claimed < at < searched) == 1, "results and reservation together"
+
+
+async def test_a_renewed_lease_is_flushed_and_its_name_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    flushed, flush = list[Path](), os.fsync
+
+    def flushing(number: int) -> None:
+        flushed.append(Path(f"/proc/self/fd/{number}").readlink())
+        flush(number)
+
+    lease = await LeaseFile.take(ArtifactStore(str(tmp_path)), RUN, RUN, {})
+    monkeypatch.setattr(os, "fsync", flushing)
+    assert await lease.renew()
+    assert [(path.parent, path.suffix) for path in flushed] == [(tmp_path / RESULTS / RUN / "lease", ".tmp")]
+    await lease.release()
+    assert len(flushed) == 3, "that it is given up is certain"

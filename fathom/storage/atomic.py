@@ -10,8 +10,9 @@ import ctypes
 import os
 import stat
 import sys
-from collections.abc import Awaitable, Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from enum import Enum, auto
 from functools import partial
 from glob import has_magic
 from pathlib import Path
@@ -52,6 +53,14 @@ _S3_SECONDS = 20.0
 _BYTES_A_SECOND = 200_000  # slowest upload, by which its time limit grows
 _ANYBODYS, _PRIVATE = 0o666, 0o600  # permissions of a file; the user's mask takes from the first
 _TRIES = 5  # to create a file in a folder that others remove
+
+
+class Flush(Enum):
+    """How much of a file is flushed to the disk when it is written, and so what a power cut leaves of it."""
+
+    nothing = auto()  # perhaps a part: its reader must notice
+    contents = auto()  # all of it, or what was there before
+    everything = auto()  # with its name: all of it
 
 
 class AtomicFiles:
@@ -133,8 +142,8 @@ class AtomicFiles:
         # Hidden files are still being written, or were left by a killed process.
         return sorted(name for name in names if not (name.startswith(".") and name.endswith(".tmp")))
 
-    def write(self, path: str, data: bytes, *, flush: bool = True) -> None:
-        """Write or replace a file. Without `flush`, a power cut may leave a part of it: its reader must notice."""
+    def write(self, path: str, data: bytes, *, flush: Flush = Flush.everything) -> None:
+        """Write or replace a file."""
         if self.local:
             self._write_local(path, data, replace=True, flush=flush)
         else:
@@ -210,6 +219,27 @@ class AtomicFiles:
         for folder in {folder for target in there for folder in target.parents if folder.is_relative_to(self.root)}:
             _flush_folder(folder)
 
+    @contextmanager
+    def hidden_local(self, files: Mapping[str, bytes]) -> Iterator[dict[str, str]]:
+        """Write files of a local disk under hidden names, without a flush; yield these by path, for `reveal_local`."""
+        hidden = {path: str(Path(path).with_name(f".{uuid4().hex}.tmp")) for path in files}
+        try:
+            for path, data in files.items():
+                with _opened(Path(self.root, hidden[path]), _ANYBODYS) as file:
+                    file.write(data)
+            yield hidden
+        finally:
+            for path in hidden.values():
+                Path(self.root, path).unlink(missing_ok=True)
+
+    def reveal_local(self, hidden: Mapping[str, str]) -> None:
+        """Give hidden files, which have been flushed, their names one after the other, and flush these together."""
+        for path, name in hidden.items():
+            self.confirm()
+            Path(self.root, name).replace(Path(self.root, path))
+        for folder in {Path(self.root, path).parent for path in hidden}:
+            _flush_folder(folder)
+
     def create(self, path: str, data: bytes, *, private: bool = False) -> bool:
         """Write a new file; return False, and write nothing, when it exists.
 
@@ -266,17 +296,19 @@ class AtomicFiles:
         except TimeoutError as error:
             raise TimeoutError(f"it did not answer within {seconds:.0f} s") from error
 
-    def _write_local(self, path: str, data: bytes, *, replace: bool, flush: bool = True, mode: int = _ANYBODYS) -> bool:
+    def _write_local(
+        self, path: str, data: bytes, *, replace: bool, flush: Flush = Flush.everything, mode: int = _ANYBODYS
+    ) -> bool:
         """Write a hidden file beside the target, then give it the target's name; each is flushed to the disk.
 
-        If only the first were, a power cut could undo the change after others have relied on it.
+        If only the first is, a power cut can undo the change after others have relied on it.
         """
         target = Path(self.root, path)
         hidden = target.with_name(f".{uuid4().hex}.tmp")
         try:
             with _opened(hidden, mode) as file:
                 file.write(data)
-                if data and flush:  # a probe has nothing to lose
+                if data and flush is not Flush.nothing:  # a probe has nothing to lose
                     file.flush()
                     os.fsync(file.fileno())
             self.confirm()
@@ -288,7 +320,7 @@ class AtomicFiles:
                     target.hardlink_to(hidden)
                 except FileExistsError:
                     return False
-            if data and flush:
+            if data and flush is Flush.everything:
                 _flush_folder(target.parent)
             return True
         finally:

@@ -18,7 +18,7 @@ from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from fathom.storage.atomic import AtomicFiles
+from fathom.storage.atomic import AtomicFiles, Flush
 
 _FOLDERS = ("searches", "pages", "documents", "corpora", "library")
 _ENTRY = re.compile(
@@ -71,7 +71,7 @@ class TimedCache:
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             data = self._clean(text).encode("utf-8", "replace")
-            AtomicFiles(str(self._folder)).write(_name(key), b"%b\n%b" % (_digest(data), data), flush=False)
+            AtomicFiles(str(self._folder)).write(_name(key), b"%b\n%b" % (_digest(data), data), flush=Flush.nothing)
             if not self._swept:
                 self._swept = True
                 for old in self._folder.iterdir():

@@ -13,15 +13,15 @@ from __future__ import annotations
 import asyncio
 import json
 import zlib
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import NamedTuple
 
 from fathom.errors import RunBusy, StoreError
-from fathom.storage.atomic import AtomicFiles
+from fathom.storage.atomic import AtomicFiles, Flush
 
-GATHER_SECONDS = 0.05
-"""For which the flush of a change waits for others, unless somebody waits for it."""
+GATHER_SECONDS, SOON_SECONDS = 0.5, 0.05
+"""For which the flush of a change waits for others, unless somebody waits for it; the second, if it is to come soon."""
 
 
 class FileChange(NamedTuple):
@@ -53,9 +53,10 @@ class Journal:
         self._length = 0  # of the journal
         self._waiting: list[FileChange] = []
         self._ahead: list[FileChange] = []  # in the journal, and not in the files yet
-        self._added = self._done = 0  # changes: known, on the disk and in the files
+        self._added = self._entered = self._done = 0  # changes: known, in the journal, on the disk and in the files
         self._changed = dict[str, None]()  # the paths of the files
         self._writing: asyncio.Task[None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
         self._gathering: asyncio.Task[None] | None = None
 
     def add(self, change: FileChange) -> None:
@@ -64,8 +65,15 @@ class Journal:
         self._changed[change.path] = None
         self._added += 1
         self._enter()
-        if self._gathering is None or self._gathering.done():
-            self._gathering = asyncio.create_task(self._gather())
+        self.flush_in(GATHER_SECONDS)
+
+    def flush_in(self, seconds: float) -> None:
+        """Let all changes so far be on the disk after some seconds, if not before."""
+        loop = asyncio.get_running_loop()
+        at = loop.time() + seconds
+        if self._timer is None or self._timer.when() > at:
+            self._stop_timer()
+            self._timer = loop.call_at(at, self._gather)
 
     def written(self, path: str) -> bytes | None:
         """Return all bytes of a file that is about to be written; None if none is."""
@@ -88,22 +96,35 @@ class Journal:
         while self._done < number:
             await self._next()
 
-    async def close(self) -> None:
-        """Flush the files, and remove the journal."""
+    async def close(self, last: Mapping[str, bytes]) -> None:
+        """Flush the files, remove the journal, and write the last files: flushed with the others, named after them."""
         await self.commit()
-        await self._call(self._path, lambda _path: self._files.settle_local(list(self._changed)))
-        await self._call(self._path, self._files.remove)
+        self._stop_timer()
+        await self._call(self._path, lambda path: self._end(path, last))
 
-    async def _gather(self) -> None:
-        with suppress(StoreError, RunBusy):  # the next one who must be certain tries again, and is told
-            while self._done < self._added:
-                await asyncio.sleep(GATHER_SECONDS)
+    def _stop_timer(self) -> None:
+        if self._timer:
+            self._timer.cancel()
+        self._timer = None
+
+    def _gather(self) -> None:
+        async def gathered() -> None:
+            with suppress(StoreError, RunBusy):  # the next one who must be certain tries again, and is told
                 await self.commit()
+
+        self._timer = None
+        self._gathering = asyncio.create_task(gathered())
+
+    def _end(self, path: str, last: Mapping[str, bytes]) -> None:
+        with self._files.hidden_local(last) as hidden:
+            self._files.settle_local([*self._changed, *hidden.values()])
+            self._files.remove(path)
+            self._files.reveal_local(hidden)
 
     def _enter(self) -> None:
         """Append what waits to the journal, unless it is being flushed: in this thread, for others may be long busy."""
         if self._waiting and self._certain() and (self._writing is None or self._writing.done()):
-            data = b"".join(map(_entry, self._waiting))
+            data = _entries(self._waiting)
             with suppress(RunBusy, *self._files.failures):  # as above
                 self._append(self._path, data, self._length, flush=False)
                 self._take(len(self._waiting), len(data))
@@ -111,6 +132,7 @@ class Journal:
     def _take(self, number: int, size: int) -> None:
         """Note that the first changes that waited are in the journal, with so many bytes."""
         self._length += size
+        self._entered += number
         self._ahead = [*_outcome([*self._ahead, *self._waiting[:number]]).values()]
         del self._waiting[:number]
 
@@ -122,12 +144,20 @@ class Journal:
         await asyncio.shield(self._writing)  # who is cancelled leaves no half of it
 
     async def _write(self) -> None:
-        number, added = len(self._waiting), self._added
-        data = b"".join(map(_entry, self._waiting))
-        await self._call(self._path, lambda path: self._append(path, data, self._length, flush=True))
-        self._take(number, len(data))
+        number = size = 0
+
+        def flush(path: str) -> None:
+            nonlocal number, size
+            waiting = [*self._waiting]  # only now: what has come while the thread was about to begin shares the flush
+            data = _entries(waiting)
+            number, size = len(waiting), len(data)
+            self._append(path, data, self._length, flush=True)
+
+        await self._call(self._path, flush)
+        self._take(number, size)
+        entered = self._entered
         await self._call(self._path, lambda _path: self._apply())
-        self._done = added
+        self._done = entered
 
     def _append(self, path: str, data: bytes, at: int, *, flush: bool) -> None:
         if (length := self._files.append_local(path, data, at, flush=flush)) != at:
@@ -152,7 +182,7 @@ class Journal:
         if change.data is None:
             self._files.remove(change.path)
         elif change.at is None:
-            self._files.write(change.path, change.data, flush=False)
+            self._files.write(change.path, change.data, flush=Flush.nothing)
         else:
             self._append(change.path, change.data, change.at, flush=False)
 
@@ -171,7 +201,7 @@ def restore(files: AtomicFiles, folder: str) -> str:
         if data is None:
             files.remove(path)
         elif not files.exists(path) or files.read(path) != data:
-            files.write(path, data, flush=False)
+            files.write(path, data, flush=Flush.nothing)
     files.append_local(following, b"", 0, flush=False)
     files.settle_local([*outcome, following])
     for name in names:
@@ -252,11 +282,14 @@ def changes_in(data: bytes) -> Iterator[FileChange]:
         yield change
 
 
-def _entry(change: FileChange) -> bytes:
-    """Return the entry of a change: a line, and its bytes."""
-    length = None if change.data is None else len(change.data)
-    line = json.dumps([change.path, length, change.at, _check(change)]).encode()
-    return b"%b\n%b" % (line, change.data or b"")
+def _entries(changes: Iterable[FileChange]) -> bytes:
+    """Return the entries of changes: of each a line, and its bytes."""
+    parts: list[bytes] = []
+    for change in changes:
+        length = None if change.data is None else len(change.data)
+        line = json.dumps([change.path, length, change.at, _check(change)])
+        parts += (f"{line}\n".encode(), change.data or b"")
+    return b"".join(parts)  # the only copy: files may be of many megabytes
 
 
 def _check(change: FileChange) -> int:

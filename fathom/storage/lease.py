@@ -28,7 +28,7 @@ from fathom.clock import monotonic, now, uptime
 from fathom.errors import FathomError, OtherLayout, RunBusy, StoreError
 from fathom.models import Model
 from fathom.models.run import LAYOUT
-from fathom.storage.atomic import OUTAGE_SECONDS
+from fathom.storage.atomic import OUTAGE_SECONDS, Flush
 from fathom.storage.names import numbers_in, slug
 from fathom.storage.store import ArtifactStore, note_change
 
@@ -162,11 +162,12 @@ class LeaseFile:
         """Record that this process is alive; return whether it still owns the run.
 
         While the lease is valid, nobody else takes the run. Once it is not, this process competes for the next number
-        as everybody does: a file that it only overwrote would not tell who has read the one before.
+        as everybody does: a file that it only overwrote would not tell who has read the one before. A power cut that
+        takes a renewal back has ended the process too: the lease only expires earlier.
         """
         began, lease, following = uptime(), self._renewed(), _path(self._lease.run_key, self._number + 1)
         if self.valid:
-            await self._write(lease)
+            await self._store.write(self.path, _bytes(lease), flush=Flush.contents)
             if await self._store.exists(following):
                 return False
         if not self.valid:
@@ -179,7 +180,8 @@ class LeaseFile:
 
     async def release(self, *, waiting: bool = False) -> None:
         """Give the run up, so that another process may take it; `waiting`: once a person has answered it."""
-        await self._write(self._renewed().model_copy(update={"released": True, "waiting": waiting}))
+        lease = self._renewed().model_copy(update={"released": True, "waiting": waiting})
+        await self._store.write(self.path, _bytes(lease))
 
     async def withdraw(self) -> None:
         """Leave the run as if it had not been taken."""
@@ -195,9 +197,6 @@ class LeaseFile:
 
     def _renewed(self) -> Lease:
         return self._lease.model_copy(update={"renewed": _now()})
-
-    async def _write(self, lease: Lease) -> None:
-        await self._store.write(self.path, _bytes(lease))
 
     @property
     def path(self) -> str:

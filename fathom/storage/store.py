@@ -23,8 +23,8 @@ from fathom.clock import now
 from fathom.config.secrets import without_credentials
 from fathom.errors import InvalidInput, RunBusy, StoreError
 from fathom.models import Note, Plan, Report, RunManifest, RunResult, Source, ToolOutput
-from fathom.storage.atomic import AtomicFiles, Outages
-from fathom.storage.journal import FileChange, Journal, RestoredFiles, left_in, restore
+from fathom.storage.atomic import AtomicFiles, Flush, Outages
+from fathom.storage.journal import SOON_SECONDS, FileChange, Journal, RestoredFiles, left_in, restore
 from fathom.storage.names import RESPONSES, folder_names
 from fathom.text.urls import source_ids
 
@@ -87,8 +87,8 @@ class ArtifactStore:
         """Restore what earlier attempts at a run have left in the folder of its journals, and keep another one there.
 
         From now on, what is written, appended and removed waits for other changes, and all of it is flushed at once
-        (`fathom.storage.journal`). Who must be certain of it calls `commit`; what is read is what was written. An
-        object store has no journal: there each change is certain when its method returns.
+        (`fathom.storage.journal`). Who must be certain of it calls `commit`; what is read is what was written.
+        Without a journal, as on an object store, each change is certain when its method returns.
         """
         if self.local:
             path = await self._run("write", folder, lambda folder: restore(self._files, folder))
@@ -112,11 +112,13 @@ class ArtifactStore:
             return store
         return self
 
-    async def close_journal(self) -> None:
-        """Flush the files that the journal was kept for, and remove it; from now on there is none."""
+    async def close_journal(self, last: Mapping[str, bytes] = {}) -> None:
+        """Flush the files that the journal was kept for, remove it, and only then write the last files, by path."""
         if self._journal:
-            await self._journal.close()
-            self._journal = None
+            await self._journal.close(last)
+            self._journal, last = None, {}
+        for path, data in last.items():
+            await self.write(path, data)
 
     async def commit(self) -> None:
         """Return once all changes so far are on the disk: nothing that follows from them leaves the process before.
@@ -126,6 +128,11 @@ class ArtifactStore:
         """
         if self._journal:
             await self._journal.commit()
+
+    def hasten(self) -> None:
+        """Let all changes so far be on the disk soon: what would cost something to do again."""
+        if self._journal:
+            self._journal.flush_in(SOON_SECONDS)
 
     async def _seen(self, path: str) -> None:
         """Let the changes of a file, or of files in a folder, be seen there."""
@@ -195,11 +202,8 @@ class ArtifactStore:
         await self._seen(path)
         return await self._run("read", path, lambda path: self._files.read_from(path, offset))
 
-    async def write(self, path: str, data: bytes, *, flush: bool = True) -> None:
-        """Write or replace a file atomically: a reader sees the old bytes or the new ones.
-
-        Without `flush`, only a part of it may be there after a power cut, and its reader must notice.
-        """
+    async def write(self, path: str, data: bytes, *, flush: Flush = Flush.everything) -> None:
+        """Write or replace a file atomically; `flush` says what a power cut may leave where no journal keeps it."""
         if self._journal:
             self._journal.add(FileChange(_checked(path), data))
         else:

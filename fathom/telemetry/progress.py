@@ -22,6 +22,7 @@ from fathom.config.groups import Budget
 from fathom.errors import RunBusy, StoreError
 from fathom.models import Account, Draft, Model, Plan, Stage, StepStatus
 from fathom.models.run import BatchRow
+from fathom.storage.atomic import Flush
 from fathom.storage.lease import RESULTS
 from fathom.storage.store import ArtifactStore, json_bytes
 from fathom.telemetry.audit_events import AuditEvent, AuditType
@@ -238,4 +239,4 @@ class _View:
         at = datetime.now(UTC).isoformat(timespec="seconds")
         live = Live(at=at, stage=self._stage, phase=phase, now=now, drafts=drafts, spent=self._spent, caps=self._caps)
         with suppress(StoreError, RunBusy):
-            await self._store.write(self._path, json_bytes(live), flush=False)
+            await self._store.write(self._path, json_bytes(live), flush=Flush.nothing)

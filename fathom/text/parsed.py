@@ -14,9 +14,10 @@ from __future__ import annotations
 import re
 from array import array
 from bisect import bisect_left, bisect_right
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from itertools import pairwise
 from threading import Lock
 from typing import Generic, NamedTuple, TypeVar
 
@@ -65,7 +66,9 @@ class ParsedText:
     @property
     def sentences(self) -> list[Sentence]:
         """All sentences."""
-        return list(map(self.sentence, range(len(self))))
+        starts, ends = self._places[::2], self._places[1::2]
+        places = zip(starts, ends, self.kinds, self.paragraphs, strict=True)
+        return [Sentence(self.text[start:end], start, end, kind, paragraph) for start, end, kind, paragraph in places]
 
     @cached_property
     def tokens(self) -> int:
@@ -84,10 +87,11 @@ class ParsedText:
     @cached_property
     def occurrences(self) -> Mapping[str, Sequence[int]]:
         """The occurrences of each term: the numbers of its sentences, in order, each as often as it has the term."""
-        found: dict[str, list[int]] = {}
-        for number in range(len(self)):
-            for term in self.terms(number):
-                found.setdefault(term, []).append(number)
+        terms, firsts = self._terms
+        found = defaultdict[str, list[int]](list)
+        for number, (first, last) in enumerate(pairwise(firsts)):
+            for term in terms[first:last]:
+                found[term].append(number)
         return {term: array("I", numbers) for term, numbers in found.items()}
 
 

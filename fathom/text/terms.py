@@ -145,7 +145,8 @@ class _Terms(dict[str, tuple[str, ...]]):
             return tuple(word[i : i + 2] for i in range(len(word) - 1)) or (word,)
         if ordinal := _ORDINAL.match(word):
             return (ordinal[1],)
-        return (_stem(word.split("'", maxsplit=1)[0] or word, self._language),)
+        stem = _stem(word.split("'", maxsplit=1)[0] or word, self._language)
+        return (word if stem == word else stem,)  # one string of two that are the same
 
 
 _TERMS: dict[Language, _Terms] = {"english": _Terms("english"), "german": _Terms("german")}
@@ -211,7 +212,7 @@ def _stem(word: str, language: Language) -> str:
     if not hasattr(_local, language):
         import Stemmer
 
-        setattr(_local, language, Stemmer.Stemmer(language))
+        setattr(_local, language, Stemmer.Stemmer(language, 0))  # its own cache takes longer than stemming
     return str(getattr(_local, language).stemWord(word))
 
 

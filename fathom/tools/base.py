@@ -182,6 +182,7 @@ class Tool(Configurable):
     scope: AccessScope | None = None  # the scope of a run that has it beside runs without any
     setting: str = ""  # the setting that offers it beside the chosen tools; unset, it is never used
     of_follow_ups: bool = False  # works on the run that this one follows up on, and is offered to such a run only
+    pays: bool = False  # each of its requests is made by `SearchBudget.pay`, before which the run's records are certain
     by_vendors: bool = False  # works through the search vendors, so one that is configured is enough
     # The fields that it knows, of `domains.toml` or other words: it is offered to steps that are about one of them, in
     # runs that choose it. One that knows all fields declares none.

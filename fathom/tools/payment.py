@@ -54,11 +54,15 @@ class SearchBudget:
     ) -> T:
         """Make one request if its price fits into the remaining budget; `cost` returns the cost from the answer.
 
+        What the run has recorded so far is certain before the request is sent.
+
         Raises:
             BudgetExceeded: it does not fit, and no reservation could become free.
             ToolError: the request failed.
         """
         if not price:
+            if self._ledger:
+                await self._ledger.store.commit()
             answer = await ask()
             if price is None:
                 _note(Charge(service=what, usd=None))

@@ -118,6 +118,10 @@ class Toolbox:
         found = {tool.name: await tool.offer(files) for tool in self._tools.values() if tool.over_tables}
         return {name: description for name, description in found.items() if description}
 
+    def pays(self, name: str) -> bool:
+        """Return whether each request of a tool is paid for, and so waits until the run's records are certain."""
+        return name in self._tools and self._tools[name].pays
+
     def stand_ins(self, failed: str, resting: Collection[str] = ()) -> list[str]:
         """Return the searching tools to ask instead of one that failed, the best first."""
         others = {name: domains for name, domains in self._domains.items() if name not in (failed, *resting)}

@@ -46,7 +46,7 @@ class WebSearchTool(Tool):
         "Searches the web. Input: one search query of a few specific words; if only a period or a country is wanted, "
         "also after:2024-01-31, before:2025-12-31 or region:de."
     )
-    searches = network = fetchable = by_vendors = True
+    searches = network = fetchable = by_vendors = pays = True
     scope = AccessScope.web
 
     def __init__(
