@@ -218,9 +218,13 @@ def prefect_server(new_database: Path, tmp_path_factory: pytest.TempPathFactory)
             process.wait()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def served(prefect_server: PrefectServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """A Fathom server without sign-in and a worker, for the session; runs of other tests may be in its store."""
+    """A Fathom server without sign-in and a worker; runs of other tests of the module may be in its store.
+
+    For longer than that it is not kept: a worker that waits for runs, and the server that it asks, cost a second of a
+    processor each minute, and starting both a third of one.
+    """
     from fathom.service.options import Options
     from tests.server import served_with
 
