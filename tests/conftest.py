@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+import certifi
 import httpx
 import hypothesis
 import pytest
@@ -71,7 +72,10 @@ _THIRD_PARTY_WARNINGS = (
     # Prefect's client that asks for the server's default result storage is never closed.
     r"ignore:unclosed <socket.*raddr=\('127\.0\.0\.1', 2\d{4}\)>:ResourceWarning",
 )
-_PASSED_ON = ("PATH", "LANG", "LC_ALL", "TMPDIR", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "PYTHONDONTWRITEBYTECODE")
+_PASSED_ON = (
+    *("PATH", "LANG", "LC_ALL", "TMPDIR", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "SSL_CERT_FILE"),
+    "PYTHONDONTWRITEBYTECODE",
+)
 
 
 # A change is judged by what it changes, so the examples are drawn alike each time; `make test-long` draws new ones.
@@ -87,7 +91,11 @@ def pytest_configure(config: pytest.Config) -> None:
         del os.environ[name]
     session = tempfile.mkdtemp(prefix="fathom-tests-")
     config.add_cleanup(lambda: shutil.rmtree(session, ignore_errors=True))
+    trusted = Path(session, "trusted.pem")
+    trusted.write_text("".join(certifi.contents().partition("-----END CERTIFICATE-----")[:2]), encoding="utf-8")
     os.environ.update(
+        # Each HTTP client reads all certificates that it trusts, 16 ms of them, and no server here has one.
+        SSL_CERT_FILE=str(trusted),
         XDG_CACHE_HOME=f"{session}/cache",
         XDG_CONFIG_HOME=f"{session}/config",  # where no file of settings is
         XDG_STATE_HOME=f"{session}/state",
@@ -222,9 +230,13 @@ def prefect_server(new_database: Path, tmp_path_factory: pytest.TempPathFactory)
             process.wait()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def served(prefect_server: PrefectServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """A Fathom server without sign-in and a worker, for the session; runs of other tests may be in its store."""
+    """A Fathom server without sign-in and a worker; runs of other tests of the module may be in its store.
+
+    For longer than that it is not kept: a worker that waits for runs, and the server that it asks, cost a second of a
+    processor each minute, and starting both a third of one.
+    """
     from fathom.service.options import Options
     from tests.server import served_with
 

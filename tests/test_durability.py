@@ -217,23 +217,6 @@ def wait_for_answers(stubs: Stubs, count: int, process: Fork) -> None:
         time.sleep(0.002)
 
 
-def test_a_run_is_not_resumed_without_the_key_it_needs(
-    stubs: Stubs, env: dict[str, str], forked: Forked, prefect_server: PrefectServer, tmp_path: Path
-) -> None:
-    arguments = ["--model", "openai/stub", "--quiet", "--artifacts", str(tmp_path)]
-    process = forked(env, "research", QUERY, *arguments)
-    Kills(stubs).after(2, process.kill)
-    process.communicate()
-    run_id = flow_runs(prefect_server.api_url)[0]["id"]
-    without = {name: value for name, value in env.items() if name != "OPENAI_API_KEY"}
-    resumed = forked(without, "resume", run_id, "--quiet")
-    _printed, said = resumed.communicate(timeout=120)
-    assert resumed.returncode == 2
-    assert "E4003" in said
-    assert "OPENAI_API_KEY" in said
-    assert finish(forked(env, "resume", run_id, "--json", "--quiet"))["status"] == "complete"
-
-
 @pytest.fixture
 def worker(env: dict[str, str], tmp_path: Path) -> Iterator[None]:
     """Deploy everything to a process work pool and run a worker on it."""

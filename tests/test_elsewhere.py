@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import subprocess
@@ -9,32 +10,13 @@ import sys
 import time
 from pathlib import Path
 
-from tests.conftest import ROOT, PrefectServer, base_env
-from tests.elsewhere import CALLS, STEPS
-
-TOGETHER = """
-import asyncio, os, sys
+import pytest
 from prefect import flow
+
 from fathom.storage.store import ArtifactStore
 from fathom.tasks.durable import durable_run, recorded_task
-
-asked, flushed, fsync = [], [], os.fsync
-os.fsync = lambda file: (flushed.append(file), fsync(file))
-
-@recorded_task(name="window", run_name="window", shown=False)
-async def window(role: str) -> int:
-    asked.append(role)
-    await asyncio.sleep(0.1)
-    return 8192
-
-@flow
-async def together(folder: str) -> None:
-    with durable_run(ArtifactStore(folder)):
-        found = await asyncio.gather(*(window(role) for role in ("judge", "compressor") for _ in range(8)))
-    print(found.count(8192), len(asked), len(flushed))
-
-asyncio.run(together(sys.argv[1]))
-"""
+from tests.conftest import ROOT, PrefectServer, base_env
+from tests.elsewhere import CALLS, STEPS
 
 
 def calls(folder: Path) -> list[str]:
@@ -61,10 +43,27 @@ def test_no_finished_call_is_repeated_by_other_processes(
     assert sorted(again) == [f"{step}.{CALLS - 1}" for step in range(STEPS)]  # those that were under way
 
 
-def test_parallel_steps_that_need_the_same_result_make_and_flush_it_once(
-    prefect_server: PrefectServer, home: Path, tmp_path: Path
+async def test_parallel_steps_that_need_the_same_result_make_and_flush_it_once(
+    prefect_server: PrefectServer, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    env = {**base_env(), "HOME": str(home), **prefect_server.env}
-    command = [sys.executable, "-c", TOGETHER, str(tmp_path)]
-    done = subprocess.run(command, env=env, cwd=ROOT, capture_output=True, text=True, timeout=100, check=False)
-    assert done.stdout.split() == ["16", "2", "4"], done.stderr  # each result is a file and a name in its folder
+    asked, flushed, flush = list[str](), list[int](), os.fsync
+
+    def flushing(number: int) -> None:
+        flushed.append(number)
+        flush(number)
+
+    @recorded_task(name="window", run_name="window", shown=False)
+    async def window(role: str) -> int:
+        asked.append(role)
+        await asyncio.sleep(0.1)
+        return 8192
+
+    @flow
+    async def together(folder: str) -> list[int]:
+        with durable_run(ArtifactStore(folder)):
+            return await asyncio.gather(*(window(role) for role in ("judge", "compressor") for _ in range(8)))
+
+    monkeypatch.setattr(os, "fsync", flushing)
+    assert await together(str(tmp_path)) == [8192] * 16
+    assert sorted(asked) == ["compressor", "judge"]
+    assert len(flushed) == 4  # each result is a file and a name in its folder

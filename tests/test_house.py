@@ -93,9 +93,15 @@ def parsed(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
+@cache
+def nodes(path: Path) -> list[ast.AST]:
+    """Return all that a module consists of, from the outside in."""
+    return [*ast.walk(parsed(path))]
+
+
 def imports(path: Path) -> Iterator[str]:
     """Yield what a module imports, also inside functions; `from a import b` is both `a` and `a.b`."""
-    for node in ast.walk(parsed(path)):
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -109,7 +115,7 @@ def imports(path: Path) -> Iterator[str]:
 def imported_modules(path: Path, modules: Collection[str]) -> set[str]:
     """Return the modules that one imports when it runs, also inside functions: not those for a type checker alone."""
     found, for_types = set[str](), set[ast.AST]()
-    for node in ast.walk(parsed(path)):  # from the outside in
+    for node in nodes(path):
         if node in for_types or (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"):
             for_types.update(ast.iter_child_nodes(node))
         elif isinstance(node, ast.Import):
@@ -187,7 +193,7 @@ def test_the_files_and_folders_of_a_folder_import_each_other_one_way() -> None:
 
 
 def test_a_class_name_means_one_thing() -> None:
-    classes = (node for path in MODULES for node in ast.walk(parsed(path)) if isinstance(node, ast.ClassDef))
+    classes = (node for path in MODULES for node in nodes(path) if isinstance(node, ast.ClassDef))
     names = Counter(node.name for node in classes if not node.name.startswith("_"))
     assert {name for name, count in names.items() if count > 1} == set()
 
@@ -219,7 +225,7 @@ def test_one_place_reads_the_environment() -> None:
         return any(
             (isinstance(node, ast.Attribute) and node.attr in names and ast.unparse(node.value) == "os")
             or (isinstance(node, ast.ImportFrom) and node.module == "os" and names & {a.name for a in node.names})
-            for node in ast.walk(parsed(path))
+            for node in nodes(path)
         )
 
     assert {relative(path) for path in MODULES if touches(path)} <= ENVIRONMENT
@@ -235,7 +241,7 @@ def test_functions_fit_on_a_screen_and_commands_ask_for_little() -> None:
     long = [
         f"{relative(path)}: {node.name}"
         for path in MODULES
-        for node in ast.walk(parsed(path))
+        for node in nodes(path)
         if isinstance(node, functions) and (node.end_lineno or 0) - node.lineno >= MAX_FUNCTION_LINES
     ]
     assert len(long) <= 4, long
@@ -243,7 +249,7 @@ def test_functions_fit_on_a_screen_and_commands_ask_for_little() -> None:
         f"{relative(path)}: {node.name}"
         for path in MODULES
         if not relative(path).startswith("fathom/interfaces/cli/")  # Typer reads commands from their signatures
-        for node in ast.walk(parsed(path))
+        for node in nodes(path)
         if isinstance(node, functions)
         if sum(a.arg not in ("self", "cls") for a in (*node.args.args, *node.args.kwonlyargs)) > MAX_PARAMETERS
     ]
@@ -275,7 +281,7 @@ def test_modules_take_from_each_other_what_is_exported() -> None:
     taken = {
         (dotted(path), node.module, alias.name)
         for path in MODULES
-        for node in ast.walk(parsed(path))
+        for node in nodes(path)
         if isinstance(node, ast.ImportFrom) and node.module in modules
         for alias in node.names
         if f"{node.module}.{alias.name}" not in modules
@@ -309,7 +315,7 @@ def test_the_walks_of_contributing_exist() -> None:
     missing = {
         f"{path}:{name}"
         for path, name in steps
-        if name not in {node.name for node in ast.walk(parsed(ROOT / path)) if isinstance(node, functions)}
+        if name not in {node.name for node in nodes(ROOT / path) if isinstance(node, functions)}
     }
     assert missing == set()
 

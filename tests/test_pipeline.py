@@ -164,6 +164,7 @@ async def test_s3_and_local_disk_hold_the_same_names_and_bytes(
 ) -> None:
     import fsspec
 
+    providers.settings.steps = providers.settings.breadth = 1
     local = await kept(tmp_path, fresh=True, depth=1)
     remote = await kept(f"{moto_s3.url}/nested/root", fresh=True, depth=1)
     assert remote.artifacts.startswith(moto_s3.url)

@@ -334,7 +334,7 @@ async def test_a_run_whose_process_ended_before_it_began_is_interrupted(
     assert listed(fathom_cli, env, tmp_path)[run_id] in {"complete", "insufficient_evidence"}
 
 
-def test_a_process_that_is_told_to_end_leaves_a_run_to_resume(
+def test_a_process_that_is_told_to_end_leaves_a_run_to_resume_with_the_key_it_needs(
     stubs: Stubs,
     env: dict[str, str],
     forked: Forked,
@@ -350,6 +350,10 @@ def test_a_process_that_is_told_to_end_leaves_a_run_to_resume(
     run_id = flow_runs(prefect_server.api_url)[0]["id"]
     assert err.splitlines()[-1] == f"fathom: the run can be continued: fathom resume {run_id}"
     assert listed(fathom_cli, env, tmp_path)[run_id] == "interrupted"
+    without = {name: value for name, value in env.items() if name != "OPENAI_API_KEY"}
+    refused = fathom_cli(["resume", run_id, "--quiet"], without)
+    assert refused.returncode == 2, refused.stderr
+    assert "E4003" in refused.stderr and "OPENAI_API_KEY" in refused.stderr
     result = finish(forked(env, "resume", run_id[:13], "--json", "--quiet"))
     assert (result["run_id"], result["status"]) == (run_id, "complete")
     assert kills.repeated() == []

@@ -132,14 +132,23 @@ async def test_no_secret_is_in_what_a_deployment_logs(
     assert list(traces_in(Path(os.environ["PREFECT_HOME"]))) == []
 
 
+LIKE_A_KEY = "sk-proj-Planted7dZ3kQ0vBnW2xTf8Rm"  # of no variable
+
+
+@pytest.mark.parametrize("key", [MODEL_KEY, LIKE_A_KEY])
+def test_a_parameter_that_holds_a_key_is_named(key: str) -> None:
+    parameters = {"query": f"What is {key}?", "settings": {"profile": "quick"}}
+    assert [*Scrubber([MODEL_KEY]).names_in(parameters)] == ["query"]
+
+
 @pytest.mark.usefixtures("home", "prefect_server")
-@pytest.mark.parametrize("key", [MODEL_KEY, "sk-proj-Planted7dZ3kQ0vBnW2xTf8Rm"])
 async def test_a_secret_in_a_parameter_is_a_warning_that_does_not_repeat_it(
-    key: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", MODEL_KEY)
     settings = ResearchSettings(artifacts=str(tmp_path / "root"), tools=["documents"], profile=Profile.quick)
-    result = await deep_research(f"How does attribute lookup work with the key {key} in it?", settings)
+    keys = f"{MODEL_KEY} or {LIKE_A_KEY}"
+    result = await deep_research(f"How does attribute lookup work with the key {keys} in it?", settings)
     assert isinstance(result, RunResult)
     [warning] = result.warnings
     assert warning.startswith("The parameter query seems to hold a key or password")

@@ -178,6 +178,7 @@ def test_no_part_of_an_answer_waits_until_the_part_before_is_confirmed(tmp_path:
         assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
+@pytest.mark.usefixtures("prefect_server")
 async def test_clients_of_prefect_read_the_certificates_once(monkeypatch: pytest.MonkeyPatch) -> None:
     read, load = list[object](), ssl.SSLContext.load_verify_locations
 

@@ -22,6 +22,7 @@ from tests.conftest import PrefectServer, base_env
 from tests.stubs import Stubs
 
 QUESTION = "How does Python look up an attribute?"
+RESEARCH = ("research", QUESTION, "--profile", "quick")
 
 
 @dataclass
@@ -113,14 +114,14 @@ def terminal(prefect_server: PrefectServer, stubs: Stubs, home: Path, tmp_path: 
 def test_the_next_question_is_answered_by_a_process_that_has_everything_loaded(
     terminal: Terminal, stubs: Stubs
 ) -> None:
-    first = terminal.run("research", QUESTION, "-q")
+    first = terminal.run(*RESEARCH, "-q")
     terminal.wait_for_waiting()
     # Another folder and store, as the next command's environment says.
     terminal.folder = terminal.folder / "elsewhere"
     terminal.folder.mkdir()
     terminal.env["FATHOM_ARTIFACTS"] = "here"
     stubs.settings.held = "search"  # it has not ended before it is seen
-    process, screen = terminal.start("research", QUESTION, "-q")
+    process, screen = terminal.start(*RESEARCH, "-q")
     until(terminal.working)
     stubs.settings.held = ""
     assert terminal.ended(process, screen) == first
@@ -128,27 +129,27 @@ def test_the_next_question_is_answered_by_a_process_that_has_everything_loaded(
     assert "Answer" in first[1]
     assert [*terminal.folder.glob("here/**/report.md")]
     # Bad input ends as it does everywhere.
-    code, said = terminal.run("research", QUESTION, "--max-results", "none")
+    code, said = terminal.run(*RESEARCH, "--max-results", "none")
     assert (code, "--max-results" in said) == (2, True)
     # What does not read the same code, or has other settings of Prefect, begins alone.
     terminal.env["PREFECT_CLIENT_MAX_RETRIES"] = "3"
-    process, screen = terminal.start("research", QUESTION, "-q")
+    process, screen = terminal.start(*RESEARCH, "-q")
     assert terminal.ended(process, screen) == first
     # A process that does not answer is not waited for.
     del terminal.env["PREFECT_CLIENT_MAX_RETRIES"]
     os.kill(terminal.waits, signal.SIGKILL)
-    assert terminal.run("research", QUESTION, "-q") == first
+    assert terminal.run(*RESEARCH, "-q") == first
 
 
 def test_interrupting_and_killing_reach_what_works(
     terminal: Terminal, stubs: Stubs, prefect_server: PrefectServer
 ) -> None:
-    terminal.run("research", QUESTION, "-q")
+    terminal.run(*RESEARCH, "-q")
     terminal.wait_for_waiting()
     stubs.settings.held = "llm"
     terminal.env["FATHOM_MODEL"] = "openai/stub"
     before = len(stubs.requests)
-    process, screen = terminal.start("research", QUESTION)
+    process, screen = terminal.start(*RESEARCH)
     until(lambda: len(stubs.requests) > before)
     os.write(screen, b"\x03")  # Ctrl-C
     code, said = terminal.ended(process, screen)
@@ -157,7 +158,7 @@ def test_interrupting_and_killing_reach_what_works(
     assert f"{prefect_server.api_url.removesuffix('/api')}/runs/flow-run/" in "".join(said.split())
     until(lambda: not terminal.working())
     before = len(stubs.requests)
-    process, screen = terminal.start("research", QUESTION)
+    process, screen = terminal.start(*RESEARCH)
     until(lambda: len(stubs.requests) > before)
     os.kill(process, signal.SIGKILL)
     terminal.ended(process, screen)
@@ -165,14 +166,14 @@ def test_interrupting_and_killing_reach_what_works(
 
 
 def test_nobody_waits_after_a_script_or_where_it_is_turned_off(terminal: Terminal) -> None:
-    command = [sys.executable, "-m", "fathom", "research", QUESTION, "--json"]
+    command = [sys.executable, "-m", "fathom", *RESEARCH, "--json"]
     script = subprocess.run(command, env=terminal.env, cwd=terminal.folder, capture_output=True, check=True)
     assert json.loads(script.stdout)["status"] == "complete"
     terminal.env["FATHOM_WARM_SECONDS"] = "0"
-    assert terminal.run("research", QUESTION, "-q")[0] == 0
+    assert terminal.run(*RESEARCH, "-q")[0] == 0
     assert not [*terminal.sockets.glob("*/*")]
     terminal.env["FATHOM_WARM_SECONDS"] = "soon"
-    code, said = terminal.run("research", QUESTION)
+    code, said = terminal.run(*RESEARCH)
     assert (code, "for example 300" in " ".join(said.split())) == (2, True)
 
 

@@ -91,7 +91,9 @@ def test_the_wheel_holds_every_file_and_nothing_else(wheel: Path) -> None:
 def test_a_question_is_researched_from_a_shell_and_from_python(
     installed: Path, env: dict[str, str], folder: Path
 ) -> None:
-    told = json.loads(ran(installed / "fathom", "research", QUESTION, "--json", env=env, folder=folder))
+    told = json.loads(
+        ran(installed / "fathom", "research", QUESTION, "--profile", "quick", "--json", env=env, folder=folder)
+    )
     assert told["status"] == "complete"
     assert (folder / "artifacts") in Path(told["artifacts"]).parents
     code = (
@@ -120,7 +122,7 @@ def test_deployments_are_registered_and_their_runs_taken(
 
 def test_a_server_answers_and_a_batch_ends(installed: Path, env: dict[str, str], folder: Path) -> None:
     (folder / "questions.csv").write_text(f"question\n{QUESTION}\n", encoding="utf-8")
-    ran(installed / "fathom", "batch", "questions.csv", "--json", env=env, folder=folder)
+    ran(installed / "fathom", "batch", "questions.csv", "--profile", "quick", "--json", env=env, folder=folder)
     port = quiet_port()
     serving = subprocess.Popen(
         [installed / "fathom", "serve", "--port", str(port)], env=env, cwd=folder, stderr=subprocess.PIPE, text=True

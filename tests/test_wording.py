@@ -49,10 +49,11 @@ def said_in_code() -> Iterator[tuple[str, str]]:
     """Yield the phrases that `words(...)` is called with, and the nouns of `words.counted(...)`."""
     for file in [*(ROOT / "fathom").glob("*/**/*.py"), *ROOT.glob("flows/*.py"), *ROOT.glob("tasks/*.py")]:
         for call in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-            if not isinstance(call, ast.Call) or not call.args or not isinstance(call.args[-1], ast.Constant):
-                continue
-            if ast.unparse(call.func) in ("words", "words.counted"):
-                yield ("nouns" if "." in ast.unparse(call.func) else "phrases"), str(call.args[-1].value)
+            match call:
+                case ast.Call(func=ast.Name("words"), args=[*_, ast.Constant(said)]):
+                    yield "phrases", str(said)
+                case ast.Call(func=ast.Attribute(ast.Name("words"), "counted"), args=[*_, ast.Constant(said)]):
+                    yield "nouns", str(said)
     for template in (ROOT / "fathom/report/templates").glob("*.j2"):
         yield from (("phrases", said) for said in re.findall(r'words\("([^"]+)"', template.read_text(encoding="utf-8")))
 
@@ -70,8 +71,9 @@ def test_every_catalogue_has_every_phrase_with_the_same_values() -> None:
             assert said and {*NAMES.findall(said)} <= {*NAMES.findall(phrase)}, (tag, phrase)
         assert all(NAMES.findall(form) == ["{n}"] for forms in catalogue["nouns"].values() for form in forms), tag
     words = [*Verdict, *get_args(SourceType), *get_args(SourceFlag)]
+    in_code = [*said_in_code()]
     phrases = {
-        *(said for part, said in said_in_code() if part == "phrases"),
+        *(said for part, said in in_code if part == "phrases"),
         *(word.replace("_", " ") for word in words),
         *(one.words for one in Corroboration),
         *Reason,
@@ -79,7 +81,7 @@ def test_every_catalogue_has_every_phrase_with_the_same_values() -> None:
         *LANGUAGES.values(),
     }
     assert len(phrases) > 250 and phrases <= one["phrases"].keys(), phrases - one["phrases"].keys()
-    assert {noun for part, noun in said_in_code() if part == "nouns"} <= one["nouns"].keys()
+    assert {noun for part, noun in in_code if part == "nouns"} <= one["nouns"].keys()
 
 
 def texts(page: str) -> set[str]:
