@@ -49,7 +49,7 @@ _PAIRS = [
     for pattern in (
         r".*?\bdifferences? between (?P<a>.+?) and (?P<b>.+)",
         r"how (?:do|does|did|is|are) (?P<a>.+?) (?:differ(?:ent|s)? from|compare (?:to|with)) (?P<b>.+)",
-        r"how (?:do|does|is|are) (?P<a>.+?) and (?P<b>.+?) (?:interact|relate|work together|related|connected)\b",
+        r"how (?:do|does|is|are) (?P<a>.+?) and (?P<b>.+?) (?:differ|interact|relat|work together|connected)",
         r"compare (?P<a>.+?) (?:with|to|and|against) (?P<b>.+)",
         r"(?P<a>.+?) (?:vs\.?|versus) (?P<b>.+)",
         r"(?:which is \w+|should (?:i|we|one) \w+|is it better to \w+)[:,]? (?P<a>.+?),? or (?P<b>.+)",
