@@ -176,6 +176,13 @@ def _complete(question: str, subject: str) -> str:
     return f"{question} ({subject})"
 
 
+def as_asked(question: str, prompt: str) -> str:
+    """Return a question of a prompt without the words that were added in brackets, unless it refers to them."""
+    before = question.rpartition(" (")[0]
+    added = bool(before) and question not in " ".join(prompt.split())
+    return before if added and not _PRONOUN.search(before) else question
+
+
 RELATED_WEIGHT = 0.5  # of a term that texts use in place of another
 
 ANY_OF = "Find what is said on any part of this:"
