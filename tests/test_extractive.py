@@ -745,6 +745,15 @@ A page has 50 tickets. Use the `after` parameter with the last id of the page be
 
 The version of the firmware was updated.
 
+| | RX-20 | TX-40 |
+|---|---|---|
+| price | €11 | €14 |
+| range | 40 m | 60 m |
+
+## Next year
+
+The RX-40 will be sold from spring.
+
 ## 3.4.0
 
 - Tickets can be exported.
@@ -761,6 +770,7 @@ The version of the firmware was updated.
         ("Who grants write access to a repository?", Answered.yes, "The owner of a repository grants", "three days"),
         ("How often can I work from home?", Answered.yes, "up to three days a week", "tickets"),
         ("What changed in version 3.4.0?", Answered.maybe, "Tickets can be exported", "firmware"),
+        ("What is the price of the RX-40?", Answered.maybe, "The RX-40 will be sold", "tickets"),
         ("How is the pool size of the database chosen?", Answered.maybe, "database.pool_size: 20", "cache"),
     ],
 )

@@ -123,7 +123,9 @@ def _cut(text: str, words: int) -> str:
 def _question_step(question: str, query: str) -> PlannedStep:
     title = _title(as_asked(question, query), query)
     overview = [f"{asked} {OVERVIEW}"] if (asked := words_of_superlative(question)) else []
-    return _step(title, f"Find the passages that answer: {_title(question, query)}", [question, *overview], Priority.high)
+    return _step(
+        title, f"Find the passages that answer: {_title(question, query)}", [question, *overview], Priority.high
+    )
 
 
 def _part_steps(question: str) -> Iterator[PlannedStep]:
