@@ -48,6 +48,8 @@ AROUND = 0.8  # of the score of a chosen excerpt, from which one that contains i
 
 ON_QUESTION = 0.4  # share of a question's terms, by worth, from which a contradiction matters to it
 CONSIDERED = 12  # best excerpts of which one must answer the question: the others are not quoted
+LATER = 0.95
+"""Factor for each quotation that stands before another in its note: the note was made with the whole text in view."""
 SAID_EARLIER = 0.8  # factor for what a mail quotes: its own words on the same matter are read first
 NO_STEP = 0.5
 """Factor for one value of a file of settings or data where it is asked how something is done."""
@@ -90,6 +92,7 @@ class Quotable(NamedTuple):
     passage: Passage
     sources: tuple[str, ...]
     name: str  # the title of its source as a reader knows it
+    order: int = 0  # in its note
     date: str = ""  # YYYY-MM-DD or YYYY-MM, of a local document that states one
     page: WebSource | None = None
     heading: str = ""  # with its date, of a section of a document
@@ -106,6 +109,7 @@ class Quotations:
         self.headings = [text.heading for text in texts]
         self.dates = [text.date for text in texts]
         self.titles = [text.passage.title for text in texts]
+        self._orders = [text.order for text in texts]
         self._pages = [text.page for text in texts]
         self._evidence = RankedExcerpts([text.passage for text in texts])
 
@@ -118,7 +122,7 @@ class Quotations:
     def of_statements(cls, statements: Sequence[QuotedStatement]) -> Self:
         """Return statements, the same one only once."""
         unique = {(s.text, s.sources): s for s in statements}.values()
-        return cls([Quotable(Passage(s.text, s.title), s.sources, s.title, s.date, s.page) for s in unique])
+        return cls([Quotable(Passage(s.text, s.title), s.sources, s.title, s.order, s.date, s.page) for s in unique])
 
     @classmethod
     def of_texts(cls, texts: Sequence[SourceText]) -> Self:
@@ -148,7 +152,8 @@ class Quotations:
         preferred, steps = preferences(question, self.dates), asks_for_steps(question)
         weighed = []
         for each in trusted or found:
-            factor = preferred[each.text] * (SAID_EARLIER if is_quotation(self.headings[each.text]) else 1.0)
+            factor = LATER ** self._orders[each.text] * preferred[each.text]
+            factor *= SAID_EARLIER if is_quotation(self.headings[each.text]) else 1.0
             factor *= NO_STEP if steps and _VALUE.match(self.says(each)) else 1.0
             weighed.append(each._replace(score=round(each.score * factor, 9)))
         return sorted(weighed, key=lambda each: -each.score)
