@@ -855,8 +855,8 @@ async def test_of_two_questions_each_is_answered_by_itself(tmp_path: Path) -> No
     assert "120 cm" in answer
     assert "six hens" in answer
     assert "Not found" not in answer
-    assert "How many hens can I have?" in report  # as it was asked, without what it is searched with: (tall, hedges)
-    assert "(tall, hedges)" not in report
+    headings = [line for line in report.splitlines() if line.startswith("#")]
+    assert not any("(tall, hedges)" in line for line in headings)  # as it was asked, without what it is searched with
 
 
 async def test_a_later_question_is_not_answered_by_what_is_said_of_another_name(tmp_path: Path) -> None:

@@ -18,7 +18,6 @@ from fathom.extractive.hops import hop_of
 from fathom.extractive.questions import (
     ANY_OF,
     QuestionPart,
-    as_asked,
     capitalized,
     clip,
     families,
@@ -121,11 +120,9 @@ def _cut(text: str, words: int) -> str:
 
 
 def _question_step(question: str, query: str) -> PlannedStep:
-    title = _title(as_asked(question, query), query)
+    title = _title(question, query)
     overview = [f"{asked} {OVERVIEW}"] if (asked := words_of_superlative(question)) else []
-    return _step(
-        title, f"Find the passages that answer: {_title(question, query)}", [question, *overview], Priority.high
-    )
+    return _step(title, f"Find the passages that answer: {title}", [question, *overview], Priority.high)
 
 
 def _part_steps(question: str) -> Iterator[PlannedStep]:

@@ -105,7 +105,7 @@ def _answered_by(quotations: Quotations, question: str) -> Answered:
 
 
 def _section(steps: list[PlanStep], request: OutlineRequest) -> OutlinedSection:
-    title, asked = steps[0].title, questions_of(request.query)
+    title, asked = as_asked(steps[0].title, request.query), questions_of(request.query)
     is_all = [title.rstrip("?").casefold()] == [each.casefold() for each in asked]
     return OutlinedSection(
         # Where there is one question, it is the title of the report.
