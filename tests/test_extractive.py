@@ -745,6 +745,15 @@ A page has 50 tickets. Use the `after` parameter with the last id of the page be
 
 The version of the firmware was updated.
 
+| | RX-20 | TX-40 |
+|---|---|---|
+| price | €11 | €14 |
+| range | 40 m | 60 m |
+
+## Next year
+
+The RX-40 will be sold from spring.
+
 ## 3.4.0
 
 - Tickets can be exported.
@@ -761,6 +770,7 @@ The version of the firmware was updated.
         ("Who grants write access to a repository?", Answered.yes, "The owner of a repository grants", "three days"),
         ("How often can I work from home?", Answered.yes, "up to three days a week", "tickets"),
         ("What changed in version 3.4.0?", Answered.maybe, "Tickets can be exported", "firmware"),
+        ("What is the price of the RX-40?", Answered.maybe, "The RX-40 will be sold", "tickets"),
         ("How is the pool size of the database chosen?", Answered.maybe, "database.pool_size: 20", "cache"),
     ],
 )
@@ -840,17 +850,20 @@ def test_joined_questions_are_asked_one_by_one(asked: str, parts: list[str]) -> 
 
 async def test_of_two_questions_each_is_answered_by_itself(tmp_path: Path) -> None:
     rules = "# Plots\n\n## Hedges\n\nHedges may be 120 cm tall.\n\n## Hens\n\nYou may keep six hens.\n"
-    _, _, answer = await asked_over_settings(tmp_path, "How tall may hedges be, and how many hens can I have?", rules)
+    asked = "How tall may hedges be, and how many hens can I have?"
+    _, report, answer = await asked_over_settings(tmp_path, asked, rules)
     assert "120 cm" in answer
     assert "six hens" in answer
     assert "Not found" not in answer
+    headings = [line for line in report.splitlines() if line.startswith("#")]
+    assert not any("(tall, hedges)" in line for line in headings)  # as it was asked, without what it is searched with
 
 
 async def test_a_later_question_is_not_answered_by_what_is_said_of_another_name(tmp_path: Path) -> None:
     operas = "# Operas\n\n## Faust\n\nGounod composed Faust.\n\n## Carmen\n\nThe premiere of Carmen was in 1875.\n"
     _, _, answer = await asked_over_settings(tmp_path, "Who composed Faust, and when was the premiere?", operas)
     assert "Gounod composed Faust" in answer
-    assert "Not found in the sources: when was the premiere (Faust)?" in answer
+    assert "Not found in the sources: when was the premiere?" in answer
 
 
 async def test_where_to_look_is_not_what_is_asked_unless_nothing_else_is_named(tmp_path: Path) -> None:

@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 
 from fathom.contradictions.succession import readings, replaces
+from fathom.retrieval.asked import read_asked
 from fathom.retrieval.expansion import compounds_of, nouns_of, said_otherwise
+from fathom.retrieval.ranking import Passage
+from fathom.retrieval.relevance import RankedExcerpts
 from fathom.retrieval.translation import translations_of
 from tests.inprocess import investigated
 from tests.test_file_kinds import message
@@ -227,6 +230,7 @@ LETTER = (
         ("Bis wann muss die Gebühr bezahlt werden?", "15. April 2025"),
         ("Wie hoch ist die Gebühr?", "412,50 Euro"),
         ("Wie hoch ist der Zuschlag?", "12 Euro"),
+        ("wieviel kostet denn eigentlich der zuschlag", "12 Euro"),
         ("Bis wann muss der Gesamtbetrag bezahlt sein?", "15. April 2025"),
     ],
 )
@@ -237,6 +241,13 @@ async def test_german_compounds_and_verbs_are_found_by_their_parts(tmp_path: Pat
     first = await quoted(docs, tmp_path, question)
     assert answer in first
     assert not first.startswith("Not answered")
+
+
+def test_german_endings_make_no_other_word() -> None:
+    [found, *_] = RankedExcerpts([Passage("Die roten Boote liegen im Hafen.")]).rank(
+        read_asked("Wo ist das rote Boot?")
+    )
+    assert found.share > 0.8
 
 
 async def test_who_says_i_in_a_mail_is_its_sender(tmp_path: Path) -> None:
@@ -250,6 +261,7 @@ async def test_who_says_i_in_a_mail_is_its_sender(tmp_path: Path) -> None:
 
 def test_only_nouns_of_german_questions_have_compounds() -> None:
     assert nouns_of("Wie hoch ist die Gebühr im Hafen?") == {"gebuhr", "hafen"}
+    assert {"gebuhr", "hafen"} <= nouns_of("wie hoch ist denn die gebühr im hafen")
     assert not nouns_of("How high is the Tower of London?")
     assert compounds_of("gebuhr", ["hafengebuhr", "gebuhr", "gebuhren", "ingebuhr"]) == ["hafengebuhr"]
     assert "gebuhr" in said_otherwise("Wie hoch ist die Hafengebühr?")["hafengebuhr"]

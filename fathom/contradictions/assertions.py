@@ -14,13 +14,14 @@ from typing import NamedTuple
 from fathom.contradictions.titles import Named, Title, title_of
 from fathom.facts.dates import Date
 from fathom.facts.extraction import Facts, Figure, Name, blanked, facts_of, figures_of, part_of_name
+from fathom.retrieval.asked import REFERRING
 from fathom.text.terms import STOP_WORDS, query_terms, terms
 
 MOST_WORDS, LEAST_WORDS = 60, 4
 
 _CITED = re.compile(r"(?<!\s)\s*\[[^\]]{1,80}\]")
 # The subject of such a sentence is named elsewhere, unless a name comes first.
-_PRONOUN = re.compile(r"\b(?:this|these|it|its|they|their|he|she|his|her|we|our|i|my)\b", re.IGNORECASE)
+_PRONOUN = re.compile(rf"\b(?:{REFERRING}|we|our|i|my)\b", re.IGNORECASE)
 _SUPPOSED = re.compile(
     r"\b(?:if|unless|whether|suppose|imagine|for example|for instance|e\.g\.|would|could|might|may (?=[a-z]))\b",
     re.IGNORECASE,

@@ -24,7 +24,7 @@ from fathom.extractive.citing import Quoted, announces, split_blocks
 from fathom.extractive.computing import computed_answer
 from fathom.extractive.hops import second_hop
 from fathom.extractive.listing import LIMITING, list_forms
-from fathom.extractive.questions import is_verb, questions_of
+from fathom.extractive.questions import is_verb, questions_of, sides_of
 from fathom.extractive.reporter import answered
 from fathom.extractive.statements import (
     ANSWERED,
@@ -73,14 +73,6 @@ _ONLY_CONDITION = re.compile(
 _DEFAULT = re.compile(r"\bdefaults?\b|\b(?:unless|if|when) (?:not|un|none|no\b|absent|missing|omitted)", re.IGNORECASE)
 _ENUMERATED = re.compile(r"[^\s,;:]+(?: [^\s,;:]+){0,4}(?:, [^\s,;:]+(?: [^\s,;:]+){0,4})+,? (?:and|or) \w")
 """At least three things of at most five words each."""
-_DIFFER = re.compile(
-    r"\W*(?:how )?(?:do|does|did|is|are) (.{1,80}?) and (.{1,80}?) (?:differ|different)\b", re.IGNORECASE
-)
-_DIFFERS = re.compile(
-    r".*?(?:\b(?:how )?(?:do|does|did|is|are) (?=.{1,80} differ(?:s|ent)? from)|\bdifferences? between )"
-    r"(.{1,80}?) (?:differ(?:ent|s)? from|and) (.{1,80})",
-    re.IGNORECASE,
-)
 _ANNOUNCES = re.compile(r"[:?]\s*\Z|\b(?:following|these)\b", re.IGNORECASE)
 _DENIES = re.compile(r"\b(?:not|never|cannot)\b|n['’]t\b", re.IGNORECASE)
 _RULE = re.compile(r"^\|(?:-+\|)+$", re.MULTILINE)
@@ -158,10 +150,10 @@ def _of_both(quotations: Quotations, query: str) -> list[_Candidate]:
 
 def _of_sides(quotations: Quotations, query: str) -> list[_Candidate]:
     """Return the best that is said of each of two things that are compared, if both fit; nothing without two."""
-    sides = _DIFFER.match(query) or _DIFFERS.match(query)
+    sides = sides_of(query)
     if not sides:
         return []
-    a, b = (terms(side) for side in sides.groups())
+    a, b = (terms(side) for side in sides)
     names = [next((term for term in mine if term not in other), "") for mine, other in ((a, b), (b, a))]
     if not all(names):
         return []

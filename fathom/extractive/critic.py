@@ -7,6 +7,7 @@ from fathom.extractive.comparisons import grade_words
 from fathom.extractive.computing import computed_answer
 from fathom.extractive.hops import answers_both, hop_of, name_of
 from fathom.extractive.questions import (
+    as_asked,
     broader,
     capitalized,
     clip,
@@ -121,7 +122,7 @@ def _gaps(request: ReflectRequest, missing: list[str], empty: list[PlanStep]) ->
     words = wording(request.language)
     gaps = [
         Gap(
-            description=step.title,
+            description=as_asked(step.title, request.query),
             severity="critical" if step.priority is Priority.high else "important",
             suggested_query=broader(step.title, request.query),
         )

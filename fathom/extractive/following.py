@@ -16,7 +16,7 @@ from fathom.config.inputs import MAX_QUERY_CHARS, asks_nothing
 from fathom.evidence.computed import winner_of
 from fathom.extractive.comparisons import SUPERLATIVE, comparison_of, grade_words
 from fathom.extractive.questions import is_question, is_verb, keywords, topic_terms, verbs_of
-from fathom.retrieval.asked import asks_for_steps
+from fathom.retrieval.asked import REFERRING, asks_for_steps
 from fathom.retrieval.expansion import quantities_of
 from fathom.text.terms import STOP_WORDS, language_of, terms
 
@@ -37,9 +37,7 @@ _LEAD = re.compile(
     rf"[\s¿¡]*(?:(?:{_AND}|{_AND_DUTCH})\b[\s,]*)*(?:(?:{_WHAT_ABOUT})\b)?[\s,]*",
     re.IGNORECASE,
 )
-_PRONOUNS = (
-    r"\b(?:it|its|they|them|their|theirs|he|him|his|she|her|hers|es|er|sie|ihn|ihm|ihr|ihre[nrms]?|sein(?:e[nrms]?)?)\b"
-)
+_PRONOUNS = rf"\b(?:{REFERRING}|theirs|hers|es|er|sie|ihn|ihm|ihr|ihre[nrms]?|sein(?:e[nrms]?)?)\b"
 _PRONOUN = re.compile(_PRONOUNS, re.IGNORECASE)
 _REFERS_TO_NOTHING = re.compile(
     r"\b(?:(?:is|are|was|were)\s+there(?=\s+\w)|there\s+(?:is|are|was|were)|gibt\s+es|es\s+gibt|il\s+y\s+a)\b"
@@ -49,7 +47,7 @@ _REFERS_TO_NOTHING = re.compile(
 """Words that refer to nothing here: "Is there a discount?", "this year", "das Haus"."""
 _THAT = re.compile(r"\b([a-z]\w+)\s+that(?=\s+\w)")  # behind a noun it begins a clause: "visitors that come late"
 _REFERENCE = re.compile(
-    rf"{_PRONOUNS}|\b(?:this|that|these|those|there|then|one|ones|same|former|"
+    rf"{_PRONOUNS}|\b(?:that|there|then|one|ones|same|former|"
     r"latter|instead|das|dies(?:e[nrms]?)?|dort|dabei|damit|"
     r"dafür|davon|darin|dagegen|il|elle|ils|elles|celui|celle|ceux|cela|ça|là|leur|leurs|ello|ellos|ellas|eso|esto|allí|"
     r"suyo|quello|questo|esso|essa|essi|loro|ele|ela|eles|elas|isso|isto|hij|zij|dat|dit|daar|"
@@ -117,7 +115,7 @@ def understood(query: str, earlier: str, answer: str = "", *, refused: bool = Fa
     added = [word for word in added if not word.islower()] or added if refused else added
     added = added if refers else _without_rival(added, plain, earlier)
     asks_other = bool(grade_words(rest) and SUPERLATIVE.search(rest))  # "and the most expensive one?"
-    winner = winner_of(answer) if _PRONOUN.search(rest) and not asks_other else ""
+    winner = winner_of(answer) if _PRONOUN.search(_REFERS_TO_NOTHING.sub(" ", rest)) and not asks_other else ""
     if winner or asks_other:
         graded = {word.lower() for word in grade_words(earlier)}
         added = [word for word in added if word.lower() not in graded and not (winner and comparison_of(earlier))]

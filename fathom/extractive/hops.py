@@ -57,7 +57,6 @@ _FORMS = [
     # "When did the owner of the leave policy join?"
     rf"^(?P<before>.+?)\s+the\s+(?P<noun>{_ROLE})\s+(?P<clause>(?:of|for)\s+.+?)(?P<behind>(?:\s+(?:sit|work|live|join|start|"
     r"come from|earn|have|speak)(?:\s+(?:the|our|their)\s+\w+)?)?)$",
-    rf"^(?P<before>.+?)\s+the\s+(?P<noun>{_ROLE})\s+(?P<clause>who\s+.+)$",
     # "Who runs the company that built the bridge?"
     rf"^(?P<before>.+?)\s*{_ARTICLE}{_NOUN}\s+{_CLAUSE}$",
     rf"^(?P<before>.+?)\s+(?:der|die|das|dem|den|des)\s+{_NOUN},\s+{_GERMAN}$",

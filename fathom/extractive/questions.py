@@ -49,7 +49,7 @@ _PAIRS = [
     for pattern in (
         r".*?\bdifferences? between (?P<a>.+?) and (?P<b>.+)",
         r"how (?:do|does|did|is|are) (?P<a>.+?) (?:differ(?:ent|s)? from|compare (?:to|with)) (?P<b>.+)",
-        r"how (?:do|does|is|are) (?P<a>.+?) and (?P<b>.+?) (?:interact|relate|work together|related|connected)\b",
+        r"how (?:do|does|is|are) (?P<a>.+?) and (?P<b>.+?) (?:differ|interact|relat|work together|connected)",
         r"compare (?P<a>.+?) (?:with|to|and|against) (?P<b>.+)",
         r"(?P<a>.+?) (?:vs\.?|versus) (?P<b>.+)",
         r"(?:which is \w+|should (?:i|we|one) \w+|is it better to \w+)[:,]? (?P<a>.+?),? or (?P<b>.+)",
@@ -174,6 +174,13 @@ def _complete(question: str, subject: str) -> str:
     if wanted <= own or (own & wanted and not _PRONOUN.search(question)):
         return question
     return f"{question} ({subject})"
+
+
+def as_asked(question: str, prompt: str) -> str:
+    """Return a question of a prompt without the words that were added in brackets, unless it refers to them."""
+    before = question.rpartition(" (")[0]
+    added = bool(before) and question not in " ".join(prompt.split())
+    return before if added and not _PRONOUN.search(before) else question
 
 
 RELATED_WEIGHT = 0.5  # of a term that texts use in place of another

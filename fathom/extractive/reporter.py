@@ -18,7 +18,7 @@ from fathom.config.templates import TemplateSection
 from fathom.extractive.citing import ITEM, Quoted, announces, below_lines, cited, quoted, split_blocks, with_omissions
 from fathom.extractive.computing import computed_answer
 from fathom.extractive.hops import second_hop
-from fathom.extractive.questions import capitalized, families, questions_of, topic_terms
+from fathom.extractive.questions import as_asked, capitalized, families, questions_of, topic_terms
 from fathom.extractive.statements import (
     ON_QUESTION,
     Quotations,
@@ -105,7 +105,7 @@ def _answered_by(quotations: Quotations, question: str) -> Answered:
 
 
 def _section(steps: list[PlanStep], request: OutlineRequest) -> OutlinedSection:
-    title, asked = steps[0].title, questions_of(request.query)
+    title, asked = as_asked(steps[0].title, request.query), questions_of(request.query)
     is_all = [title.rstrip("?").casefold()] == [each.casefold() for each in asked]
     return OutlinedSection(
         # Where there is one question, it is the title of the report.
@@ -217,7 +217,7 @@ def _answer(quotations: Quotations, query: str, words: Wording) -> str:
         shown += found.quoted if found else ()
         if len(questions) > 1 and not hop and quotations.answered_by(succession.found, question) is Answered.no:
             missing.append(question)
-    absent = [words(NOT_FOUND, question=question.rstrip("?")) for question in missing]
+    absent = [words(NOT_FOUND, question=_plain(as_asked(question, query))) for question in missing]
     return "\n\n".join(filter(None, [*computed, _quoted(quotations, _dated(quotations, _once(shown)), words), *absent]))
 
 
@@ -281,7 +281,8 @@ def _section_text(quotations: Quotations, request: SectionRequest) -> str:
     if heading == wording(request.language)(MORE):
         wanted = questions[0]
     else:
-        wanted = heading if heading.rstrip("?") in map(_plain, questions) else f"{heading} {request.query}"
+        asked = {_plain(capitalized(as_asked(each, request.query))): each for each in questions}
+        wanted = asked.get(_plain(heading)) or f"{heading} {request.query}"
     succession = Succession(quotations, wanted)
     avoided = _avoided(request, wanted)
     new = [

@@ -29,7 +29,7 @@ _INDEFINITE = frozenset(terms(_PRONOUNS))
 _ASKING = re.compile(
     r"\b(?:how (?:often|long|many|much|far|old|large|big|tall|fast|quickly|soon|early|late|deep|wide|high|heavy|"
     r"expensive)|"
-    r"wie (?:oft|lange|viele?|weit|alt|groß|hoch|schnell|früh|spät|tief|breit|schwer|teuer)(?: dauert?n?\b)?|"
+    r"wie (?:oft|lange|weit|alt|groß|hoch|schnell|früh|spät|tief|breit|schwer|teuer)(?: dauert?n?\b)?|wie ?viele?|"
     r"(?:take|takes|took) place|sorts? of)\b",
     re.IGNORECASE,
 )
@@ -55,6 +55,7 @@ become choose get give happen have make take come came go went got kind type goo
 across around actual actually already anyway especially exactly generally likely mainly mostly normally perhaps
 possible possibly quite rather really regarding roughly simply still typically usually able aware expect idea know need
 suppose sure tell tend thing think towards understand upcoming want wonder somebody someone
+bekomme bekommen kommen kommt gehen geht machen macht mache geben nehmen lassen genau ungefähr einfach vielleicht
 """
 LIGHT_TERMS = frozenset(terms(_LIGHT))
 """Terms that hardly say what is asked."""
@@ -263,7 +264,8 @@ TIE = 1e-6  # of the score: between equals the newer one comes first
 
 _NEWEST = re.compile(
     r"\b(?:latest|newest|most recent(?:ly)?|current(?:ly)?|now|nowadays|today|at the moment|at present|these days|"
-    r"still|finally|eventually|in the end|up[ -]to[ -]date|last (?:meeting|version|release|decision|time))\b",
+    r"still|finally|eventually|in the end|up[ -]to[ -]date|last (?:meeting|version|release|decision|time)|"
+    r"jetzt|aktuell(?:e[nrms]?)?|derzeit(?:ige[nrms]?)?|momentan|zurzeit|heute|neueste[nrms]?)\b",
     re.IGNORECASE,
 )
 _IN_MONTH = re.compile(
@@ -384,8 +386,8 @@ _KINDS = [
         (
             r"\bhow (?:many|much|long|old|far|large|big|tall|high|deep|wide|fast|heavy|often)\b|\b(?:what|which) "
             r"(?:\w+ )?(?:number|percentage|percent|share|amount|rate|price|cost|size|age|population|speed)\b"
-            r"|\bwie (?:viele?n?|hoch|lange|oft|alt|groß|weit|schwer|tief|breit|schnell|teuer)\b|\bwas kosten?t?\b"
-            r"|\bcombien\b|\bcuánt[oa]s?\b",
+            r"|\bwie(?: ?viele?n?| (?:hoch|lange|oft|alt|groß|weit|schwer|tief|breit|schnell|teuer))\b"
+            r"|\bwas kosten?t?\b|\bcombien\b|\bcuánt[oa]s?\b",
             _NUMBER,
             True,
         ),

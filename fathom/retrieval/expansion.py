@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from functools import cache
 
-from fathom.facts.numbers import UNITS
+from fathom.facts.numbers import CURRENCIES, UNITS
 from fathom.retrieval.synonyms import SAME, phrases_of, same_terms
 from fathom.retrieval.translation import translations_of
 from fathom.text.languages import language_of_question
@@ -151,7 +151,11 @@ def related_terms(term: str) -> tuple[str, ...]:
 
 
 _SMALL_NUMBERS = "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|twenty|thirty|forty|fifty"
-_NUMBER = rf"(?:\d[\d.,]*|\b(?:half an?|{_SMALL_NUMBERS}|hundred|thousand))(?:[ \u00a0-]|(?<=\d))(?:and a half )?"
+_GERMAN_NUMBERS = "zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|elf|zwölf|zwanzig|dreißig|hundert|tausend"
+_NUMBER = (
+    rf"(?:\d[\d.,]*|\b(?:half an?|{_SMALL_NUMBERS}|hundred|thousand|{_GERMAN_NUMBERS}))"
+    r"(?:[ \u00a0-]|(?<=\d))(?:and a half )?"
+)
 _MANY = r"(?:(?:hundred|thousand|k|m|bn|million|billion|trillion)[ \u00a0-])?"
 MONTH = r"(?:January|February|March|April|May|June|July|August|September|October|November|December)"
 _WEEKDAY = r"(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day"
@@ -161,35 +165,38 @@ EVERY = (
 )
 
 
-def _measured(units: str) -> str:
-    return rf"{_NUMBER}{_MANY}(?:{units})(?![\w²³])"
+def _measured(units: str, *dimensions: str) -> str:
+    """Return the pattern of a number with a unit: one of a pattern, or by a name of `facts/numbers.py`."""
+    named = [name for name, unit in UNITS.items() if unit.dimension in dimensions and len(name) > 2 and name.isalpha()]
+    return rf"{_NUMBER}{_MANY}(?:{units}{'|' * bool(named)}(?i:{'|'.join(named)}))(?![\w²³])"
 
 
 _HELD: Mapping[str, str] = {
-    "<mass>": _measured(r"[mk]?g|t|tonnes?|tons?|(?:kilo|milli)?gram(?:me)?s?|kilos?|pounds?|lbs?|ounces?|oz"),
-    "<length>": _measured(r"[mck]?m|(?:kilo|centi|milli)?(?:met(?:re|er)s?)|feet|foot|ft|inch(?:es)?|miles?|yards?"),
+    "<mass>": _measured(r"[mk]?g|t|tons?|pounds?|lbs?|ounces?|oz", "mass"),
+    "<length>": _measured(r"[mck]?m|ft|yards?", "length"),
     "<area>": _measured(
         r"(?:[mck]?m|in|ft)²|ha|hectares?|acres?|(?:square|sq\.?) (?:(?:kilo)?met(?:re|er)s?|feet|miles?|k?m)"
     ),
     "<volume>": _measured(
-        r"m³|[mc]?l|(?:milli)?lit(?:re|er)s?|gallons?|pints?|barrels?|cubic (?:met(?:re|er)s?|feet|centimet(?:re|er)s?)"
+        r"m³|[mc]?l|gallons?|pints?|barrels?|cubic (?:met(?:re|er)s?|feet|centimet(?:re|er)s?)", "volume"
     ),
-    "<duration>": _measured(
-        r"ms|s|sec(?:ond)?s?|min(?:ute)?s?|h|hrs?|hours?|days?|nights?|weeks?|months?|years?|decades?"
-    ),
+    "<duration>": _measured(r"ms|s|h|hr|nights?|decades?", "time"),
     "<speed>": _measured(
         r"km/h|m/s|mph|knots?|kn|(?:kilomet(?:re|er)s|miles|met(?:re|er)s) (?:an|per|a) (?:hour|second)|"
         r"[KMG]?bit/s|[KMG]bps"
     ),
-    "<power>": _measured(r"[kMGm]?W|(?:kilo|mega|giga)?watts?|hp|horsepower|PS"),
+    "<power>": _measured(r"[kMGm]?W|hp|horsepower|PS", "power"),
     "<pressure>": _measured(r"m?bar|[khM]?Pa|psi|atm|pascals?"),
-    "<temperature>": rf"{_NUMBER}(?:°|degrees?\b|K\b)",
-    "<data>": _measured(r"[KMGT]?i?B|bytes?|(?:kilo|mega|giga|tera)bytes?|bits?"),
+    "<temperature>": rf"{_NUMBER}(?:°|degrees?\b|Grad\b|K\b)",
+    "<data>": _measured(r"[KMGT]?i?B|bytes?|bits?", "data"),
     "<money>": (
         r"[$€£¥₹]\s?\d|\b(?:USD|EUR|GBP|CHF|JPY)\s?\d|"
-        + _measured(r"dollars?|euros?|crowns?|pounds?|francs?|yen|cents?|rupees?|[$€£¥]|USD|EUR|GBP|CHF|kr\.?")
+        + _measured(r"pounds?|[Cc]ents?|rupees?|[$€£¥]|kr\.?", *CURRENCIES)
     ),
-    "<share>": rf"{_NUMBER}(?:%|per ?cent\b|percentage points?)|\b(?:a|one|two|three) (?:half|third|quarter|fifth)s?\b",
+    "<share>": (
+        rf"{_NUMBER}(?:%|per ?cent\b|Prozent\b|percentage points?)"
+        r"|\b(?:a|one|two|three) (?:half|third|quarter|fifth)s?\b"
+    ),
     "<people>": _measured(
         r"(?:\w+ )?(?:people|persons?|inhabitants|residents|citizens|employees|workers|staff|members|visitors|users|"
         r"respondents|participants)"
@@ -199,10 +206,12 @@ _HELD: Mapping[str, str] = {
         r"\b(?:once|twice|daily|hourly|weekly|monthly|yearly|annually|(?:times|once|twice) (?:an?|per|every)|"
         rf"(?:{_SMALL_NUMBERS}|\d+) times(?! (?:as|more|less|the|\w+er)\b)|"
         rf"(?:{_SMALL_NUMBERS}|\d+) (?:days|nights|hours|minutes) (?:an?|per|every|each) (?:day|night|week|month|year)|"
-        rf"{EVERY})\b"
+        rf"{EVERY}|täglich|wöchentlich|monatlich|jährlich|(?:ein|zwei|drei|vier)mal|"
+        r"jede[mnrs]? (?:Tag|Woche|Monat|Jahr|Stunde|Minute|Quartal)|"
+        r"alle (?:\w+ )?\w*(?:[Tt]age|[Ww]ochen|[Mm]onate|[Jj]ahre|[Ss]tunden|[Mm]inuten))\b"
     ),
-    "<weekday>": rf"\b{_WEEKDAY}s?\b",
-    "<hour>": r"\b\d{1,2}:\d\d\b|\b\d{1,2} ?[ap]\.?m\b|\b(?:noon|midnight)\b|\bo'clock\b",
+    "<weekday>": rf"\b(?:{_WEEKDAY}|(?:Mon|Diens|Donners|Frei|Sams|Sonn)tag|Mittwoch)s?\b",
+    "<hour>": r"\b\d{1,2}:\d\d\b|\b\d{1,2} Uhr\b|\b\d{1,2} ?[ap]\.?m\b|\b(?:noon|midnight)\b|\bo'clock\b",
     "<year>": r"\b(?:1\d|20)\d\d\b",
     "<date>": rf"\b{MONTH} \d|\b\d{{1,2}}\.? {MONTH}|\b\d{{4}}-\d\d-\d\d\b",
     "<colour>": (
@@ -213,26 +222,26 @@ _HELD: Mapping[str, str] = {
 }
 _ASKED = """
 loud louder loudest quiet quieter quietest noise noisy noisier noisiest: <sound>
-heavy heavier heaviest lighter lightest weigh weight mass: <mass>
+heavy heavier heaviest lighter lightest weigh weight mass schwer gewicht wiegt: <mass>
 high large: (<length>) (<area>) (<volume>) (<data>) (<people>) (<share>)
 tall taller tallest higher highest height deep deeper deepest depth wide wider widest width: (<length>)
 distance: <length>
-long longer longest shorter shortest length: <length> <duration>
+long longer longest shorter shortest length lang lange: <length> <duration>
 far further: <length> <date>
 big bigger biggest larger largest small smaller smallest size: (<length>) (<area>) (<volume>) (<data>) (<people>)
 area: <area>
 capacity volume: <volume> <people> <power>
-duration time wait: <duration> <hour>
-old older oldest age: <duration> <year>
-fast faster fastest slow slower slowest: <speed> <duration>
+duration time wait dauer dauert: <duration> <hour>
+old older oldest age alt: <duration> <year>
+fast faster fastest slow slower slowest schnell: <speed> <duration>
 speed: <speed>
 power powerful strong stronger strongest: <power> <pressure>
 pressure: <pressure>
 hot hotter hottest warm cold colder coldest temperature: <temperature>
-cost price expensive cheap cheaper cheapest charge pay money kostet kosten preis coûte coûtent prix: <money>
-percent percentage proportion share: <share>
+cost price expensive cheap cheaper cheapest charge pay money teuer kostet kosten preis coûte coûtent prix: <money>
+percent percentage proportion share prozent anteil: <share>
 population inhabitants residents headcount payroll staff workforce employees people persons: <people>
-often frequency: <frequency>
+often frequency oft häufig: <frequency>
 weekday: <weekday>
 date: <date> <year>
 colour color: <colour>
@@ -373,17 +382,23 @@ def _heads_of(question: str) -> dict[str, dict[str, float]]:
     "Hafengebühr" is also "Gebühr": the last part says what it is. A part that no text has does no harm.
     """
     return {
-        noun: dict.fromkeys((noun[start:] for start in range(LEAST_MODIFIER, len(noun) - LEAST_HEAD + 1)), HEAD)
+        noun: {noun[start:]: HEAD for start in starts if noun[start:] not in STOP_WORDS}
         for noun in nouns_of(question)
+        for starts in [range(LEAST_MODIFIER, len(noun) - LEAST_HEAD + 1)]
     }
 
 
 def nouns_of(question: str) -> frozenset[str]:
-    """Return the terms of the words with a capital in a German question; nothing of questions in other languages."""
+    """Return the terms of the words with a capital in a German question; nothing of questions in other languages.
+
+    Where it is typed without capitals, they are those of all words that may be nouns.
+    """
     if language_of_question(question) != "de":
         return frozenset()
-    words = re.findall(rf"\b[A-ZÄÖÜ][a-zäöüß]{{{LEAST_HEAD - 1},}}", question)
-    return frozenset(term for word in words for term in terms(word))
+    words = re.findall(rf"\b[A-ZÄÖÜa-zäöü][a-zäöüß]{{{LEAST_HEAD - 1},}}", question)
+    capital = [word for word in words if not word[0].islower()]
+    small = [word for word in words if word not in STOP_WORDS]
+    return frozenset(term for word in (small if question[1:].islower() else capital) for term in terms(word))
 
 
 def compounds_of(noun: str, vocabulary: Iterable[str]) -> list[str]:

@@ -78,6 +78,7 @@ class RankedText:
         self._unit_of = {n: i for i, unit in enumerate(self.text.units) for n in unit.own}
         self._wanting: dict[range, tuple[float, ...]] = {}  # by the units of an excerpt
         self._boilerplate: dict[int, bool] = {}  # by sentence
+        self._codes: dict[tuple[str, ...], frozenset[int]] = {}  # the sentences that have them
 
     @cached_property
     def _excerpts_of(self) -> Mapping[int, Sequence[int]]:
@@ -107,6 +108,18 @@ class RankedText:
     def has(self, words: Iterable[str]) -> bool:
         """Whether the text or its title has one of some terms."""
         return any(self._title[word] or self._occurrences(word) for word in words)
+
+    def has_code(self, code: tuple[str, ...], excerpt: Excerpt | None = None) -> bool:
+        """Whether the title, or a sentence of the text or of an excerpt and above it, has two terms side by side."""
+        if code not in self._codes:
+            held = (self.text.parsed.occurrences.get(term, ()) for term in code)
+            near = frozenset.intersection(*map(frozenset, held))
+            self._codes[code] = frozenset(
+                n for n in near if any(code == pair for pair in pairwise(self.text.parsed.terms(n)))
+            )
+        found = self._codes[code]
+        places = (*excerpt.own, *excerpt.lead, *excerpt.headings) if excerpt else found
+        return self.is_titled(code) or not found.isdisjoint(places)
 
     def mentions(self, name: Iterable[str]) -> bool:
         """Whether a sentence has all terms of a name."""

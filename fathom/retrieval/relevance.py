@@ -18,6 +18,7 @@ from fathom.retrieval.asked import QuestionTerms, defines, explains, has_kind, r
 from fathom.retrieval.excerpts import Excerpt, announced
 from fathom.retrieval.expansion import (
     FAMILY_LETTERS,
+    INFLECTED,
     compounds_of,
     is_family,
     is_misspelt,
@@ -30,6 +31,7 @@ from fathom.retrieval.ranking import Passage
 from fathom.retrieval.synonyms import same_terms
 from fathom.text.blocks import Kind
 from fathom.text.boilerplate import asks_of_orders
+from fathom.text.languages import language_of_question
 from fathom.text.terms import terms
 from fathom.text.tokens import count_tokens
 
@@ -63,6 +65,7 @@ LEAST_ROOM = 10  # tokens: hardly any excerpt is shorter
 
 
 _VERSION = re.compile(r"\d+(?:\.\d+)+")
+_CODE = re.compile(r"\b[A-Za-z]+-\d+\b")  # "RX-320" is one name: what is said of an RX-300 and of 320 °C is not of it
 
 
 class Found(NamedTuple):
@@ -167,6 +170,7 @@ class RankedExcerpts:
         about_orders = asks_of_orders(list(asked.weights))
         sought = read.sought(asked)
         versions = [term for term in asked.weights if _VERSION.fullmatch(term) and self.has(term, asked)]
+        codes = self._codes(asked)
         alone: dict[int, float] = {}  # scores of units by their numbers
         for excerpt in excerpts:
             if read.is_order(excerpt) and not about_orders:
@@ -188,7 +192,7 @@ class RankedExcerpts:
                 score *= ANNOUNCED
             if asked.attribute and not asked.quantities and not counts.get(asked.attribute):
                 score *= UNASKED
-            if any(not counts.get(version) for version in versions):
+            if any(not counts.get(v) for v in versions) or any(not read.has_code(code, excerpt) for code in codes):
                 score, share = score * OTHER_VERSION, share * OTHER_VERSION
             score = math.prod(read.wanting(excerpt), start=score)
             if read.is_boilerplate(excerpt, asked):
@@ -217,6 +221,11 @@ class RankedExcerpts:
         said = self._with_families(asked).terms[term]
         return any(read.has(said) for read in self._read)
 
+    def _codes(self, asked: QuestionTerms) -> list[tuple[str, ...]]:
+        """Return the terms of the codes that a question names, as "RX-320", and a text has."""
+        codes = [tuple(terms(code)) for code in _CODE.findall(asked.wording)]
+        return [code for code in codes if any(read.has_code(code) for read in self._read)]
+
     def defines(self, found: Found, asked: QuestionTerms) -> bool:
         """Whether an excerpt opens with a definition of what is asked for."""
         return defines(self._read[found.text].says(found.excerpt), asked)
@@ -226,6 +235,8 @@ class RankedExcerpts:
 
         Only lines count that have the needed term, if there is one, or a word in its place.
         """
+        if not all(self._read[found.text].has_code(code, found.excerpt) for code in self._codes(asked)):
+            return 0.0
         asked = self._with_families(asked)
         worth = self._worth(asked)
         held = self._read[found.text].held_in_lines(found.excerpt, asked)
@@ -374,6 +385,7 @@ class RankedExcerpts:
         """Return what is asked with the words of the texts that are of the same family or nearly spelt alike."""
         wanted: dict[str, Mapping[str, float]] = {}
         nouns = nouns_of(asked.wording)
+        inflected = self._by_german_stem if language_of_question(asked.wording) == "de" else {}
         for term, said in asked.terms.items():
             like = {word: FAMILY for word in self._vocabulary.get(term[:FAMILY_LETTERS], ()) if is_family(term, word)}
             if _VERSION.fullmatch(term):
@@ -382,6 +394,8 @@ class RankedExcerpts:
                 like = {word: MISSPELT for word in self._vocabulary.get(term[:2], ()) if is_misspelt(term, word)}
             if term in nouns:
                 like |= dict.fromkeys(compounds_of(term, self._known), COMPOUND)
+            for stem in terms(term, "german"):
+                like |= dict.fromkeys(inflected.get(stem, ()), INFLECTED)
             wanted[term] = {**like, **said}
         return asked._replace(terms=wanted)
 
@@ -389,6 +403,15 @@ class RankedExcerpts:
     def _known(self) -> Collection[str]:
         """The words of the texts."""
         return {word for read in self._read for word in read.text.parsed.occurrences}
+
+    @cached_property
+    def _by_german_stem(self) -> Mapping[str, Collection[str]]:
+        """The words of the texts by what is left without German endings: "neue" and "neuen"."""
+        words: defaultdict[str, set[str]] = defaultdict(set)
+        for word in self._known:
+            for stem in terms(word, "german"):
+                words[stem].add(word)
+        return words
 
     @cached_property
     def _vocabulary(self) -> Mapping[str, Collection[str]]:

@@ -247,13 +247,13 @@ def score_sources(
     agreement = corroborate(merged, facts)
     topic, about_orders = topic_of(query), asks_of_orders(query_terms(query))
     dated = {text.source_id: published_on(text, text.text, today) for text in merged}
-    dates = {source_id: found.day if found else None for source_id, found in dated.items()}
     qualities: list[SourceQuality] = []
     for text, relevance in zip(merged, _relevance(query, steps, merged), strict=True):
         rating, signals, shared = ratings[text.source_id], read_signals(text), agreement.get(text.source_id, [])
         if text.reference and text.reference.authors:
             signals = signals._replace(byline=True)
-        found, published = dated[text.source_id], dates[text.source_id]
+        found = dated[text.source_id]
+        published = found.day if found else None
         old = is_outdated(published, topic, today)
         holds = _is_standard(text, rating) and not _is_changed(text, merged)
         scores = {
@@ -263,7 +263,7 @@ def score_sources(
             "corroboration": sum(1 - 0.5**others for others in shared) / (len(shared) or 1),
         }
         flags: dict[SourceFlag, bool] = {
-            "outdated": old and not holds and (asks_for_newest(query) or _has_newer(text, merged, dates)),
+            "outdated": old and not holds and (asks_for_newest(query) or _has_newer(text, merged, dated)),
             "single_source": bool(shared) and not any(shared),
             "low_authority": rating.authority <= UNKNOWN_AUTHORITY,
             "paywalled": signals.paywalled and text.kind == "web",
@@ -349,13 +349,13 @@ def _is_changed(text: SourceText, texts: Sequence[SourceText]) -> bool:
     return bool(own.earlier_than) or any(standing_of(each, each.text).changes(own) for each in others)
 
 
-def _has_newer(text: SourceText, texts: Sequence[SourceText], dates: Mapping[str, date | None]) -> bool:
+def _has_newer(text: SourceText, texts: Sequence[SourceText], dated: Mapping[str, Published | None]) -> bool:
     """Whether a source on the same subject, by its title, is newer by a year or more."""
-    own, day = _subject(text), dates[text.source_id]
+    own, found = _subject(text), dated[text.source_id]
     return any(
-        day is not None
-        and (other := dates[each.source_id]) is not None
-        and (other - day).days >= NEWER_DAYS
+        found
+        and (other := dated[each.source_id])
+        and (other.day - found.day).days >= NEWER_DAYS
         and len(own & _subject(each)) >= max(LEAST_SUBJECT, SAME_SUBJECT * len(own))
         for each in texts
     )

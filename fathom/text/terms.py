@@ -23,7 +23,8 @@ ourselves out over own per rather same several shall she she'd she'll she's shou
 that that's the their theirs them themselves then there there's these they they'd they'll they're they've this those
 though through thus to too under until up upon us very via was wasn't we we'd we'll we're we've were weren't what
 what's when when's where where's whether which while who who's whom whose why why's will with within without won't
-would wouldn't yet you you'd you'll you're you've your yours
+would wouldn't yet you you'd you'll you're you've your yours arent cant didnt doesnt dont hasnt hows isnt ive shouldnt
+thats wasnt werent whats wheres whos wont wouldnt youre
 """
 _GERMAN = """
 aber als am an auch auf aus bei bin bis bist da damit dann das dass dem den der des dessen die dies diese diesem
@@ -32,7 +33,11 @@ im in ist ja jede jeder jedes kann kein keine mit nach nicht noch nun nur ob ode
 so soll sowie über um und uns unter vom von vor war waren warum was wegen weil wenn wer werden wie wir wird wo wurde
 wurden zu zum zur zwischen viel viele vielen wann welche welchem welchen welcher welches wem wen wessen woher wohin
 wieviel etwa dass daß man darf dürfen muss müssen können sollen beim unser unsere unserem unseren unserer mein meine
-meinem meinen meiner ab habe haben gibt brauche brauchen braucht
+meinem meinen meiner ab habe haben gibt brauche brauchen braucht alle allem allen aller alles daran darauf daraus darin
+dafür dabei davon dazu denn dich eben eigentlich euch euer eure eurem euren eurer gehabt geworden habt
+hast hätte hätten ihm ihn ihnen ihrem ihren ihrer kannst könnt könnte könnten mal mich mir möchte möchten musst schon
+seid seinem seinen seiner sollte sollten überhaupt wäre wären wieder will willst wirst wofür wohl wollen womit worden
+worin worüber wozu würde würden darfst
 """
 _ASKING = "describe explain know please tell understand want"
 ENGLISH = frozenset(_ENGLISH.split())
