@@ -22,7 +22,7 @@ from fathom.llm.prompts import prompt_hashes
 from fathom.run.engine import Engine
 from fathom.storage.lease import RESULTS, check_layout
 from fathom.storage.runs import StoredRun
-from fathom.storage.store import ArtifactStore, RunFolder, json_bytes
+from fathom.storage.store import ArtifactStore, RunFolder
 from fathom.tasks.durable import outside_prefect, recorded_start, results_of
 from fathom.tasks.ui import Display
 from fathom.telemetry.audit_log import AuditLog
@@ -44,13 +44,10 @@ class _Copy(RunFolder):
 
     written: dict[str, bytes] = field(default_factory=dict)
 
-    async def save_text(self, name: str, text: str) -> None:
-        """Keep a text."""
-        self.written[name] = text.encode()
-
-    async def save_json(self, name: str, data: object) -> None:
+    async def save(self, name: str, data: bytes) -> str:
         """Keep the bytes that the store would have received."""
-        self.written[name] = json_bytes(data)
+        self.written[name] = data
+        return digest_of(data)
 
 
 class _ReplayEngine(Engine):

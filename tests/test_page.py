@@ -548,11 +548,12 @@ def test_after_a_refusal_a_run_is_still_followed_and_is_asked_again_with_its_fil
     waits = client.post("/", data=asked).headers["Location"]
     with browser.new_context(base_url=served.url) as context:
         page = context.new_page()
+        page.set_default_timeout(PATIENCE)
         page.goto(waits)
         page.get_by_label("What should it look at besides?").fill(" ")
         page.get_by_role("button", name="Tell it").click()
         page.wait_for_url("**/remarks")
-        client.delete(f"/api/v1{waits}")
+        client.delete(f"/api/v1{waits}").raise_for_status()
         page.locator("[data-over]").wait_for()
         page.get_by_role("link", name="Ask it again").click()
         expect(page.get_by_role("textbox", name="Question")).to_have_value(asked["question"])

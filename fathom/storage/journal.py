@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import zlib
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -56,7 +57,8 @@ class Journal:
         self._added = self._entered = self._done = 0  # changes: known, in the journal, on the disk and in the files
         self._changed = dict[str, None]()  # the paths of the files
         self._writing: asyncio.Task[None] | None = None
-        self._timer: asyncio.TimerHandle | None = None
+        self._due = math.inf  # the time of the event loop at which all is to be flushed
+        self._sooner = asyncio.Event()
         self._gathering: asyncio.Task[None] | None = None
 
     def add(self, change: FileChange) -> None:
@@ -69,11 +71,10 @@ class Journal:
 
     def flush_in(self, seconds: float) -> None:
         """Let all changes so far be on the disk after some seconds, if not before."""
-        loop = asyncio.get_running_loop()
-        at = loop.time() + seconds
-        if self._timer is None or self._timer.when() > at:
-            self._stop_timer()
-            self._timer = loop.call_at(at, self._gather)
+        self._due = min(self._due, asyncio.get_running_loop().time() + seconds)
+        self._sooner.set()
+        if self._gathering is None or self._gathering.done():
+            self._gathering = asyncio.create_task(self._gather())
 
     def written(self, path: str) -> bytes | None:
         """Return all bytes of a file that is about to be written; None if none is."""
@@ -99,21 +100,19 @@ class Journal:
     async def close(self, last: Mapping[str, bytes]) -> None:
         """Flush the files, remove the journal, and write the last files: flushed with the others, named after them."""
         await self.commit()
-        self._stop_timer()
         await self._call(self._path, lambda path: self._end(path, last))
 
-    def _stop_timer(self) -> None:
-        if self._timer:
-            self._timer.cancel()
-        self._timer = None
-
-    def _gather(self) -> None:
-        async def gathered() -> None:
-            with suppress(StoreError, RunBusy):  # the next one who must be certain tries again, and is told
+    async def _gather(self) -> None:
+        loop = asyncio.get_running_loop()
+        with suppress(StoreError, RunBusy):  # the next one who must be certain tries again, and is told
+            while self._done < self._added:
+                while loop.time() < self._due:
+                    self._sooner.clear()
+                    with suppress(TimeoutError):
+                        async with asyncio.timeout_at(self._due):
+                            await self._sooner.wait()
+                self._due = math.inf
                 await self.commit()
-
-        self._timer = None
-        self._gathering = asyncio.create_task(gathered())
 
     def _end(self, path: str, last: Mapping[str, bytes]) -> None:
         with self._files.hidden_local(last) as hidden:

@@ -459,11 +459,11 @@ class RunFolder:
 
     async def save_text(self, name: str, text: str) -> None:
         """Store a text, such as `report.md`."""
-        await self.store.write(self._path(name), text.encode())
+        await self.save(name, text.encode())
 
     async def save_json(self, name: str, data: object) -> None:
         """Store models or plain data as indented JSON, such as `plan.json`."""
-        await self.store.write(self._path(name), json_bytes(data))
+        await self.save(name, json_bytes(data))
 
     async def load_json(self, name: str) -> Any:
         """Return the plain data of a JSON file.
