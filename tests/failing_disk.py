@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
 from fathom.storage.atomic import AtomicFiles, Flush
 from tests.dying_store import Killed
 
-__all__ = ["FailingDisk", "failing"]
+__all__ = ["FailingDisk", "failing", "flushes"]
+
+T = TypeVar("T")
 
 _CHANGES = ("write", "append_local", "_create", "remove", "settle_local", "reveal_local")
 
@@ -90,3 +93,15 @@ def _watched(disk: FailingDisk, root: Path, name: str, change: Any) -> Any:
 
 def _files(root: Path) -> list[Path]:
     return [path for path in root.rglob("*") if path.is_file()]
+
+
+def flushes(monkeypatch: pytest.MonkeyPatch, seen: Callable[[int], T]) -> list[T]:
+    """Return a list that grows by each flush from now on: what `seen` says of its file, by the descriptor."""
+    seen_so_far, flush = list[T](), os.fsync
+
+    def flushing(number: int) -> None:
+        seen_so_far.append(seen(number))
+        flush(number)
+
+    monkeypatch.setattr(os, "fsync", flushing)
+    return seen_so_far

@@ -17,6 +17,7 @@ from fathom.storage.store import ArtifactStore
 from fathom.tasks.durable import durable_run, recorded_task
 from tests.conftest import ROOT, PrefectServer, base_env
 from tests.elsewhere import CALLS, STEPS
+from tests.failing_disk import flushes
 
 
 def calls(folder: Path) -> list[str]:
@@ -46,11 +47,7 @@ def test_no_finished_call_is_repeated_by_other_processes(
 async def test_parallel_steps_that_need_the_same_result_make_and_flush_it_once(
     prefect_server: PrefectServer, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked, flushed, flush = list[str](), list[int](), os.fsync
-
-    def flushing(number: int) -> None:
-        flushed.append(number)
-        flush(number)
+    asked = list[str]()
 
     @recorded_task(name="window", run_name="window", shown=False)
     async def window(role: str) -> int:
@@ -63,7 +60,7 @@ async def test_parallel_steps_that_need_the_same_result_make_and_flush_it_once(
         with durable_run(ArtifactStore(folder)):
             return await asyncio.gather(*(window(role) for role in ("judge", "compressor") for _ in range(8)))
 
-    monkeypatch.setattr(os, "fsync", flushing)
+    flushed = flushes(monkeypatch, int)
     assert await together(str(tmp_path)) == [8192] * 16
     assert sorted(asked) == ["compressor", "judge"]
     assert len(flushed) == 4  # each result is a file and a name in its folder

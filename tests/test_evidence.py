@@ -520,6 +520,15 @@ def test_a_row_is_verified_by_two_sources_that_hold_its_figure(claim: str) -> No
     assert corroborate(other, search, {}, "table", ids, judged=told).corroboration is Corroboration.single_source
 
 
+def corroboration_by(own: str, other: str, claim: str, found_by: str) -> Corroboration | None:
+    """Return how a claim is corroborated that two sources are cited for, when the judge found passages of both."""
+    texts = [in_memory(own, url="https://a.example.org/c"), in_memory(other, url="https://b.example.com/m")]
+    search, ids = Search(texts), [text.source.source_id for text in texts]
+    told = Judged(Verdict.supported, search.passages(found_by, least=0.0, most=4))
+    assert {passage.text.source.source_id for passage in told.passages} == set(ids)
+    return corroborate(claim, search, {}, cited=ids, judged=told).corroboration
+
+
 @pytest.mark.parametrize(
     ("mail", "corroboration"),
     [
@@ -532,12 +541,8 @@ def test_two_sources_that_each_say_a_part_are_no_two_witnesses(mail: str, corrob
     contract = "From each instalment 5 % are retained until acceptance."
     if corroboration is Corroboration.verified:
         contract += " Invoice 6 over EUR 200,000 net is such an instalment."
-    texts = [in_memory(contract, url="https://a.example.org/c"), in_memory(mail, url="https://b.example.com/m")]
-    search, ids = Search(texts), [text.source.source_id for text in texts]
-    told = Judged(Verdict.supported, search.passages("5 % retained invoice 200,000", least=0.0, most=4))
-    assert {passage.text.source.source_id for passage in told.passages} == set(ids)
     claim = "Of invoice 6, EUR 200,000 net, 5 % are retained, which is EUR 10,000."
-    assert corroborate(claim, search, {}, cited=ids, judged=told).corroboration is corroboration
+    assert corroboration_by(contract, mail, claim, "5 % retained invoice 200,000") is corroboration
 
 
 @pytest.mark.parametrize(
@@ -551,12 +556,8 @@ def test_who_says_a_part_in_words_alone_is_no_second_witness_either(other: str, 
     own = "Nordvault stores its data in Sweden."
     if corroboration is Corroboration.verified:
         own += " Keepwell stores its data in Dublin."
-    texts = [in_memory(own, url="https://a.example.org/n"), in_memory(other, url="https://b.example.com/k")]
-    told = Judged(Verdict.supported, Search(texts).passages("stores data Sweden Dublin", least=0.0, most=4))
-    ids = [text.source.source_id for text in texts]
-    assert {passage.text.source.source_id for passage in told.passages} == set(ids)
     claim = "Nordvault stores its data in Sweden, and Keepwell in Dublin."
-    assert corroborate(claim, Search(texts), {}, cited=ids, judged=told).corroboration is corroboration
+    assert corroboration_by(own, other, claim, "stores data Sweden Dublin") is corroboration
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ from fathom.telemetry.audit_events import ChainedEvent, check, events_in
 from fathom.tools.payment import SearchBudget
 from tests.conftest import is_own
 from tests.dying_store import Killed
-from tests.failing_disk import failing
+from tests.failing_disk import failing, flushes
 from tests.inprocess import QUERY, kept
 from tests.stubs import Stubs
 
@@ -197,17 +197,11 @@ async def test_a_journal_that_a_kill_has_cut_off_is_read_to_its_last_whole_chang
 
 
 async def test_changes_that_come_together_are_flushed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    flushed, flush = list[int](), os.fsync
-
-    def flushing(number: int) -> None:
-        flushed.append(number)
-        flush(number)
-
     store = ArtifactStore(str(tmp_path))
     await store.open_journal("key/journal")
     await store.write("first", b"{}")
     await store.commit()
-    monkeypatch.setattr(os, "fsync", flushing)
+    flushed = flushes(monkeypatch, int)
     ledgers = [await Ledger.open(Budget(), store, f"ledger-{number}") for number in range(8)]
 
     async def call(ledger: Ledger) -> None:
@@ -261,16 +255,11 @@ async def test_a_change_that_comes_during_a_flush_waits_for_no_other(
 async def test_changes_that_come_before_the_thread_begins_share_its_flush(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    flushed, flush, goes_on = list[int](), os.fsync, threading.Event()
-
-    def flushing(number: int) -> None:
-        flushed.append(number)
-        flush(number)
-
+    goes_on = threading.Event()
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
     store = ArtifactStore(str(tmp_path))
     await store.open_journal("key/journal")
-    monkeypatch.setattr(os, "fsync", flushing)
+    flushed = flushes(monkeypatch, int)
     busy = asyncio.create_task(asyncio.to_thread(goes_on.wait, 60))
     await asyncio.sleep(0)
     waiting = []
@@ -316,11 +305,7 @@ async def ask_there() -> int:
 async def test_the_last_files_are_named_once_all_others_are_flushed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    flushed, flush, settle, there = list[int](), os.fsync, AtomicFiles.settle_local, list[list[str]]()
-
-    def flushing(number: int) -> None:
-        flushed.append(number)
-        flush(number)
+    settle, there = AtomicFiles.settle_local, list[list[str]]()
 
     def settling(files: AtomicFiles, paths: Sequence[str]) -> None:
         there.append(sorted(path.name for path in (tmp_path / "run").iterdir() if path.name[0] != "."))
@@ -338,11 +323,11 @@ async def test_the_last_files_are_named_once_all_others_are_flushed(
         await store.close_journal(last)
     assert [path.name for path in (tmp_path / "run").iterdir()] == ["report"], "and no hidden file"
     assert len(list((tmp_path / "key/journal").iterdir())) == 1
-    if sys.platform == "linux":  # elsewhere, each file is flushed by itself
-        monkeypatch.setattr(os, "fsync", flushing)
+    linux = sys.platform == "linux"  # elsewhere, each file is flushed by itself
+    flushed = flushes(monkeypatch, int) if linux else []
     await store.close_journal(last)
     assert there == [["report"], ["report"]]
-    assert len(flushed) == (sys.platform == "linux"), "their folder, once"
+    assert len(flushed) == linux, "their folder, once"
     assert sorted(path.name for path in (tmp_path / "run").iterdir()) == ["provenance", "report", "result"]
     assert not list((tmp_path / "key/journal").iterdir())
 
@@ -361,18 +346,17 @@ async def test_a_search_is_sent_once_all_before_it_is_certain(tmp_path: Path, pr
     await store.close_journal()
 
 
+def file_of(number: int) -> Path:
+    """Return the file of an open descriptor."""
+    return Path(f"/proc/self/fd/{number}").readlink()
+
+
 async def test_a_search_waits_for_one_flush_of_the_journal(
     small: Stubs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    flushed, flush = list[tuple[float, bool]](), os.fsync
-
-    def flushing(number: int) -> None:
-        flushed.append((time.monotonic(), Path(f"/proc/self/fd/{number}").readlink().parent.name == "journal"))
-        flush(number)
-
     for place in ("journal.GATHER_SECONDS", "store.SOON_SECONDS"):
         monkeypatch.setattr(f"fathom.storage.{place}", 3_600.0)
-    monkeypatch.setattr(os, "fsync", flushing)
+    flushed = flushes(monkeypatch, lambda number: (time.monotonic(), file_of(number).parent.name == "journal"))
     small.settings.steps = 1
     await kept(tmp_path)
     [claimed, *_] = [at for at, journal in flushed if not journal]
@@ -381,14 +365,8 @@ async def test_a_search_waits_for_one_flush_of_the_journal(
 
 
 async def test_a_renewed_lease_is_flushed_and_its_name_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    flushed, flush = list[Path](), os.fsync
-
-    def flushing(number: int) -> None:
-        flushed.append(Path(f"/proc/self/fd/{number}").readlink())
-        flush(number)
-
     lease = await LeaseFile.take(ArtifactStore(str(tmp_path)), RUN, RUN, {})
-    monkeypatch.setattr(os, "fsync", flushing)
+    flushed = flushes(monkeypatch, file_of)
     assert await lease.renew()
     assert [(path.parent, path.suffix) for path in flushed] == [(tmp_path / RESULTS / RUN / "lease", ".tmp")]
     await lease.release()

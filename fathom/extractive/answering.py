@@ -25,7 +25,7 @@ from fathom.extractive.computing import computed_answer
 from fathom.extractive.hops import second_hop
 from fathom.extractive.listing import LIMITING, list_forms
 from fathom.extractive.questions import is_verb, questions_of, sides_of
-from fathom.extractive.reporter import answered
+from fathom.extractive.reporter import answered_by
 from fathom.extractive.statements import (
     ANSWERED,
     SUPERSEDED,
@@ -114,7 +114,8 @@ def write_answer(request: ShortAnswerRequest) -> ShortAnswer:
 def choose_answer(request: ShortAnswerRequest) -> ChosenAnswer | None:
     """Return the quotation that answers best, with others that fit beside it; None if there is none."""
     quotations = quotations_for(request.notes, request.passages)
-    if not quotations.sources:
+    quoted = bool(quotations.sources)
+    if not quoted:
         quotations = Quotations.of_statements(_summaries(request.notes))
     computed = computed_answer(quotations, request.query)
     if computed and computed.is_all:
@@ -128,7 +129,7 @@ def choose_answer(request: ShortAnswerRequest) -> ChosenAnswer | None:
         return None
     parts = [] if whole is described else _of_both(quotations, request.query) or _of_sides(quotations, request.query)
     parts = parts or whole.filled()
-    bears = answered(request) is not Answered.no
+    bears = quoted and answered_by(quotations, request.query) is not Answered.no
     closed = [*(part._replace(text=_stopped(part.text)) for part in parts[:-1]), parts[-1]]
     return ChosenAnswer([(part.text, quotations.sources[part.number]) for part in closed], whole.signs(bears))
 

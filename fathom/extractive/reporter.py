@@ -86,18 +86,22 @@ def _title(query: str) -> str:
 
 
 def answered(request: WritingRequest) -> Answered:
+    """Return whether what may be quoted answers a question, may do so, or answers it in part."""
+    return answered_by(quotations_for(request.notes, request.passages), request.query)
+
+
+def answered_by(quotations: Quotations, query: str) -> Answered:
     """Return whether quotations, or what is computed of them, answer a question, may do so, or answer it in part."""
-    quotations = quotations_for(request.notes, request.passages)
-    if hop := second_hop(quotations, request.query):
+    if hop := second_hop(quotations, query):
         return hop.answered
-    questions = questions_of(request.query)
-    found = {_answered_by(quotations, each) for each in questions}
+    questions = questions_of(query)
+    found = {_answered_one(quotations, each) for each in questions}
     if Answered.no in found:
         return Answered.no if len(found) == 1 else Answered.partly
     return Answered.maybe if Answered.maybe in found else Answered.yes
 
 
-def _answered_by(quotations: Quotations, question: str) -> Answered:
+def _answered_one(quotations: Quotations, question: str) -> Answered:
     computed = computed_answer(quotations, question)
     if not computed or not computed.is_all:
         return quotations.answer(question)

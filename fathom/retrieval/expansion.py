@@ -382,9 +382,12 @@ def _heads_of(question: str) -> dict[str, dict[str, float]]:
     "Hafengebühr" is also "Gebühr": the last part says what it is. A part that no text has does no harm.
     """
     return {
-        noun: {noun[start:]: HEAD for start in starts if noun[start:] not in STOP_WORDS}
+        noun: {
+            head: HEAD
+            for start in range(LEAST_MODIFIER, len(noun) - LEAST_HEAD + 1)
+            if (head := noun[start:]) not in STOP_WORDS
+        }
         for noun in nouns_of(question)
-        for starts in [range(LEAST_MODIFIER, len(noun) - LEAST_HEAD + 1)]
     }
 
 

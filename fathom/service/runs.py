@@ -69,7 +69,7 @@ from fathom.text.plain import clean_line
 OF_THE_SERVER = [path for path, field in SETTINGS.items() if setting_of(field).set_by is SetBy.server]
 """Settings that no request sets: the store is the server's, and a template has a field of its own."""
 MOST_TITLE = 200  # characters
-_STEERED = {"tell": Action.told, "back": Action.took_back, "stop": Action.stopped}
+_STEERED = {Steer.tell: Action.told, Steer.back: Action.took_back, Steer.stop: Action.stopped}
 LOOK_SECONDS = 2.0  # between two looks at whether somebody who follows a run still may
 
 
@@ -353,7 +353,7 @@ class RunHandle:
         self.caller.check(AccessRole.asker)
         said = check_remark(text) if kind is Steer.tell else text
         steered = await steer(self.found.stored, kind, said, check_author(self.caller.name))
-        await self._note(_STEERED[steered.kind], steered.text)
+        await self._note(_STEERED[kind], steered.text)
 
     async def said(self) -> list[SteeringEntry]:
         """Return what was said to the run so far."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from pathlib import PurePath
 
 from fathom.facts.dates import Date, find_dates, iso
@@ -297,14 +298,11 @@ def matter_date(fields: Mapping[str, str]) -> str:
 
 def document_date(name: str, title: str, sections: Sequence[DocumentSection]) -> str:
     """Return the date in a file's name, its first lines or its first heading, or of its version."""
-    lines = [
-        _OF_ANOTHER.sub("", line)
-        for section in sections[:LINES]
-        for line in (section.heading, *section.text[:4000].split("\n"))
-        if line
-    ][:LINES]
-    of_file = _name_date(PurePath(name).stem)
-    return of_file or _line_date(lines) or _heading_date(title, sections) or _version_date(lines)
+    if of_file := _name_date(PurePath(name).stem):
+        return of_file
+    lines = (line for one in sections for line in (one.heading, *one.text[:4000].split("\n")) if line)
+    own = [_OF_ANOTHER.sub("", line) for line in islice(lines, LINES)]
+    return _line_date(own) or _heading_date(title, sections) or _version_date(own)
 
 
 def only_date(text: str) -> str:
