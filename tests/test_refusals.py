@@ -65,6 +65,11 @@ PARTS = {"form": "md"}
 """What stands for a part of a path that is no number or name."""
 READING = (f"POST {RUNS}/{{run_id}}/verify",)
 """What changes nothing, although its method could."""
+UPLOADS = (
+    *(("POST", path) for path in ("/", "/corpora", "/corpora/{name}/files", "/api/v1/corpora")),
+    ("PUT", "/api/v1/corpora/{name}/files"),
+)
+"""What takes files, and so large bodies, from whoever may upload them."""
 PROBLEM = "application/problem+json"
 
 
@@ -312,6 +317,18 @@ def test_hosts_pages_and_paths_that_are_forged(house: House) -> None:
             assert root.get(f"{RUNS}/{run_id}").status_code in (404, 422)
         refused(root.post(RUNS, content=b"x" * (access.MOST_BYTES + 1)), 413, "E7009")
         refused(root.post(RUNS, content=iter([b"x" * access.MOST_BYTES, b"x"])), 413, "E7009")
+
+
+def test_only_uploads_may_be_large(house: House) -> None:
+    """Whatever its media type is: nobody fills the memory or the disk by way of a route that takes no files."""
+    form = {"Content-Type": "multipart/form-data; boundary=x"}
+    large = b'--x\r\nContent-Disposition: form-data; name="a"; filename="a"\r\n\r\n' + b"x" * access.MOST_BYTES
+    with house.unchanged(), house.client("rita", **form) as rita:
+        for method, path, address in all_routes(house):
+            if method != "GET":
+                answer = rita.request(method, address, content=large)
+                expected = (403, 404) if (method, path) in UPLOADS else (413,)  # a reader may upload nothing
+                assert answer.status_code in expected, (method, address, answer.text)
 
 
 def raw(house: House, path: str) -> httpx.Response:

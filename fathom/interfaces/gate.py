@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+import re
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, replace
@@ -303,8 +304,8 @@ def _is_own(origin: str, host: str) -> bool:
 
 MOST_BYTES = 2 * 1024 * 1024
 """Of a body that is no upload."""
-UPLOADS, ASK = ("/api/v1/corpora", "/corpora"), "/"
-"""Where forms with files go: their routes read the body themselves, with limits of their own."""
+_UPLOADS = re.compile(r"POST (?:/|(?:/api/v1)?/corpora|/corpora/[^/]+/files)|PUT /api/v1/corpora/[^/]+/files")
+"""Where forms with files go: their routes read the body themselves, with limits of their own, and no other does."""
 LOOK_SECONDS = 2.0  # between two looks at whether somebody who follows a stream still may
 _STREAM = "text/event-stream"
 
@@ -360,10 +361,10 @@ class Guard:
 
     async def _body(self, scope: Scope, headers: Headers, receive: Receive, visit: Visit) -> bytes | None:
         """Return the body of a request that changes something, checked; None if the route reads it itself."""
-        if scope["method"] in SAFE:
+        method, path = scope["method"], scope["path"]
+        if method in SAFE:
             return None
-        path = scope["path"]
-        upload = has_files(headers) and (path == ASK or any(_below(path, folder) for folder in UPLOADS))
+        upload = has_files(headers) and _UPLOADS.fullmatch(f"{method} {path}")
         body = None if upload else await _read(receive, headers)
         if visit.session and path != SIGN_IN:
             sent = _secret(scope, headers, body)
@@ -492,7 +493,3 @@ def _wants_stream(scope: Scope, headers: Headers) -> bool:
 
 def _is_stream(message: Message) -> bool:
     return Headers(raw=message.get("headers", ())).get("content-type", "").startswith(_STREAM)
-
-
-def _below(path: str, folder: str) -> bool:
-    return path == folder or path.startswith(f"{folder}/")
