@@ -12,7 +12,7 @@ import uuid
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AsyncExitStack, contextmanager
+from contextlib import AsyncExitStack, ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,8 @@ from fathom.batch.folder import BATCHES, QUESTIONS
 from fathom.config.secrets import without_credentials
 from fathom.errors import InvalidInput, NotSignedIn
 from fathom.flows.deep_research import deep_research
+from fathom.flows.execution.worker import Worker
+from fathom.flows.execution.worker import serving as worker_serving
 from fathom.interfaces import gate as access
 from fathom.interfaces.gate import Gate
 from fathom.interfaces.problems import problem_of
@@ -47,7 +49,7 @@ from fathom.storage.ownership import Ownership
 from fathom.storage.store import ArtifactStore, json_bytes
 from tests.conftest import ROOT, FathomCLI, Forked, PrefectServer, base_env, quiet_port
 from tests.processes import asking
-from tests.server import Served, served_with
+from tests.server import Served, served_with, without_worker
 
 RUNS = "/api/v1/runs"
 QUESTION = {"question": "What is a descriptor in Python?", "settings": {"profile": "quick"}}
@@ -462,6 +464,29 @@ def test_settings_that_reach_too_far(house: House) -> None:
         assert bob.post(RUNS, json={**QUESTION, "template": template}).status_code in (403, 422)
 
 
+def test_a_follow_up_takes_over_only_what_its_asker_may_set(house: House, tmp_path: Path) -> None:
+    """Somebody who may read an administrator's run does not get its prices or its budget with it."""
+    dear = {"budget": {"max_usd": 900}, "prices": {"x/y": {"input": 1e-6, "output": 1e-6}}, "max_steps": 2}
+    (papers := tmp_path / "papers").mkdir()
+    (papers / "a.md").write_text("A slot holds a value.\n")
+    manifest = next(house.served.root.glob("research_artifacts/*/run.json"))
+    stored = json.loads(manifest.read_text())
+    manifest.write_text(json.dumps(stored | {"settings": stored["settings"] | dear | {"docs": [str(papers)]}}))
+    try:
+        with without_worker(house.served) as idle, ExitStack() as open_ones:
+            bob, root = (open_ones.enter_context(replace(house, served=idle).client(name)) for name in ("bob", "root"))
+            assert root.patch(f"{RUNS}/{house.run_id}", json={"shared": True}).is_success
+            follow_up = {"question": "And on a class?"}
+            asked = [one.post(f"{RUNS}/{house.run_id}/ask", json=follow_up) for one in (bob, root)]
+            assert [answer.status_code for answer in asked] == [202, 202], [answer.text for answer in asked]
+            theirs, whole = (answer.json()["settings"] for answer in asked)
+            assert root.patch(f"{RUNS}/{house.run_id}", json={"shared": False}).is_success
+    finally:
+        manifest.write_text(json.dumps(stored))
+    assert dear.keys() <= whole.keys(), "who may set all takes all over"
+    assert dear.keys() & theirs.keys() == {"max_steps"} and theirs["docs"] == ["papers"]
+
+
 def test_settings_that_are_too_large(house: House, capfd: pytest.CaptureFixture[str]) -> None:
     domains = [f"{number}.example.org" for number in range(50_000)]
     large: list[tuple[dict[str, Any], str]] = [
@@ -562,6 +587,38 @@ def test_only_administrators_see_paths_of_the_server(house: House) -> None:
                 assert shown.status_code == whole.status_code == 200, route
                 assert '"/' not in shown.text and str(root) not in shown.text, route
                 assert '"/' in whole.text and json.loads(shown.text).keys() == json.loads(whole.text).keys()
+
+
+async def test_what_failed_names_no_path_of_the_server(prefect_server: PrefectServer, tmp_path: Path) -> None:
+    """Its events, its page and what chat programs are told do not, and neither does a refusal."""
+    store, docs = ArtifactStore(str(tmp_path / "store")), tmp_path / "papers"
+    tokens = {
+        role: (await Tokens(store).add(role, role, TokenLimits()))[1] for role in (AccessRole.asker, AccessRole.admin)
+    }
+    docs.mkdir()
+    (docs / "a.md").write_text("A slot holds a value.\n")
+    options = Options(store.address(), docs=(str(docs),), port=quiet_port(), sign_in=True, pool="papers")
+    with served_with(options, limit=0) as served:
+        clients = [
+            httpx.Client(base_url=served.url, headers={"Authorization": f"Bearer {tokens[role]}"}, timeout=120)
+            for role in tokens
+        ]
+        with clients[0] as ann, clients[1] as root:
+            run = ann.post(RUNS, json=QUESTION).json()
+            shutil.rmtree(docs)
+            with worker_serving(Worker(options.work_pool, 1)):
+                said = {client: client.get(run["links"]["events"]).text for client in (root, ann)}
+            for address in (
+                run["links"]["run"],
+                run["links"]["page"],
+                f"/v1/responses/resp_{run['id'].replace('-', '')}",
+            ):
+                for client in said:
+                    said[client] += client.get(address).text
+            refusal = ann.post(RUNS, json=QUESTION)
+            assert refusal.status_code == 422 and "'papers' does not exist" in refusal.text
+    assert str(tmp_path) in said[root]
+    assert "'papers' does not exist" in said[ann] and str(tmp_path) not in said[ann] + refusal.text
 
 
 async def test_a_run_is_paid_for_once_for_each_time_it_runs(prefect_server: PrefectServer, tmp_path: Path) -> None:

@@ -132,7 +132,7 @@ def _of_failure(request: Request, error: FathomError) -> tuple[Problem, dict[str
         headers["WWW-Authenticate"] = "Bearer"
     if isinstance(error, TooSlow):
         headers["Connection"] = "close"
-    request.app.state.service.hide_store(error, getattr(request.state, "caller", None))
+    request.app.state.service.hide_paths(error, getattr(request.state, "caller", None))
     return problem_of(error), headers
 
 

@@ -33,7 +33,6 @@ from fathom.models.run import BatchQuestion, BatchRow
 from fathom.service.activity import Action
 from fathom.service.caller import AccessRole, Caller, check_owner, check_read, owned_by
 from fathom.service.limits import capped, most_usd
-from fathom.service.reports import hidden
 from fathom.service.run_view import API, notices_of
 from fathom.service.runs import RunService
 from fathom.service.submissions import cancel_flow_run
@@ -232,7 +231,7 @@ async def _shown(service: RunService, key: str, kept: _Kept) -> Batch:
 
 
 def _row(service: RunService, row: BatchRow) -> BatchRow:
-    reason = hidden(row.reason.encode(), service.store.address()).decode()
+    reason = service.without_paths(row.reason)
     report = f"{API}/runs/{row.run_id}/report" if row.report else ""
     return row.model_copy(update={"reason": reason, "report": report})
 

@@ -193,7 +193,6 @@ class _Feed:
         at = state.timestamp if state else datetime.now(UTC)
         reached = await self._state(flow_run)
         said = (state.message or "").partition("\n")[0] if state else ""
-        said = said.replace(f"{self._store.address()}/", "")  # not everybody may know where the store is
         return told_end(reached, at.isoformat(timespec="milliseconds"), said)
 
     async def _state(self, flow_run: FlowRun | None) -> RunState:

@@ -14,12 +14,13 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Hashable, Iterator
+from collections.abc import AsyncIterator, Hashable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from operator import attrgetter
+from typing import Any
 from uuid import UUID
 
 from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId
@@ -240,6 +241,21 @@ def check_most(caller: Caller, settings: ResearchSettings) -> None:
     for name, limit in MOST.items():
         if (value := attrgetter(name)(settings)) > limit:
             raise NotAllowed(f"{name} is {value:,}; only administrators may set more than {limit:,}.")
+
+
+def choosable(caller: Caller, taken: Mapping[str, Any], options: Options) -> dict[str, Any]:
+    """Return what a follow-up takes over of its earlier run: its documents, and what else the caller may set."""
+
+    def allowed(name: str) -> bool:
+        one = ResearchSettings.model_validate({name: taken[name]})
+        try:
+            check_choice(caller, one, options)
+            check_most(caller, one)
+        except NotAllowed:
+            return False
+        return True
+
+    return {name: value for name, value in taken.items() if name == "docs" or allowed(name)}
 
 
 def capped(caller: Caller, settings: ResearchSettings) -> ResearchSettings:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from difflib import SequenceMatcher
-from pathlib import PurePath
 
 from fathom.changes.model import CHANGES, Changes
 from fathom.client.shapes import (
@@ -42,7 +40,7 @@ from fathom.report.exporting import export, files_for
 from fathom.report.markdown import cited_answer
 from fathom.service.caller import Caller
 from fathom.service.run_list import ListedRun
-from fathom.service.run_view import API
+from fathom.service.run_view import API, plain
 from fathom.service.runs import RunHandle, RunService
 
 MOST_ANSWERS = 20  # of a conversation
@@ -163,7 +161,7 @@ async def artifact(run: RunHandle, name: str) -> bytes:
         how = f"GET {API}/runs/{run.run_id}/artifacts lists them"
         raise NotThere(f"The run has no file {name[:60]!r}.", next_step=how)
     data = (await run.files([name]))[name]
-    return data if run.caller.is_admin or not name.endswith(_TEXT) else await _without_paths(run, data)
+    return (await run.hiding())(data) if name.endswith(_TEXT) else data
 
 
 async def audit(run: RunHandle) -> AuditTrail:
@@ -176,9 +174,7 @@ async def audit(run: RunHandle) -> AuditTrail:
         raise NotThere("The run has no audit log yet.", next_step="wait for it")
     log = await read_audit(run.found.stored)
     trail = AuditTrail(run_id=run.run_id, whole=log.whole, broken=log.broken, events=log.events)
-    if run.caller.is_admin:
-        return trail
-    return AuditTrail.model_validate_json(await _without_paths(run, trail.model_dump_json().encode()))
+    return plain(trail, await run.hiding())
 
 
 async def check(run: RunHandle) -> Checkup:
@@ -288,38 +284,6 @@ async def changes(run: RunHandle) -> Changes:
 def stem(run: RunHandle) -> str:
     """Return what the file name of a run's exported report begins with."""
     return run.found.folder.folder.rpartition("/")[2] if run.found.folder else run.run_id
-
-
-def hidden(data: bytes, root: str) -> bytes:
-    """Return the text of a file without where on the server its store is."""
-    for path in (json.dumps(root, ensure_ascii=False)[1:-1], root):
-        data = data.replace(f"{path}/".encode(), b"").replace(path.encode(), b"")
-    return data
-
-
-async def _without_paths(run: RunHandle, data: bytes) -> bytes:
-    """Return the text of a file without where the store is; of other paths in the run's settings only names stay."""
-    manifest = await run.found.folder.manifest() if run.found.folder else None
-    settings = dict(manifest.settings) if manifest else {}
-    for root in (run.store.address(), settings.pop("artifacts", None)):
-        data = hidden(data, root) if isinstance(root, str) else data
-    for path in map(PurePath, _texts(settings)):
-        if path.is_absolute() and path.name:
-            quoted, name = json.dumps(str(path), ensure_ascii=False)[1:-1], path.name
-            for end in ('"', "/"):
-                data = data.replace(f'"{quoted}{end}'.encode(), f'"{name}{end}'.encode())
-    return data
-
-
-def _texts(value: object) -> Iterator[str]:
-    """Yield every text in a value."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, list):
-        for part in value:
-            yield from _texts(part)
-    elif isinstance(value, dict):
-        yield from _texts([*value.values()])
 
 
 async def _sizes(found: KnownRun) -> dict[str, int]:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from itertools import product
 from pathlib import PurePath
-from typing import Any
+from typing import Any, TypeVar
 
 from prefect.client.schemas.objects import FlowRun, StateType
 from prefect.utilities.urls import url_for
+from pydantic import BaseModel
 
 from fathom.client.shapes import Links, Run, RunSummary
 from fathom.flows.execution.deploying import living
@@ -26,6 +29,7 @@ from fathom.telemetry.progress import read_live
 from fathom.text.plain import counted
 
 API = "/api/v1"
+_ModelT = TypeVar("_ModelT", bound=BaseModel)
 
 
 def summary_of(found: KnownRun, ownership: Ownership, state: RunState, result: RunResult | None) -> RunSummary:
@@ -115,6 +119,46 @@ def settings_shown(given: Mapping[str, Any]) -> dict[str, Any]:
     settings = json.loads(json.dumps(given.get("settings") or {}))
     docs = {"docs": [PurePath(path).name for path in settings["docs"]]} if settings.get("docs") else {}
     return {**{name: value for name, value in settings.items() if name != "artifacts"}, **docs}
+
+
+_QUOTES, _ENDS = ('"', "'"), ('"', "'", "/", '\\"')
+
+
+def hidden(data: bytes, root: str, settings: Mapping[str, Any]) -> bytes:
+    """Return a text without where on the server the store is; of other paths in settings only names stay."""
+    for store in (root, settings.get("artifacts")):
+        for text in (json.dumps(store, ensure_ascii=False)[1:-1], store) if isinstance(store, str) else ():
+            data = data.replace(f"{text}/".encode(), b"").replace(text.encode(), b"")
+    for path in map(PurePath, _texts({name: value for name, value in settings.items() if name != "artifacts"})):
+        if path.is_absolute() and path.name:
+            whole = json.dumps(str(path), ensure_ascii=False)[1:-1]
+            for quote, end in product(_QUOTES, _ENDS):
+                data = data.replace(f"{quote}{whole}{end}".encode(), f"{quote}{path.name}{end}".encode())
+    return data
+
+
+def plain(told: _ModelT, hide: Callable[[bytes], bytes]) -> _ModelT:
+    """Return what somebody is told, its texts without what `hide` takes out."""
+    kept = hide(data := told.model_dump_json().encode())
+    return told if kept == data else type(told).model_validate_json(kept)
+
+
+async def hiding(found: KnownRun, root: str) -> Callable[[bytes], bytes]:
+    """Return what makes `hidden` texts of a run whose store is at `root`."""
+    manifest = await found.folder.manifest() if found.folder else None
+    given = found.flow_run.parameters.get("settings") if found.flow_run else None
+    return partial(hidden, root=root, settings=manifest.settings if manifest else given or {})
+
+
+def _texts(value: object) -> Iterator[str]:
+    """Yield every text in a value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for part in value:
+            yield from _texts(part)
+    elif isinstance(value, dict):
+        yield from _texts([*value.values()])
 
 
 def _caps(manifest: RunManifest | None) -> dict[str, float]:

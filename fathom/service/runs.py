@@ -53,11 +53,11 @@ from fathom.service.activity import Action, ActivityLog
 from fathom.service.caller import AccessRole, Caller, check_owner, check_read, owned_by
 from fathom.service.corpora import CorpusService
 from fathom.service.events import Feeds, LogReader
-from fathom.service.limits import Spending, capped, check_choice, check_most, most_usd
+from fathom.service.limits import Spending, capped, check_choice, check_most, choosable, most_usd
 from fathom.service.links import ShareLinks
 from fathom.service.options import Options
 from fathom.service.run_list import EVERYTHING, MOST, Listing, RunFilter
-from fathom.service.run_view import read_run, told
+from fathom.service.run_view import hidden, hiding, plain, read_run, told
 from fathom.service.submissions import Submissions, cancel_flow_run
 from fathom.service.workers import Readiness
 from fathom.storage.corpora import CorpusStore
@@ -167,12 +167,16 @@ class RunService:
         """Return where the store is; empty for all but administrators, who alone may know."""
         return self.store.address() if caller and caller.is_admin else ""
 
-    def hide_store(self, error: FathomError, caller: Caller | None) -> None:
-        """Take where the store is out of a failure, unless the caller may know."""
+    def hide_paths(self, error: FathomError, caller: Caller | None) -> None:
+        """Take where the store and the documents are out of a failure, unless the caller may know."""
         if not self.store_address(caller):
-            root = self.store.address()
-            error.message = error.message.replace(root, "the store")
-            error.next_step = error.next_step and error.next_step.replace(root, "the store")
+            error.message = self.without_paths(error.message)
+            error.next_step = error.next_step and self.without_paths(error.next_step)
+
+    def without_paths(self, text: str) -> str:
+        """Return a text for people without where on the server the store and the documents are."""
+        text = text.replace(root := self.store.address(), "the store")
+        return hidden(text.encode(), root, {"docs": [*self.options.docs]}).decode()
 
     async def in_folder(self, caller: Caller, name: str) -> str:
         """Return the id of the run in a folder, as a follow-up names it; empty if there is none to see."""
@@ -221,7 +225,11 @@ class RunHandle:
 
     async def read(self) -> Run:
         """Return what is known of the run."""
-        return await read_run(self.store, self.found, self._ownership)
+        return plain(await read_run(self.store, self.found, self._ownership), await self.hiding())
+
+    async def hiding(self) -> Callable[[bytes], bytes]:
+        """Return what makes a text of the run one for the caller: only administrators see paths of the server."""
+        return bytes if self.caller.is_admin else await hiding(self.found, self.store.address())
 
     async def ask(self, request: FollowUpRequest, key: str = "") -> Run:
         """Start a run that follows up on this finished one.
@@ -238,7 +246,8 @@ class RunHandle:
         wanted = service.settings_for(caller, request.settings, follow_up=True)
         given = wanted.model_dump(mode="json", exclude_unset=True)
         parent = await following.parent_of(self.found.stored)
-        earlier = parent.settings_with(given)
+        taken = choosable(caller, parent.settings, service.options)
+        earlier = parent.model_copy(update={"settings": taken}).settings_with(given)
         if "corpora" in given:
             await service.corpora.check_readable(caller, given["corpora"])
         elif "corpora" in earlier:  # of somebody else, or gone: what the earlier run has found stays
@@ -381,14 +390,15 @@ class RunHandle:
     async def log(self) -> list[RunEvent]:
         """Return the events of the run so far."""
         folder = self.found.folder.folder if self.found.folder else ""
-        return await LogReader(self.store, self.run_id, self.found.stored.run_key, folder).new()
+        events, hide = LogReader(self.store, self.run_id, self.found.stored.run_key, folder), await self.hiding()
+        return [plain(event, hide) for event in await events.new()]
 
     async def events(self, after: int = 0, pulse: float | None = None) -> AsyncGenerator[RunEvent | None, None]:
         """Yield the events of the run after the event `after`, as they come; None after `pulse` seconds without one.
 
         It ends when the run has, and when the caller may no longer see it.
         """
-        looked = monotonic()
+        looked, hide = monotonic(), await self.hiding()
         async with aclosing(self._service.feeds.follow(self.found, after, pulse)) as events:
             async for event in events:
                 if not self.caller.is_admin and monotonic() - looked > LOOK_SECONDS:
@@ -397,7 +407,7 @@ class RunHandle:
                         await self._service.ownership(self.caller, self.found)
                     except RunNotFound:
                         return
-                yield event
+                yield event and plain(event, hide)
 
     async def report_data(self) -> Report:
         """Return the report of the run as data.

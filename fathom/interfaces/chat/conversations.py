@@ -109,7 +109,7 @@ async def researched(service: RunService, caller: Caller, begun: Begun, server: 
     except httpx.HTTPError as error:
         raise outage(error) from error
     except FathomError as error:  # it is told within the answer, past the handler of failures
-        service.hide_store(error, caller)
+        service.hide_paths(error, caller)
         raise
 
 

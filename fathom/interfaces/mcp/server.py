@@ -109,7 +109,7 @@ def create_server(service: RunService, caller_of: Callable[[Context], Caller]) -
         except (RunNotFound, NoReport) as error:
             raise ResourceNotFoundError(str(error)) from error
         except FathomError as error:
-            service.hide_store(error, caller_of(context))
+            service.hide_paths(error, caller_of(context))
             raise ResourceError(str(error)) from error
         except httpx.HTTPError as error:
             raise ResourceError(str(outage(error))) from error
@@ -151,7 +151,7 @@ def _tool(
         try:
             return await tool(_Call(service, caller, self), **arguments)
         except FathomError as error:
-            service.hide_store(error, caller)
+            service.hide_paths(error, caller)
             raise ToolError(str(error)) from error
         except httpx.HTTPError as error:
             raise ToolError(str(outage(error))) from error
