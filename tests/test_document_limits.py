@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import resource
 import shutil
 import struct
 import subprocess
@@ -17,7 +18,7 @@ import pytest
 
 from fathom.models import Report, UnreadFile
 from fathom.tools.documents.markdown import read_markdown
-from fathom.tools.documents.readers import UnreadableFile
+from fathom.tools.documents.readers import UnreadableFile, read_document
 from fathom.tools.documents.worker import MEMORY, PLAIN_BYTES, read_file
 from tests.conftest import ROOT, FathomCLI, PrefectServer, base_env
 from tests.inprocess import kept
@@ -205,3 +206,29 @@ def test_markdown_takes_a_time_that_grows_with_its_length(text: str) -> None:
     _, sections, _, _ = read_markdown(text)
     assert "".join(section.text for section in sections).split() == text.split()
     assert time.process_time() - began < 60  # 2 s; many minutes, were each looked for in all that follows
+
+
+KEYS = 20_000
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere memory is counted otherwise")
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        # Each mapping takes all keys of the one before it: 200 million of them, 7 GB.
+        ("a.yaml", "".join(f"a{n}: &a{n} {{<<: *a{max(n - 1, 0)}, k{n}: 1}}\n" for n in range(KEYS))),
+        (
+            "b.yaml",
+            f"a: &a {{{', '.join(f'k{n}: 1' for n in range(KEYS))}}}\nb: {{<<: [{', '.join(['*a'] * KEYS)}]}}\n",
+        ),
+        ("c.toml", f"a{'.a' * 200_000} = 1\n"),
+    ],
+    ids=["merges of merges", "one merge many times", "a key of many parts"],
+)
+def test_keys_take_a_time_and_memory_that_grow_with_their_file(name: str, text: str) -> None:
+    """Such a file is read as the text that it is."""
+    began, before = time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    shown = read_document(name, text.encode()).sections
+    assert "".join(section.text for section in shown).split() == text.split()
+    assert time.process_time() - began < 60  # 1 s
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < MEMORY >> 10  # kilobytes

@@ -22,6 +22,7 @@ ENDINGS = frozenset({".yaml", ".yml", ".json", ".toml", ".csv", ".tsv"})
 MAX_DEPTH = 100
 MAX_GROWTH = 20  # maximum expansion of a file's lines: aliases can turn a short YAML file into billions of characters
 MAX_NODES = 2_000_000  # values, lists and mappings of one file, each counted where it appears
+_KEY_ENDS = re.compile(r"[\n=,{\[]")  # beside which the keys of TOML stand
 DELIMITERS = "\t;|,"  # the first of equally good ones: a comma is in texts and decimal numbers, too
 SAMPLE = 50  # first lines that show the delimiter
 _NAMED_DELIMITER = re.compile(r"sep=(.)\n", re.IGNORECASE)  # as Excel writes and reads it
@@ -72,6 +73,8 @@ def _documents(ending: str, text: str) -> list[Any]:
     if ending == ".json":
         return [json.loads(text, parse_float=str, parse_int=str, parse_constant=str)]
     if ending == ".toml":
+        if any(part.count(".") > MAX_DEPTH for part in _KEY_ENDS.split(text)):  # takes the square of their number
+            raise _Unfit("nested too deeply")
         return [tomllib.loads(text, parse_float=str)]
     return list(_yaml_documents(text))
 
@@ -85,6 +88,7 @@ def _yaml_documents(text: str) -> Iterator[Any]:
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # in C, where that could be built
     anchors: dict[str, Any] = {}
+    room = MAX_NODES  # for keys that mappings take from others: each could take all that the one before it has
     open_nodes: list[tuple[Any, list[Any]]] = []  # a mapping or list, with what it holds so far
     try:
         for event in yaml.parse(text, Loader=loader):
@@ -100,7 +104,7 @@ def _yaml_documents(text: str) -> Iterator[Any]:
                 open_nodes.append((node, []))
                 anchors |= {event.anchor: node} if event.anchor else {}
             elif isinstance(event, yaml.MappingEndEvent | yaml.SequenceEndEvent):
-                _fill(*open_nodes.pop())
+                room = _fill(*open_nodes.pop(), room)
             elif isinstance(event, yaml.ScalarEvent):
                 open_nodes[-1][1].append(event.value)
                 anchors |= {event.anchor: event.value} if event.anchor else {}
@@ -110,19 +114,26 @@ def _yaml_documents(text: str) -> Iterator[Any]:
         raise _Unfit(str(error)) from error
 
 
-def _fill(node: Any, held: list[Any]) -> None:
+def _fill(node: Any, held: list[Any], room: int) -> int:
+    """Put what a mapping or list holds into it; return what is left of the room for keys of other mappings.
+
+    Raises:
+        _Unfit: nothing is.
+    """
     if isinstance(node, list):
         node.extend(held)
-        return
+        return room
     for key, value in zip(held[::2], held[1::2], strict=True):
         if key == "<<":  # merges other mappings, whose keys apply unless the mapping has its own
-            merged = value if isinstance(value, list) else [value]
-            for other in merged:
-                node |= (
-                    {name: one for name, one in other.items() if name not in node} if isinstance(other, dict) else {}
-                )
+            for other in value if isinstance(value, list) else [value]:
+                if isinstance(other, dict):
+                    room -= len(other)
+                    if room < 0:
+                        raise _Unfit("too large")
+                    node |= {name: one for name, one in other.items() if name not in node}
         else:
             node[key if isinstance(key, str) else json.dumps(key)] = value
+    return room
 
 
 def _lines(documents: list[Any], limit: int) -> str:
