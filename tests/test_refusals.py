@@ -704,20 +704,23 @@ async def test_a_stream_ends_with_its_token(tmp_path: Path, monkeypatch: pytest.
 
 
 async def test_streams_are_counted_when_they_are_opened_together(prefect_server: PrefectServer, tmp_path: Path) -> None:
-    """Also the streams of users whom a proxy names, each for itself."""
+    """Of every kind, whatever the client says that it takes; and of each user whom a proxy names by itself."""
     options = Options(str(tmp_path), port=quiet_port(), user_header="X-User", pool="nobody")
     token = (await Tokens(ArtifactStore(str(tmp_path))).add("ann", AccessRole.asker, TokenLimits()))[1]
+    limits = httpx.Limits(max_connections=None)
     with served_with(options, limit=0) as served:
         for headers in ({"Authorization": f"Bearer {token}"}, {"X-User": "zoe"}, {"X-User": "yan"}):
-            limits = httpx.Limits(max_connections=None)
-            async with (
-                httpx.AsyncClient(base_url=served.url, headers=headers, timeout=60, limits=limits) as client,
-                AsyncExitStack() as open_ones,
-            ):
+            async with httpx.AsyncClient(base_url=served.url, headers=headers, timeout=60, limits=limits) as client:
                 events = (await client.post(RUNS, json=QUESTION)).json()["links"]["events"]
-                streams = (open_ones.enter_async_context(client.stream("GET", events)) for _ in range(120))
-                answers = await asyncio.gather(*streams)
-                assert Counter(answer.status_code for answer in answers) == {200: STREAMS, 429: 120 - STREAMS}
+                session = (await client.post("/research/sessions", json={"config": {}})).json()["id"]
+                asked = await client.post(f"/research/sessions/{session}/execute", json={"query": "What is a slot?"})
+                async with AsyncExitStack() as open_ones:
+                    streams = (
+                        open_ones.enter_async_context(client.stream("GET", address))
+                        for address in [events, asked.json()["stream"], "/mcp"] * 40
+                    )
+                    answers = await asyncio.gather(*streams)
+                    assert Counter(answer.status_code for answer in answers) == {200: STREAMS, 429: 120 - STREAMS}
 
 
 def begun(client: httpx.Client) -> bool:

@@ -488,7 +488,8 @@ def _secret(scope: Scope, headers: Headers, body: bytes | None) -> str:
 
 def _wants_stream(scope: Scope, headers: Headers) -> bool:
     path = str(scope["path"])
-    return path.endswith("/events") or path.startswith("/v1/") or _STREAM in headers.get("accept", "")
+    known = path.endswith(("/events", "/stream")) or path.startswith(("/v1/", "/mcp"))
+    return known or _STREAM in headers.get("accept", "")
 
 
 def _is_stream(message: Message) -> bool:
