@@ -7,6 +7,7 @@ import itertools
 import json
 import shutil
 import stat
+import sys
 import time
 import uuid
 from collections import Counter
@@ -573,7 +574,7 @@ def test_limits(house: House) -> None:
             assert codes == [200, 200, 429]
 
 
-def test_only_administrators_see_paths_of_the_server(house: House) -> None:
+def test_only_administrators_see_paths_of_the_server(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     root = house.served.root
     stored = root / "research_artifacts" / "water_tanks_hold"  # of an earlier store, with documents of that machine
     shutil.copytree(ROOT / "tests" / "stored_run", root, dirs_exist_ok=True)
@@ -587,6 +588,11 @@ def test_only_administrators_see_paths_of_the_server(house: House) -> None:
                 assert shown.status_code == whole.status_code == 200, route
                 assert '"/' not in shown.text and str(root) not in shown.text, route
                 assert '"/' in whole.text and json.loads(shown.text).keys() == json.loads(whole.text).keys()
+    monkeypatch.setitem(sys.modules, "typst", None)
+    with house.client("ann") as ann, house.client("root") as admin:
+        shown, whole = (one.get(f"{RUNS}/{house.run_id}/report?form=pdf") for one in (ann, admin))
+        assert shown.status_code == whole.status_code == 501
+        assert sys.executable in whole.text and sys.executable not in shown.text
 
 
 async def test_what_failed_names_no_path_of_the_server(prefect_server: PrefectServer, tmp_path: Path) -> None:

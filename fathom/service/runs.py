@@ -7,6 +7,7 @@ So no protocol can forget it.
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing, nullcontext
 from time import monotonic
@@ -174,8 +175,8 @@ class RunService:
             error.next_step = error.next_step and self.without_paths(error.next_step)
 
     def without_paths(self, text: str) -> str:
-        """Return a text for people without where on the server the store and the documents are."""
-        text = text.replace(root := self.store.address(), "the store")
+        """Return a text for people without where on the server the store, the documents and its Python are."""
+        text = text.replace(root := self.store.address(), "the store").replace(sys.executable, "python")
         return hidden(text.encode(), root, {"docs": [*self.options.docs]}).decode()
 
     async def in_folder(self, caller: Caller, name: str) -> str:
