@@ -47,6 +47,7 @@ def workbook(
     sheets: Mapping[str, Sequence[Sequence[object]]],
     formats: Mapping[str, str] | None = None,
     merged: Sequence[str] = (),
+    title: str = "Prices",
 ) -> bytes:
     """Return an xlsx; formats by column and merged cells are on its first sheet."""
     book, buffer = openpyxl.Workbook(), io.BytesIO()
@@ -60,7 +61,7 @@ def workbook(
             cell.number_format = shape
     for cells in merged:
         book.worksheets[0].merge_cells(cells)
-    book.properties.title = "Prices"
+    book.properties.title = title
     book.save(buffer)
     return buffer.getvalue()
 
@@ -300,6 +301,21 @@ def test_a_mailbox_is_read_thread_by_thread_under_any_name(tmp_path: Path) -> No
     assert text_of(read_document("x.mbox", path.read_bytes())) == text_of(read)
 
 
+def test_a_file_of_several_sheets_or_threads_is_not_named_after_the_first() -> None:
+    def titled(*sheets: str) -> str:
+        read = read_document(
+            "prices.xlsx", workbook({name: [["Boat", "Price"], ["Njord", 14]] for name in sheets}, title="")
+        )
+        return read.title
+
+    assert (titled("Boats"), titled("Sheet1"), titled("Boats", "Lockers")) == ("Boats", "", "")
+    days = {"Price": 4, "Lunch": 5}
+    mails = [message(subject, "Yes.", at=f"Wed, 0{day} Mar 2026 10:00:00 +0000") for subject, day in days.items()]
+    box = [b"From x Wed Mar  4 10:00:00 2026\n" + mail.as_bytes() for mail in mails]
+    assert read_document("club.mbox", box[0]).title == "Price"
+    assert read_document("club.mbox", b"\n\n".join(box)).title == ""
+
+
 def test_of_a_mailbox_a_damaged_message_is_named_and_the_others_are_read() -> None:
     days = [message(f"Day {n}", f"It rained {n} mm.", at=f"Wed, 0{n} Mar 2026 10:00:00 +0000") for n in range(1, 5)]
     days[2].add_attachment(b'{"cells": 1}', maintype="application", subtype="json", filename="rain.ipynb")
@@ -482,6 +498,17 @@ def test_the_text_of_pictures_and_scanned_pages_is_recognised(tmp_path: Path, mo
         "scan.pdf": "The price is 129 euros\n\nThe price is 129 euros",
     }
     assert [span.page for span in read["scan.pdf"].spans] == [1, 2]  # type: ignore[union-attr]
+
+
+def test_a_recognised_sentence_is_one_although_tesseract_sees_a_gap_in_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = "Lease\\n\\nNotice must be given twelve\\n\\nmonths before the end.\\n\\nb) by letter"
+    (tmp_path / "tesseract").write_text(f"#!/bin/sh\nprintf '{said}'\n", encoding="utf-8")
+    (tmp_path / "tesseract").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    read = recognition.recognise(b"", pdf=False)
+    assert text_of(read) == "Lease\n\nNotice must be given twelve months before the end.\n\nb) by letter"
 
 
 def test_without_the_commands_a_picture_is_left_out_with_the_way_to_get_them(

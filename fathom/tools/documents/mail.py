@@ -113,7 +113,8 @@ def read_mailbox(data: bytes, read_text: ReadText) -> ReadDocument:
             sections.append(DocumentSection(text, _sent_by(message.fields, message.when), 2))
             sections += more
     others = [name for message in messages for name in message.others]
-    return ReadDocument("", sections, max(map(_day, messages), default=""), unread=_unread(damaged, others))
+    date = max(map(_day, messages), default="")
+    return ReadDocument("", sections, date, unread=_unread(damaged, others), of_parts=True)
 
 
 def _message(data: bytes, read_text: ReadText) -> _Message:

@@ -120,7 +120,8 @@ def read_document(name: str, data: bytes) -> ReadDocument:
         raise UnreadableFile("it holds no text")
     date = read.date or document_date(name, read.title, read.sections) or metadata
     fields = {**read.fields, **{n: value for n, value in stated_fields(read.sections).items() if n not in read.fields}}
-    title = title_of(read.title, fields, read.sections, name)
+    parts = sum(section.level == 1 for section in read.sections) if read.of_parts else 1
+    title = title_of(read.title, fields, read.sections if parts == 1 else [], name)
     return ReadDocument(title, read.sections, date, shown_fields(fields, title), read.unread)
 
 

@@ -5,6 +5,7 @@ Of a PDF, poppler's pdftoppm draws the pages. Both are processes of their own un
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import tempfile
@@ -20,6 +21,7 @@ SECONDS = 240.0  # after which no further page of a file is begun
 PAGE_SECONDS = 60.0
 MOST_LANGUAGES = 6  # that are installed and tried together; with more, tesseract's own choice, English
 RESOLUTION = 200  # dots per inch at which tesseract reads ordinary print; a page takes seconds
+_GAP = re.compile(r"(?<=[\w,-])\n\n(?=(\w)\w)")
 _INSTALL = "(Debian, Ubuntu: apt install tesseract-ocr poppler-utils; macOS: brew install tesseract poppler)"
 
 
@@ -71,8 +73,12 @@ def _pages(path: Path, tried: Sequence[str]) -> ReadDocument:
 
 
 def _text_of(picture: Path, tried: Sequence[str]) -> str:
-    """Return the paragraphs that are recognised, the lines of each joined, with hyphenated words put together."""
-    text = clean_text(_run("tesseract", str(picture), "stdout", *tried))
+    """Return the paragraphs that are recognised, the lines of each joined, with hyphenated words put together.
+
+    A paragraph is also recognised where there is none: what goes on in a small letter belongs to the one before.
+    """
+    recognised = clean_text(_run("tesseract", str(picture), "stdout", *tried))
+    text = _GAP.sub(lambda gap: "\n" if gap[1].islower() else gap[0], recognised)
     paragraphs = (" ".join(paragraph.split("\n")) for paragraph in text.replace("-\n", "").split("\n\n"))
     return joined(paragraph.strip() for paragraph in paragraphs)
 

@@ -68,7 +68,7 @@ def read_xlsx(data: bytes) -> ReadDocument:
             spans = [_Span(*numbered(*found[:2]), *numbered(*found[2:])) for found in merged]
             outline.add(*_blocks(rows, spans))
         title, date = core_properties(archive)
-    return ReadDocument(title, outline.sections(), date, unread=_unread(left))
+    return ReadDocument(title, outline.sections(), date, unread=_unread(left), of_parts=True)
 
 
 def _shown(cell: Any) -> str:
@@ -130,7 +130,7 @@ def read_ods(data: bytes) -> ReadDocument:
                 left -= kept * sum(map(bool, row))
             number += times
             element.clear()
-    return ReadDocument("", outline.sections(), unread=_unread(left))
+    return ReadDocument("", outline.sections(), unread=_unread(left), of_parts=True)
 
 
 def _row(element: Any, number: int) -> tuple[list[str], list[_Span]]:
