@@ -11,7 +11,6 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from fathom.config.environment import Environment
 from fathom.interfaces.cli.options import Json, Open, Root, Run, known_runs, store_of
 from fathom.interfaces.cli.printing import MARKS, line, one_line, open_page, output, printable, row, show_summary
 from fathom.text.plain import counted, size
@@ -84,7 +83,7 @@ def _show_rows(found: Sequence[RunRow], *, more: bool) -> None:
     stores = {run.elsewhere: [one.run_id[:8] for one in found if one.elsewhere == run.elsewhere] for run in found}
     stores.pop("", None)
     if stores:
-        line(("\nStored elsewhere; to read one: fathom show RUN --artifacts FOLDER", "dim"))
+        line(("\nStored elsewhere; where fathom show RUN does not find one, add --artifacts FOLDER:", "dim"))
     for store, ids in stores.items():
         row(f"  {one_line(store)}  ", one_line(", ".join(ids)))
     if sizes:
@@ -106,21 +105,20 @@ def library(
 ) -> None:
     """Search what finished runs asked, found and answered.
 
-    Each line is a sentence of a run, with its source and the run's question. Needs no server. To have a new run search
-    them too: fathom research --library.
+    Each line is a sentence of a run, with its source and the run's question. If the present store has none, the other
+    stores that you have used are searched. Needs no server. To have a new run search them too: fathom research
+    --library.
 
     Example: fathom library "notice period of the Pro plan"
     """
 
     from fathom.client.shapes import LibraryHits
     from fathom.config.inputs import check_words
-    from fathom.flows.runs.library import Library
+    from fathom.flows.runs.library import search_here
     from fathom.flows.runs.stored import on_stderr
 
-    store = store_of(artifacts)
-    searched = Library(store, Environment.read().cache, on_stderr).search(check_words(query), limit)
-    linked = [hit.model_copy(update={"link": store.address(hit.folder)}) for hit in asyncio.run(searched)]
-    output(LibraryHits(query=query, hits=linked), _show_hits, as_json=as_json)
+    hits = asyncio.run(search_here(check_words(query), limit, artifacts, on_stderr))
+    output(LibraryHits(query=query, hits=hits), _show_hits, as_json=as_json)
 
 
 def _show_hits(found: LibraryHits) -> None:
