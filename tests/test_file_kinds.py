@@ -485,7 +485,7 @@ for last; do :; done
 
 def test_the_text_of_pictures_and_scanned_pages_is_recognised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By the system's commands; where it has none, by scripts with their command lines."""
-    if not recognition.can_recognise():
+    if recognition.missing_commands():
         (commands := tmp_path / "commands").mkdir()
         for name, script in COMMANDS.items():
             (commands / name).write_text(script, encoding="utf-8")

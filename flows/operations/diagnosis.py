@@ -32,6 +32,7 @@ from fathom.llm.model_checks import FIRST, SECOND, Probe, check_models, probe
 from fathom.run.estimate import SLOW_MINUTES, usual_tokens
 from fathom.storage.store import ArtifactStore
 from fathom.tools.base import Configurable, RunContext, SearchVendor, Tool
+from fathom.tools.documents.recognition import HOW, missing_commands
 from fathom.tools.fetch.render import find_browser
 from fathom.tools.mcp.configuration import read_servers
 from fathom.tools.mcp.offer import OfferedTools
@@ -72,6 +73,7 @@ def _findings_of(model: str | None, given: Sequence[Layer], registry: Registry) 
     yield from examine_tools(registry, environment)
     yield _extras()
     yield _corpus()
+    yield _scans()
     yield checked("artifacts", _artifacts)
     yield _cache(environment)
 
@@ -207,6 +209,12 @@ def _corpus() -> Condition:
     if missing:
         return Condition("documents", "broken", f"not installed: {', '.join(missing)}", "install Fathom's requirements")
     return Condition("documents", "ok", "the Python language reference; your own with --docs PATH")
+
+
+def _scans() -> Condition:
+    if missing := missing_commands():
+        return Condition("scans", "off", f"pictures and scanned pages are not read: no {' and no '.join(missing)}", HOW)
+    return Condition("scans", "ok", "the text of pictures and scanned pages is recognised by tesseract")
 
 
 def _artifacts() -> Condition:

@@ -22,12 +22,13 @@ PAGE_SECONDS = 60.0
 MOST_LANGUAGES = 6  # that are installed and tried together; with more, tesseract's own choice, English
 RESOLUTION = 200  # dots per inch at which tesseract reads ordinary print; a page takes seconds
 _GAP = re.compile(r"(?<=[\w,-])\n\n(?=(\w)\w)")
-_INSTALL = "(Debian, Ubuntu: apt install tesseract-ocr poppler-utils; macOS: brew install tesseract poppler)"
+HOW = "Debian, Ubuntu: apt install tesseract-ocr poppler-utils; macOS: brew install tesseract poppler"
+"""How to get the commands."""
 
 
-def can_recognise() -> bool:
-    """Return whether this system has the commands."""
-    return not _missing("tesseract", "pdftoppm")
+def missing_commands() -> list[str]:
+    """Return which of the commands this system lacks."""
+    return _missing("tesseract", "pdftoppm")
 
 
 def recognise(data: bytes, *, pdf: bool) -> ReadDocument:
@@ -38,7 +39,7 @@ def recognise(data: bytes, *, pdf: bool) -> ReadDocument:
     """
     if missing := _missing("tesseract", *(["pdftoppm"] if pdf else [])):
         what = "scanned pages" if pdf else "a picture"
-        raise UnreadableFile(f"it holds {what} and no text: install {' and '.join(missing)} {_INSTALL}")
+        raise UnreadableFile(f"it holds {what} and no text: install {' and '.join(missing)} ({HOW})")
     with tempfile.TemporaryDirectory(prefix="fathom-pages-") as folder:
         path = Path(folder, "scanned.pdf" if pdf else "picture")
         path.write_bytes(data)
