@@ -244,6 +244,7 @@ def test_a_section_can_be_read_while_it_is_written(
         started = httpx.post(f"{server.url}/", data=asked, headers={"Accept": "text/html"}, timeout=60)
         page.goto(started.headers["Location"])
         expect(page.locator("#notes li").first).to_be_visible(timeout=PATIENCE)
+        expect(page.locator(".meters")).to_contain_text("not known", timeout=PATIENCE)  # what the model costs
         being_written, written = page.locator("#drafts"), page.locator("#sections")
         expect(being_written).to_contain_text("Sentence 1 of the draft [S", timeout=PATIENCE)
         expect(being_written).to_contain_text("draft, not checked yet", timeout=PATIENCE)
