@@ -328,6 +328,23 @@ def test_questions_search_the_documents_of_the_server_unless_they_name_others(se
         service.settings_for(asker, {"docs": ["/etc"]})
 
 
+def test_a_scope_is_chosen_on_the_page_within_the_one_that_the_server_has(
+    served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FATHOM_SCOPE", "documents")
+    own = replace(served.options, port=quiet_port(), pool="nobody", docs=(str(tmp_path),))
+    (tmp_path / "prices.md").write_bytes(PRICES)
+    asked, html = {"question": "What does the Hygro Pro cost?"}, {"Accept": "text/html"}
+    with served_with(own, limit=0) as idle, httpx.Client(base_url=idle.url, timeout=120) as client:
+        form = client.get("/", headers=html).text
+        assert "Runs of this server read only your documents." in form
+        assert '<option value="private">' in form and '<option value="web">' not in form
+        assert "wider than documents" in client.post("/", data={**asked, "scope": "web"}, headers=html).text
+        run = client.post("/", data={**asked, "scope": "private"}, headers=html).headers["Location"]
+        assert client.get(f"/api/v1{run}").json()["settings"]["scope"] == "private"
+        assert "Scope private." in client.get(run, headers=html).text
+
+
 def test_a_run_of_a_terminal_is_not_said_to_wait_for_a_worker(client: httpx.Client, served: Served) -> None:
     settings = ResearchSettings(profile="quick", artifacts=str(served.root))
     with ThreadPoolExecutor(1) as thread:  # in this one, the browser's loop may be running
