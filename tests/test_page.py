@@ -313,8 +313,8 @@ def test_questions_search_the_documents_of_the_server_unless_they_name_others(se
     notes.mkdir()
     own = replace(served.options, port=quiet_port(), pool="nobody", docs=(str(notes),))
     with served_with(own, limit=0) as idle, httpx.Client(base_url=idle.url, timeout=120) as client:
-        form = client.get("/", headers={"Accept": "text/html"}).text
-        assert "the server's documents are searched: notes." in form and 'id="searched"' not in form
+        for form in (client.get(path, headers={"Accept": "text/html"}).text for path in ("/", "/watches")):
+            assert "the server's documents are searched: notes." in form and 'id="searched"' not in form
         refused = client.post("/api/v1/runs", json=asked)
         assert refused.status_code == 422 and "Nothing to read" in refused.text
         (notes / "prices.md").write_bytes(PRICES)
@@ -494,6 +494,7 @@ def test_a_report_is_watched_with_what_it_used_and_times_are_the_reader_s(
     assert '<a href="/corpora/prices"><bdi>prices</bdi></a> (1 file)' in told and "profile <code>quick</code>" in told
     assert "Reads <bdi>prices</bdi>" in client.get("/watches").text
     assert watch["report"] == path.rpartition("/")[2] and f'Made from <a href="{path}">a report</a>' in told
+    assert all(f'action="/watches/{watch["name"]}/{act}"' in told for act in ("run", "pause", "remove"))
     link = f'<a href="/watches/{watch["name"]}">'
     shown = client.get(path).text  # at its top and below the report, in the place of the offer
     assert (shown.count(link), 'id="watch-h"' in shown, "its first run says what changed" in shown) == (2, False, True)

@@ -128,7 +128,8 @@ async def _form(
         service.listing.threads(caller, EVERYTHING, RECENT),
         service.corpora.list(caller),
     )
-    pinned = scope_of(_USUAL, Environment.read())
+    own = read_by_itself(service)
+    pinned = own["pinned"]
     return page(
         request,
         "ask",
@@ -137,7 +138,6 @@ async def _form(
         **offered,
         depth=limits_of(SETTINGS["depth"]),
         templates=[template_of(name) for name in shipped()],
-        pinned=pinned,
         scopes=[one for one in AccessScope if one is not pinned and (not pinned or pinned.admits(one))],
         recent=recent.threads,
         lasted=_lasted(run for thread in recent.threads for run in thread.runs),
@@ -145,9 +145,17 @@ async def _form(
         limits=corpora.limits,
         reads=reads,
         may_ask=caller.may_ask,
-        searched=searched_by_itself(service),
-        docs=[PurePath(path).name for path in service.options.docs],
+        **own,
     )
+
+
+def read_by_itself(service: RunService) -> dict[str, Any]:
+    """Return what a form says of questions that name no documents: what they search, and the scope of all runs."""
+    return {
+        "docs": [PurePath(path).name for path in service.options.docs],
+        "searched": searched_by_itself(service),
+        "pinned": scope_of(_USUAL, Environment.read()),
+    }
 
 
 def _lasted(runs: Iterable[RunSummary]) -> float | None:
