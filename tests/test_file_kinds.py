@@ -503,12 +503,16 @@ def test_the_text_of_pictures_and_scanned_pages_is_recognised(tmp_path: Path, mo
 def test_a_recognised_sentence_is_one_although_tesseract_sees_a_gap_in_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    said = "Lease\\n\\nNotice must be given twelve\\n\\nmonths before the end.\\n\\nb) by letter"
+    said = (
+        "Lease\\n\\n1. Notice must be given twelve\\n\\nmonths before the end of a year. It costs\\n\\n35 euros, "
+        "and is given\\n\\nb) by letter"
+    )
     (tmp_path / "tesseract").write_text(f"#!/bin/sh\nprintf '{said}'\n", encoding="utf-8")
     (tmp_path / "tesseract").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     read = recognition.recognise(b"", pdf=False)
-    assert text_of(read) == "Lease\n\nNotice must be given twelve months before the end.\n\nb) by letter"
+    notice = "1. Notice must be given twelve months before the end of a year. It costs 35 euros, and is given"
+    assert text_of(read) == f"Lease\n\n{notice}\n\nb) by letter"
 
 
 def test_without_the_commands_a_picture_is_left_out_with_the_way_to_get_them(

@@ -20,8 +20,8 @@ from fathom.tools.documents.readers import UnreadableFile
 SECONDS = 240.0  # after which no further page of a file is begun
 PAGE_SECONDS = 60.0
 MOST_LANGUAGES = 6  # that are installed and tried together; with more, tesseract's own choice, English
+LINE = 30  # characters of a line that may be full: a shorter one may be a heading, or part of a list
 RESOLUTION = 200  # dots per inch at which tesseract reads ordinary print; a page takes seconds
-_GAP = re.compile(r"(?<=[\w,-])\n\n(?=(\w)\w)")
 HOW = "Debian, Ubuntu: apt install tesseract-ocr poppler-utils; macOS: brew install tesseract poppler"
 """How to get the commands."""
 
@@ -74,14 +74,28 @@ def _pages(path: Path, tried: Sequence[str]) -> ReadDocument:
 
 
 def _text_of(picture: Path, tried: Sequence[str]) -> str:
-    """Return the paragraphs that are recognised, the lines of each joined, with hyphenated words put together.
-
-    A paragraph is also recognised where there is none: what goes on in a small letter belongs to the one before.
-    """
+    """Return the paragraphs that are recognised, the lines of each joined, with hyphenated words put together."""
     recognised = clean_text(_run("tesseract", str(picture), "stdout", *tried))
-    text = _GAP.sub(lambda gap: "\n" if gap[1].islower() else gap[0], recognised)
-    paragraphs = (" ".join(paragraph.split("\n")) for paragraph in text.replace("-\n", "").split("\n\n"))
-    return joined(paragraph.strip() for paragraph in paragraphs)
+    full = max(LINE, 0.8 * max(map(len, recognised.split("\n"))))
+    paragraphs: list[str] = []
+    for text in recognised.split("\n\n"):
+        if paragraphs and _goes_on(paragraphs[-1], text, full):
+            paragraphs[-1] += f"\n{text}"
+        else:
+            paragraphs.append(text)
+    return joined(" ".join(text.replace("-\n", "").split("\n")).strip() for text in paragraphs)
+
+
+def _goes_on(paragraph: str, text: str, full: float) -> bool:
+    """Whether tesseract has seen a gap where there is none: a sentence goes on below it.
+
+    What goes on begins with a small letter; or with a number, below a line that has at least `full` characters.
+    """
+    if not re.search(r"[\w,-]\Z", paragraph):
+        return False
+    if text[:2].isalpha() and text[:2].islower():
+        return True
+    return len(paragraph.rpartition("\n")[2]) >= full and bool(re.match(r"\d+(?:[.,]\d+)*\s", text))
 
 
 def _run(*command: str) -> str:
