@@ -74,7 +74,7 @@ def _findings_of(model: str | None, given: Sequence[Layer], registry: Registry) 
     yield _extras()
     yield _corpus()
     yield _scans()
-    yield checked("artifacts", _artifacts)
+    yield checked("artifacts", lambda: _artifacts(environment))
     yield _cache(environment)
 
 
@@ -217,13 +217,15 @@ def _scans() -> Condition:
     return Condition("scans", "ok", "the text of pictures and scanned pages is recognised by tesseract")
 
 
-def _artifacts() -> Condition:
-    root = artifact_root()
+def _artifacts(environment: Environment) -> Condition:
+    root, place = artifact_root(), user_folder(environment.variables) / NAME
+    follows = "://" not in root and not Path(environment.artifacts).expanduser().is_absolute()
+    how = f'each folder has a store of its own; for one store: artifacts = "~/fathom" in {place}' if follows else ""
     if "://" in root or Path(root).is_dir():
         asyncio.run(ArtifactStore(root).check_writable())
-        return Condition("artifacts", "ok", root)
+        return Condition("artifacts", "ok", root, how)
     if _may_create(Path(root)):
-        return Condition("artifacts", "ok", f"{root} (the first run creates it)")
+        return Condition("artifacts", "ok", f"{root} (the first run creates it)", how)
     how = "set FATHOM_ARTIFACTS to a folder or s3:// address"
     return Condition("artifacts", "broken", f"{root} cannot be created", how)
 
