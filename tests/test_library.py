@@ -68,6 +68,14 @@ def test_what_the_present_store_lacks_is_found_in_another_that_was_used(root: Pa
     assert SAID not in alone.stdout and not alone.stderr
 
 
+def test_of_a_list_in_a_note_the_closest_item_is_shown(root: Path, fathom_cli: FathomCLI) -> None:
+    path = root / FOLDER / "notes.json"
+    kept = "Three pumps fill the tanks at night, when power is cheap."
+    path.write_text(path.read_text().replace(kept, "- The gate is locked at nine.\\n- A key hangs in the pump house."))
+    found = fathom_cli(["library", "Where is the key of the pump house?", "--artifacts", str(root)]).stdout
+    assert "A key hangs in the pump house." in found and "The gate" not in found
+
+
 def test_what_several_runs_say_is_one_hit_of_the_newest(root: Path, fathom_cli: FathomCLI) -> None:
     for number in (1, 2):
         again = shutil.copytree(root / FOLDER, root / f"{FOLDER}__{number}")

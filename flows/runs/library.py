@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 MOST_HITS = 100
 CANDIDATES = 200  # texts that are looked at in one search
 PIECE = 1_000  # characters of a source that are found together; up to twice as many in a long paragraph
-LONGEST_NOTE = 400  # characters of a note that is shown whole, as the rows of a table are
+LONGEST_NOTE = 400  # characters of a note that is shown whole, as the rows of a table are; of a list, the closest item
 _WORTH_A_WORD = 50  # runs to be read
 
 MayRead = Callable[[str], Awaitable[bool]]
@@ -77,7 +77,7 @@ class Library:
         async for run, found in self._found(query, may_read):
             kind, text, source_id, title, url = found.text
             if text not in sentences:  # many runs may have read a page
-                is_short = kind != "source" and len(text) <= LONGEST_NOTE
+                is_short = kind != "source" and len(text) <= LONGEST_NOTE and "\n- " not in text
                 sentences[text] = text if is_short else _closest(query, text)
             key = frozenset(terms(sentences[text])) or frozenset((text,))
             known = hits.get(key)
