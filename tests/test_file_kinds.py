@@ -149,6 +149,62 @@ def test_a_broken_spreadsheet_says_so(data: bytes) -> None:
         read_document("a.ods" if b"mimetype" in data[:60] else "a.xlsx", data)
 
 
+def test_a_formula_whose_value_no_program_has_stored_is_named() -> None:
+    sums = workbook({"S": [["Net", "Gross"], [100, "=A2*1.25"], [40, "=A3*1.25"], [9, '=IF(A4>9,"high","")']]})
+    with zipfile.ZipFile(io.BytesIO(sums)) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    sheet = "xl/worksheets/sheet1.xml"
+    members[sheet] = members[sheet].replace(b'r="B4"', b'r="B4" t="str"')  # as Excel stores an empty text
+    read = read_document("sums.xlsx", zipped(members))
+    assert "| 100 |  |" in text_of(read)
+    assert read.unread == (
+        "2 formulas without a stored value were left empty: open it in a spreadsheet program and save it"
+    )
+
+
+# -- texts and presentations of OpenDocument -----------------------------------------------------------------------
+
+OPEN_DOCUMENT = """<office:document-content
+  xmlns:office="urn:oasis:names:tc:opendocument:xmlns:office:1.0"
+  xmlns:draw="urn:oasis:names:tc:opendocument:xmlns:drawing:1.0"
+  xmlns:presentation="urn:oasis:names:tc:opendocument:xmlns:presentation:1.0"
+  xmlns:table="urn:oasis:names:tc:opendocument:xmlns:table:1.0"
+  xmlns:text="urn:oasis:names:tc:opendocument:xmlns:text:1.0"><office:body>{}</office:body></office:document-content>"""
+LETTER = """<office:text><text:tracked-changes><text:p>struck out</text:p></text:tracked-changes>
+  <text:h text:outline-level="1">Berths</text:h>
+  <text:p>Berth<text:s/>22 costs <text:span>310 euros</text:span>.<text:note><text:note-citation>1</text:note-citation>
+    <text:note-body><text:p>From May.</text:p></text:note-body></text:note><office:annotation><text:p>?</text:p>
+    </office:annotation></text:p>
+  <text:section><text:h text:outline-level="2">Rules</text:h><text:list><text:list-item><text:p>No fires</text:p>
+    <text:list><text:list-item><text:p>nor grills</text:p></text:list-item></text:list></text:list-item>
+    <text:list-item><text:p>No dogs</text:p></text:list-item></text:list></text:section>
+  <table:table><table:table-header-rows><table:table-row><table:table-cell><text:p>Boat</text:p></table:table-cell>
+    <table:table-cell><text:p>Fee</text:p></table:table-cell></table:table-row></table:table-header-rows>
+    <table:table-row><table:table-cell><text:p>Njord</text:p></table:table-cell>
+    <table:table-cell><text:p>14</text:p></table:table-cell></table:table-row></table:table></office:text>"""
+TALK = """<office:presentation><draw:page><draw:frame presentation:class="title"><draw:text-box>
+  <text:p>Season</text:p></draw:text-box></draw:frame><draw:frame><draw:text-box><text:list><text:list-item>
+  <text:p>Water opens on 11 April</text:p></text:list-item></text:list></draw:text-box></draw:frame>
+  <presentation:notes><draw:frame><draw:text-box><text:p>The ice was late.</text:p></draw:text-box></draw:frame>
+  </presentation:notes></draw:page><draw:page/></office:presentation>"""
+
+
+def open_document(kind: str, body: str) -> bytes:
+    mimetype = f"application/vnd.oasis.opendocument.{kind}"
+    return zipped({"mimetype": mimetype, "content.xml": OPEN_DOCUMENT.format(body)})
+
+
+def test_texts_and_presentations_of_opendocument_are_read() -> None:
+    letter = read_document("letter.odt", open_document("text", LETTER))
+    assert letter.title == "Berths"
+    assert text_of(letter) == (
+        "# Berths\n\nBerth 22 costs 310 euros. From May.\n\n## Rules\n\n- No fires\n  - nor grills\n- No dogs\n\n"
+        "| Boat | Fee |\n|---|---|\n| Njord | 14 |"
+    )
+    talk = read_document("talk.odp", open_document("presentation", TALK))
+    assert text_of(talk) == "# Season\n\n- Water opens on 11 April\n\nNotes:\n\nThe ice was late.\n\n## Slide 2"
+
+
 # -- tables as text, transcripts, notebooks ------------------------------------------------------------------------
 
 COMMAS = 'Model, Price, Note\nPro,129,"small, light"\nMini,59,\n'
@@ -449,6 +505,9 @@ def test_deep_nesting_is_left_out_or_read(name: str) -> None:
         ("a.pptx", zipped({"[Content_Types].xml": "<x/>", "ppt/presentation.xml": "<x/>"}), "it is a damaged pptx"),
         ("a.epub", zipped({"mimetype": "application/epub+zip"}), "it is a damaged epub"),
         ("a.xlsx", b"not one", "it is damaged, or no xlsx file"),
+        ("a.odt", open_document("text", LETTER)[:-40], "it is a damaged odt"),
+        ("a.msg", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), "it is a message of Outlook: save it as eml"),
+        ("a.rtf", rb"{\rtf1\ansi The sails are in locker 9.\par}", "save it as docx or odt"),
     ],
 )
 def test_what_is_not_read_has_a_reason(name: str, data: bytes, reason: str) -> None:

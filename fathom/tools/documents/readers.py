@@ -33,6 +33,7 @@ from fathom.tools.documents.mail import DAMAGED, ReadText, read_mail, read_mailb
 from fathom.tools.documents.markdown import is_markdown, read_markdown
 from fathom.tools.documents.normal import DocumentSection, ReadDocument, underlined_sections
 from fathom.tools.documents.notebook import read_notebook
+from fathom.tools.documents.opendocument import read_odp, read_odt
 from fathom.tools.documents.pdf import read_pdf
 from fathom.tools.documents.rest_markup import is_rest
 from fathom.tools.documents.slides import read_pptx
@@ -52,6 +53,8 @@ _KINDS = {
     ".xlsx": "xlsx",
     ".xlsm": "xlsx",
     ".ods": "ods",
+    ".odt": "odt",
+    ".odp": "odp",
     ".pptx": "pptx",
     ".epub": "epub",
     **dict.fromkeys((".png", ".jpg", ".jpeg", ".gif", ".tif", ".tiff"), "picture"),
@@ -67,6 +70,8 @@ _ZIPPED: Mapping[str, Callable[[bytes], ReadDocument]] = {
     "docx": read_docx,
     "xlsx": read_xlsx,
     "ods": read_ods,
+    "odt": read_odt,
+    "odp": read_odp,
     "pptx": read_pptx,
     "epub": read_epub,
 }
@@ -85,6 +90,7 @@ _HTML_START = re.compile(
 _MAILBOX_START = re.compile(rb"From \S[^\n]*\d\d:\d\d[^\n]*\n[A-Za-z-]+:")  # mail programs name it as they like
 _STARTS = {
     b"PK\x03\x04": "zip",
+    b"{\\rtf": "rtf",
     b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1": "ole",  # Office's wrapper of encrypted files, and its formats before 2007
     **dict.fromkeys((b"\x89PNG\r\n", b"\xff\xd8\xff", b"GIF8", b"II*\0", b"MM\0*"), "picture"),
     **dict.fromkeys((b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"7z\xbc\xaf", b"Rar!", b"(\xb5/\xfd"), "archive"),
@@ -93,6 +99,7 @@ _WIDE = (b"\xff\xfe", b"\xfe\xff")  # marks of UTF-16, whose texts have zeros
 _NEVER_TEXT = bytes({*range(32)} - {*b"\b\t\n\v\f\r\x1b"})
 _ARCHIVE = "it is an archive: unpack it, and give the files in it"
 _OLD = "it is password-protected, or in a format of Office before 2007: save it without a password in a newer one"
+_OUTLOOK = "it is a message of Outlook: save it as eml"
 # What parsers raise for a damaged file; lxml's error is a SyntaxError.
 _PARSER_ERRORS = (*DAMAGED, EOFError, OSError, SyntaxError, struct.error, zlib.error)
 _XML_NO_MEMORY = 2  # `code` of lxml's error; XML_ERR_NO_MEMORY in libxml2
@@ -134,7 +141,9 @@ def refusal(name: str, head: bytes) -> str:
     if kind == "archive" or (kind == "zip" and _KINDS.get(ending) not in _ZIPPED):
         return _ARCHIVE
     if kind == "ole":
-        return _OLD
+        return _OUTLOOK if ending == ".msg" else _OLD
+    if kind == "rtf":
+        return "it is rich text (RTF): save it as docx or odt"
     if kind == "damaged":
         return f"it is damaged, or no {ending[1:]} file"
     return "it is not text" if kind in _TEXTUAL and not _is_text(head) else ""
