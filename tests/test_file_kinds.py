@@ -312,7 +312,7 @@ def message(
     return made
 
 
-def test_a_mail_is_its_fields_its_text_and_the_attachments_that_are_text() -> None:
+def test_a_mail_is_its_fields_its_text_and_its_attachments() -> None:
     mail = message("Angebot Hygro Pro – für März", "Der Preis ist 129 €.\n", at="Thu, 05 Mar 2026 10:00:00 +0100")
     mail.add_attachment(
         "model;price\nPro;129\n".encode("utf-16"), maintype="text", subtype="csv", filename="preise.csv"
@@ -327,6 +327,17 @@ def test_a_mail_is_its_fields_its_text_and_the_attachments_that_are_text() -> No
     assert text.endswith("### preise.csv\n\n| model | price |\n|---|---|\n| Pro | 129 |")
     page = message("x", "", at="Thu, 05 Mar 2026 10:00:00 +0100", html="<p>Der <b>Preis</b> steht fest.</p>")
     assert "Der Preis steht fest." in text_of(read_document("a.eml", page.as_bytes()))
+
+
+def test_files_of_an_office_that_a_mail_brings_are_read_with_it() -> None:
+    mail = message("Offer", "See the sheet.\n", at="Thu, 05 Mar 2026 10:00:00 +0100")
+    for name, data in (("boats.xlsx", workbook({"Boats": [["Boat", "Fee"], ["Njord", 14]]})), ("big.odt", b"PK\3\4")):
+        mail.add_attachment(data, maintype="application", subtype="octet-stream", filename=name)
+    read = read_document("offer.eml", mail.as_bytes())
+    assert "### boats.xlsx\n\n#### Boats\n\n| Boat | Fee |\n|---|---|\n| Njord | 14 |" in text_of(read)
+    assert read.unread == "attachments were not read: big.odt; save them beside it"
+    box = read_document("offer.mbox", b"From x Thu Mar  5 10:00:00 2026\n" + mail.as_bytes())
+    assert "Njord" not in text_of(box) and "boats.xlsx, big.odt" in box.unread
 
 
 def test_a_mailbox_is_read_thread_by_thread_under_any_name(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """Reading mail: a message has its fields, its text, and its attachments; a mailbox has its messages thread by thread.
 
-Attachments that are text are read with the message. Others are named: one that breaks its reader would take the message
-with it. So is a damaged message of a mailbox, and the others are read.
+Attachments are read with a single message; of a mailbox, only the ones that are text: another that breaks its reader
+would take the whole mailbox with it. Others are named. So is a damaged message of a mailbox, and the others are read.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _IDS = re.compile(r"<[^<>\s]+>")
 _REPLY = re.compile(r"(?:(?:re|aw|fwd?|wg|sv|antw|rv|tr)\s*:\s*)+", re.I)
 
 ReadText = Callable[[str, bytes], "list[DocumentSection] | None"]
-"""Returns the sections of an attachment by its name and bytes; None if it is no text."""
+"""Returns the sections of an attachment by its name and bytes; None if it is not read."""
 
 
 class _Fields(policy.EmailPolicy):

@@ -11,8 +11,9 @@ import re
 import struct
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path, PurePath
 
 from fathom.text.plain import clean_text
@@ -82,6 +83,10 @@ _PARSED: Mapping[str, Callable[[str], ReadDocument]] = {
     "srt": read_transcript,
 }
 _TEXTUAL = frozenset({"text", "guessed", "md", "rst", "data", *_MAIL, *_PARSED})
+_ATTACHED = _TEXTUAL.difference(_MAIL)
+"""The kinds of attachments that are read with a mailbox. A single mail has others, too: less is lost if one breaks."""
+_ATTACHED_FILES = _ATTACHED.union(_ZIPPED, ("pdf", "html"))
+_ATTACHED_BYTES = 5_000_000  # of an attachment that is no text
 _PARSED_ENDINGS = (".rst", ".yaml", ".yml")
 HEAD = 4_096  # first bytes of a file, which show its kind
 _HTML_START = re.compile(
@@ -213,7 +218,8 @@ def _read(ending: str, data: bytes) -> tuple[ReadDocument, str]:
     if reason := refusal(f"a{ending}", data[:HEAD]):
         raise UnreadableFile(reason)
     if kind in _MAIL:
-        return _parsed(kind, lambda: _MAIL[kind](data, _attached)), ""
+        kinds = _ATTACHED_FILES if kind == "eml" else _ATTACHED
+        return _parsed(kind, lambda: _MAIL[kind](data, partial(_attached, kinds))), ""
     text = clean_text(_decode(data))
     if kind in _PARSED:
         return _parsed(kind, lambda: _PARSED[kind](text)), ""
@@ -278,10 +284,12 @@ def _parsed(kind: str, parse: Callable[[], ReadDocument]) -> ReadDocument:
         raise UnreadableFile(f"it is a damaged {kind}, or no {kind} file ({type(error).__name__})") from error
 
 
-def _attached(name: str, data: bytes) -> list[DocumentSection] | None:
-    """Return the sections of a mail's attachment; None if it is no text, a mail, or damaged."""
+def _attached(kinds: Collection[str], name: str, data: bytes) -> list[DocumentSection] | None:
+    """Return the sections of a mail's attachment; None if it is of another kind, too large, or cannot be read."""
     ending = PurePath(name).suffix.lower()
-    if _kind(ending, data[:HEAD]) not in _TEXTUAL.difference(_MAIL):
+    kind = _kind(ending, data[:HEAD])
+    kind = _KINDS.get(ending, kind) if kind == "zip" else kind
+    if kind not in kinds or (kind not in _ATTACHED and len(data) > _ATTACHED_BYTES):
         return None
     try:
         return _read(ending, data)[0].sections
