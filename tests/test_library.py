@@ -64,6 +64,8 @@ def test_what_the_present_store_lacks_is_found_in_another_that_was_used(root: Pa
     remember(str(root), Environment.read())
     found = fathom_cli(["library", "treated water"])
     assert SAID in found.stdout and found.stderr.endswith(f"found in {root}\n")
+    listed = fathom_cli(["runs"]).stdout
+    assert listed.startswith("No runs in ") and listed.endswith(f"\n  {root}\n")
     alone = fathom_cli(["library", "treated water", "--artifacts", str(root.parent)])
     assert SAID not in alone.stdout and not alone.stderr
 

@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from fathom.config.environment import Environment, artifact_root
 from fathom.interfaces.cli.options import Json, Open, Root, Run, known_runs, store_of
 from fathom.interfaces.cli.printing import MARKS, line, one_line, open_page, output, printable, row, show_summary
 from fathom.text.plain import counted, size
@@ -55,15 +56,28 @@ def runs(
         return [*(await with_sizes(store, rows[:limit]) if sizes else rows[:limit]), *rows[limit:]]
 
     found = asyncio.run(listed())
-    output(found[:limit], partial(_show_rows, more=len(found) > limit), as_json=as_json)
+    output(found[:limit], partial(_show_rows, more=len(found) > limit, artifacts=artifacts), as_json=as_json)
 
 
-def _show_rows(found: Sequence[RunRow], *, more: bool) -> None:
+def _show_none(artifacts: str | None) -> None:
+    """Say which store has no runs and, if it was not named, which others the user has used."""
+    from fathom.storage.runs import used_stores
+
+    root = artifact_root(artifacts)
+    line(f"No runs in {one_line(root)}.")
+    others = [] if artifacts else [address for address in used_stores(Environment.read()) if address != root]
+    if others:
+        line(("Other stores that you have used; to list one, add --artifacts FOLDER:", "dim"))
+    for address in others:
+        line(f"  {one_line(address)}")
+
+
+def _show_rows(found: Sequence[RunRow], *, more: bool, artifacts: str | None) -> None:
     """Show one line a run, and whether there are more; on a terminal, the query is cut to fit."""
-    console = Console(highlight=False)
     if not found:
-        console.print("No runs.")
+        _show_none(artifacts)
         return
+    console = Console(highlight=False)
     states = [_state(run) for run in found]
     width = max(map(len, states))
     sizes = [size(run.bytes) for run in found if run.bytes is not None]
