@@ -663,6 +663,9 @@ def test_doctor_names_what_is_missing_and_no_secret(fathom_cli: FathomCLI, home:
     assert broken["detail"] == "E4001 TAVILY_BASE_URL is not a web address."
     assert "set it to one such as" in broken["how"]
     assert f'{sys.executable} -m pip install -e "/' in found["extras"]["how"], "as a checkout is installed"
+    found = {one["name"]: one for one in json.loads(fathom_cli(["doctor", "--json"], {"PATH": str(home)}).stdout)}
+    assert 'artifacts = "~/fathom" in ' in found["artifacts"]["how"], "a store for all folders"
+    assert found["scans"]["state"] == "off" and "apt install tesseract-ocr" in found["scans"]["how"]
     assert [*home.iterdir()] == []
     assert [*tmp_path.iterdir()] == [home]
 

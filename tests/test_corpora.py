@@ -231,7 +231,10 @@ def test_the_commands(fathom_cli: FathomCLI, tmp_path: Path) -> None:
     shown = json.loads(fathom_cli(["corpora", "show", "handbook", "--json", *root]).stdout)
     assert [file["name"] for file in shown["corpus"]["files"]] == ["notes/2026/Règles.md", "notes/blank.html"]
     assert shown["reading"]["documents"] == 1
+    listed = fathom_cli(["corpora", "list"]).stdout
+    assert listed.startswith("No corpora.") and f"  {tmp_path / 'store'}  handbook\n" in listed, "another store has it"
     assert fathom_cli(["corpora", "remove", "handbook", *root]).returncode == 0
+    assert "handbook" not in fathom_cli(["corpora", "list"]).stdout
     assert json.loads(fathom_cli(["corpora", "list", "--json", *root]).stdout) == []
     refused = fathom_cli(["research", QUESTION, "--corpus", "handbook", *root])
     assert refused.returncode == 2 and "The corpus 'handbook' does not exist" in refused.stderr

@@ -508,7 +508,16 @@ def test_comments_of_settings_stand_behind_what_they_are_about() -> None:
         "- users[1].name: b # left\n\nlast"
     )
     toml = '[p.1]\nmin = 4\ntext = """\n# none\n"""\n[p.2] # second\n# hot\nat = [{ min = 5 }]\n'
-    assert read("a.toml", toml).endswith("- p.1.min: 4\n- p.1.text: # none\n- p.2.at[0].min: 5 # second; hot")
+    assert read("a.toml", toml).endswith("- p.1.min: 4\n- p.1.text: # none\n\nsecond\n\nhot\n\n- p.2.at[0].min: 5")
+
+
+def test_a_comment_of_a_group_of_settings_is_not_said_of_its_first_value() -> None:
+    yaml = "# About the pump\npump:\n  start_cm: 12  # above the keel\n  stop_cm: 4\n# At night\nalarm: {door_s: 60}\n"
+    document = read_document("pump.yaml", yaml.encode())
+    assert document.title == "About the pump"
+    assert text_of(document) == (
+        "About the pump\n\n- pump.start_cm: 12 # above the keel\n- pump.stop_cm: 4\n\nAt night\n\n- alarm.door_s: 60"
+    )
 
 
 @given(st.lists(st.tuples(st.sampled_from(["", "a", "b", "  c", "- d"]), st.booleans(), st.booleans()), max_size=12))

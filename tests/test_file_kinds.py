@@ -47,6 +47,7 @@ def workbook(
     sheets: Mapping[str, Sequence[Sequence[object]]],
     formats: Mapping[str, str] | None = None,
     merged: Sequence[str] = (),
+    title: str = "Prices",
 ) -> bytes:
     """Return an xlsx; formats by column and merged cells are on its first sheet."""
     book, buffer = openpyxl.Workbook(), io.BytesIO()
@@ -60,7 +61,7 @@ def workbook(
             cell.number_format = shape
     for cells in merged:
         book.worksheets[0].merge_cells(cells)
-    book.properties.title = "Prices"
+    book.properties.title = title
     book.save(buffer)
     return buffer.getvalue()
 
@@ -146,6 +147,62 @@ def test_of_a_huge_sheet_the_first_cells_are_read() -> None:
 def test_a_broken_spreadsheet_says_so(data: bytes) -> None:
     with pytest.raises(UnreadableFile, match=r"it is a damaged (ods|xlsx), or no "):
         read_document("a.ods" if b"mimetype" in data[:60] else "a.xlsx", data)
+
+
+def test_a_formula_whose_value_no_program_has_stored_is_named() -> None:
+    sums = workbook({"S": [["Net", "Gross"], [100, "=A2*1.25"], [40, "=A3*1.25"], [9, '=IF(A4>9,"high","")']]})
+    with zipfile.ZipFile(io.BytesIO(sums)) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    sheet = "xl/worksheets/sheet1.xml"
+    members[sheet] = members[sheet].replace(b'r="B4"', b'r="B4" t="str"')  # as Excel stores an empty text
+    read = read_document("sums.xlsx", zipped(members))
+    assert "| 100 |  |" in text_of(read)
+    assert read.unread == (
+        "2 formulas without a stored value were left empty: open it in a spreadsheet program and save it"
+    )
+
+
+# -- texts and presentations of OpenDocument -----------------------------------------------------------------------
+
+OPEN_DOCUMENT = """<office:document-content
+  xmlns:office="urn:oasis:names:tc:opendocument:xmlns:office:1.0"
+  xmlns:draw="urn:oasis:names:tc:opendocument:xmlns:drawing:1.0"
+  xmlns:presentation="urn:oasis:names:tc:opendocument:xmlns:presentation:1.0"
+  xmlns:table="urn:oasis:names:tc:opendocument:xmlns:table:1.0"
+  xmlns:text="urn:oasis:names:tc:opendocument:xmlns:text:1.0"><office:body>{}</office:body></office:document-content>"""
+LETTER = """<office:text><text:tracked-changes><text:p>struck out</text:p></text:tracked-changes>
+  <text:h text:outline-level="1">Berths</text:h>
+  <text:p>Berth<text:s/>22 costs <text:span>310 euros</text:span>.<text:note><text:note-citation>1</text:note-citation>
+    <text:note-body><text:p>From May.</text:p></text:note-body></text:note><office:annotation><text:p>?</text:p>
+    </office:annotation></text:p>
+  <text:section><text:h text:outline-level="2">Rules</text:h><text:list><text:list-item><text:p>No fires</text:p>
+    <text:list><text:list-item><text:p>nor grills</text:p></text:list-item></text:list></text:list-item>
+    <text:list-item><text:p>No dogs</text:p></text:list-item></text:list></text:section>
+  <table:table><table:table-header-rows><table:table-row><table:table-cell><text:p>Boat</text:p></table:table-cell>
+    <table:table-cell><text:p>Fee</text:p></table:table-cell></table:table-row></table:table-header-rows>
+    <table:table-row><table:table-cell><text:p>Njord</text:p></table:table-cell>
+    <table:table-cell><text:p>14</text:p></table:table-cell></table:table-row></table:table></office:text>"""
+TALK = """<office:presentation><draw:page><draw:frame presentation:class="title"><draw:text-box>
+  <text:p>Season</text:p></draw:text-box></draw:frame><draw:frame><draw:text-box><text:list><text:list-item>
+  <text:p>Water opens on 11 April</text:p></text:list-item></text:list></draw:text-box></draw:frame>
+  <presentation:notes><draw:frame><draw:text-box><text:p>The ice was late.</text:p></draw:text-box></draw:frame>
+  </presentation:notes></draw:page><draw:page/></office:presentation>"""
+
+
+def open_document(kind: str, body: str) -> bytes:
+    mimetype = f"application/vnd.oasis.opendocument.{kind}"
+    return zipped({"mimetype": mimetype, "content.xml": OPEN_DOCUMENT.format(body)})
+
+
+def test_texts_and_presentations_of_opendocument_are_read() -> None:
+    letter = read_document("letter.odt", open_document("text", LETTER))
+    assert letter.title == "Berths"
+    assert text_of(letter) == (
+        "# Berths\n\nBerth 22 costs 310 euros. From May.\n\n## Rules\n\n- No fires\n  - nor grills\n- No dogs\n\n"
+        "| Boat | Fee |\n|---|---|\n| Njord | 14 |"
+    )
+    talk = read_document("talk.odp", open_document("presentation", TALK))
+    assert text_of(talk) == "# Season\n\n- Water opens on 11 April\n\nNotes:\n\nThe ice was late.\n\n## Slide 2"
 
 
 # -- tables as text, transcripts, notebooks ------------------------------------------------------------------------
@@ -255,7 +312,7 @@ def message(
     return made
 
 
-def test_a_mail_is_its_fields_its_text_and_the_attachments_that_are_text() -> None:
+def test_a_mail_is_its_fields_its_text_and_its_attachments() -> None:
     mail = message("Angebot Hygro Pro – für März", "Der Preis ist 129 €.\n", at="Thu, 05 Mar 2026 10:00:00 +0100")
     mail.add_attachment(
         "model;price\nPro;129\n".encode("utf-16"), maintype="text", subtype="csv", filename="preise.csv"
@@ -270,6 +327,17 @@ def test_a_mail_is_its_fields_its_text_and_the_attachments_that_are_text() -> No
     assert text.endswith("### preise.csv\n\n| model | price |\n|---|---|\n| Pro | 129 |")
     page = message("x", "", at="Thu, 05 Mar 2026 10:00:00 +0100", html="<p>Der <b>Preis</b> steht fest.</p>")
     assert "Der Preis steht fest." in text_of(read_document("a.eml", page.as_bytes()))
+
+
+def test_files_of_an_office_that_a_mail_brings_are_read_with_it() -> None:
+    mail = message("Offer", "See the sheet.\n", at="Thu, 05 Mar 2026 10:00:00 +0100")
+    for name, data in (("boats.xlsx", workbook({"Boats": [["Boat", "Fee"], ["Njord", 14]]})), ("big.odt", b"PK\3\4")):
+        mail.add_attachment(data, maintype="application", subtype="octet-stream", filename=name)
+    read = read_document("offer.eml", mail.as_bytes())
+    assert "### boats.xlsx\n\n#### Boats\n\n| Boat | Fee |\n|---|---|\n| Njord | 14 |" in text_of(read)
+    assert read.unread == "attachments were not read: big.odt; save them beside it"
+    box = read_document("offer.mbox", b"From x Thu Mar  5 10:00:00 2026\n" + mail.as_bytes())
+    assert "Njord" not in text_of(box) and "boats.xlsx, big.odt" in box.unread
 
 
 def test_a_mailbox_is_read_thread_by_thread_under_any_name(tmp_path: Path) -> None:
@@ -298,6 +366,21 @@ def test_a_mailbox_is_read_thread_by_thread_under_any_name(tmp_path: Path) -> No
     assert read.sections[-1].text.endswith("From March on it is 139 euros.")
     assert read.date == "2026-03-06"
     assert text_of(read_document("x.mbox", path.read_bytes())) == text_of(read)
+
+
+def test_a_file_of_several_sheets_or_threads_is_not_named_after_the_first() -> None:
+    def titled(*sheets: str) -> str:
+        read = read_document(
+            "prices.xlsx", workbook({name: [["Boat", "Price"], ["Njord", 14]] for name in sheets}, title="")
+        )
+        return read.title
+
+    assert (titled("Boats"), titled("Sheet1"), titled("Boats", "Lockers")) == ("Boats", "", "")
+    days = {"Price": 4, "Lunch": 5}
+    mails = [message(subject, "Yes.", at=f"Wed, 0{day} Mar 2026 10:00:00 +0000") for subject, day in days.items()]
+    box = [b"From x Wed Mar  4 10:00:00 2026\n" + mail.as_bytes() for mail in mails]
+    assert read_document("club.mbox", box[0]).title == "Price"
+    assert read_document("club.mbox", b"\n\n".join(box)).title == ""
 
 
 def test_of_a_mailbox_a_damaged_message_is_named_and_the_others_are_read() -> None:
@@ -433,6 +516,9 @@ def test_deep_nesting_is_left_out_or_read(name: str) -> None:
         ("a.pptx", zipped({"[Content_Types].xml": "<x/>", "ppt/presentation.xml": "<x/>"}), "it is a damaged pptx"),
         ("a.epub", zipped({"mimetype": "application/epub+zip"}), "it is a damaged epub"),
         ("a.xlsx", b"not one", "it is damaged, or no xlsx file"),
+        ("a.odt", open_document("text", LETTER)[:-40], "it is a damaged odt"),
+        ("a.msg", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), "it is a message of Outlook: save it as eml"),
+        ("a.rtf", rb"{\rtf1\ansi The sails are in locker 9.\par}", "save it as docx or odt"),
     ],
 )
 def test_what_is_not_read_has_a_reason(name: str, data: bytes, reason: str) -> None:
@@ -469,7 +555,7 @@ for last; do :; done
 
 def test_the_text_of_pictures_and_scanned_pages_is_recognised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By the system's commands; where it has none, by scripts with their command lines."""
-    if not recognition.can_recognise():
+    if recognition.missing_commands():
         (commands := tmp_path / "commands").mkdir()
         for name, script in COMMANDS.items():
             (commands / name).write_text(script, encoding="utf-8")
@@ -482,6 +568,21 @@ def test_the_text_of_pictures_and_scanned_pages_is_recognised(tmp_path: Path, mo
         "scan.pdf": "The price is 129 euros\n\nThe price is 129 euros",
     }
     assert [span.page for span in read["scan.pdf"].spans] == [1, 2]  # type: ignore[union-attr]
+
+
+def test_a_recognised_sentence_is_one_although_tesseract_sees_a_gap_in_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = (
+        "Lease\\n\\n1. Notice must be given twelve\\n\\nmonths before the end of a year. It costs\\n\\n35 euros, "
+        "and is given\\n\\nb) by letter"
+    )
+    (tmp_path / "tesseract").write_text(f"#!/bin/sh\nprintf '{said}'\n", encoding="utf-8")
+    (tmp_path / "tesseract").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    read = recognition.recognise(b"", pdf=False)
+    notice = "1. Notice must be given twelve months before the end of a year. It costs 35 euros, and is given"
+    assert text_of(read) == f"Lease\n\n{notice}\n\nb) by letter"
 
 
 def test_without_the_commands_a_picture_is_left_out_with_the_way_to_get_them(

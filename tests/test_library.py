@@ -23,6 +23,7 @@ from fathom.service.options import Options
 from fathom.service.tokens import Tokens
 from fathom.storage.library import LibraryIndex, LibraryText
 from fathom.storage.ownership import Owners, Ownership
+from fathom.storage.runs import remember
 from fathom.storage.store import ArtifactStore
 from fathom.tools.registry import configured_tools
 from tests.conftest import ROOT, FathomCLI, PrefectServer, quiet_port
@@ -57,6 +58,24 @@ def test_a_sentence_is_found_with_its_question_and_source(root: Path, fathom_cli
     assert [hit["sentence"] for hit in found["hits"]].count(SAID) == 1, "its note and its source say the same"
     for word in ("zebra", "test"):  # the second asks for nothing, but may be searched for
         assert "No finished run" in fathom_cli(["library", word, "--artifacts", str(root)]).stdout
+
+
+def test_what_the_present_store_lacks_is_found_in_another_that_was_used(root: Path, fathom_cli: FathomCLI) -> None:
+    remember(str(root), Environment.read())
+    found = fathom_cli(["library", "treated water"])
+    assert SAID in found.stdout and found.stderr.endswith(f"found in {root}\n")
+    listed = fathom_cli(["runs"]).stdout
+    assert listed.startswith("No runs in ") and listed.endswith(f"\n  {root}\n")
+    alone = fathom_cli(["library", "treated water", "--artifacts", str(root.parent)])
+    assert SAID not in alone.stdout and not alone.stderr
+
+
+def test_of_a_list_in_a_note_the_closest_item_is_shown(root: Path, fathom_cli: FathomCLI) -> None:
+    path = root / FOLDER / "notes.json"
+    kept = "Three pumps fill the tanks at night, when power is cheap."
+    path.write_text(path.read_text().replace(kept, "- The gate is locked at nine.\\n- A key hangs in the pump house."))
+    found = fathom_cli(["library", "Where is the key of the pump house?", "--artifacts", str(root)]).stdout
+    assert "A key hangs in the pump house." in found and "The gate" not in found
 
 
 def test_what_several_runs_say_is_one_hit_of_the_newest(root: Path, fathom_cli: FathomCLI) -> None:

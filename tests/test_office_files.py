@@ -184,6 +184,19 @@ async def test_what_a_reply_quotes_is_older_than_the_mail_that_moved_it(
     assert "23 November" in "".join(superseded)
 
 
+async def test_a_mail_of_a_mailbox_is_cited_below_the_name_of_the_file_with_its_day_once(tmp_path: Path) -> None:
+    (docs := tmp_path / "docs").mkdir()
+    mails = (
+        message("Summer party", "The party is on 4 July.", at="Thu, 07 May 2026 10:00:00 +0200"),
+        message("Lost property", "A green thermos was found in the sauna.", at="Sat, 09 May 2026 12:00:00 +0200"),
+    )
+    box = "\n\n".join(f"From x Thu May  7 10:00:00 2026\n{mail.as_string()}" for mail in mails)
+    (docs / "members.mbox").write_text(box)
+    await quoted(docs, tmp_path, "Where was the green thermos found?")
+    [report] = tmp_path.rglob("report.md")
+    assert re.search(r"^1\. members, .*members\.mbox`?, Anna Berg, 2026-05-09$", report.read_text(), re.MULTILINE)
+
+
 async def test_what_only_a_quotation_says_may_be_the_answer_and_is_marked(tmp_path: Path) -> None:
     (docs := tmp_path / "docs").mkdir()
     sent = "Fri, 14 Nov 2025 08:20:00 +0100"

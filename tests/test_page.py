@@ -244,6 +244,7 @@ def test_a_section_can_be_read_while_it_is_written(
         started = httpx.post(f"{server.url}/", data=asked, headers={"Accept": "text/html"}, timeout=60)
         page.goto(started.headers["Location"])
         expect(page.locator("#notes li").first).to_be_visible(timeout=PATIENCE)
+        expect(page.locator(".meters")).to_contain_text("not known", timeout=PATIENCE)  # what the model costs
         being_written, written = page.locator("#drafts"), page.locator("#sections")
         expect(being_written).to_contain_text("Sentence 1 of the draft [S", timeout=PATIENCE)
         expect(being_written).to_contain_text("draft, not checked yet", timeout=PATIENCE)
@@ -312,8 +313,8 @@ def test_questions_search_the_documents_of_the_server_unless_they_name_others(se
     notes.mkdir()
     own = replace(served.options, port=quiet_port(), pool="nobody", docs=(str(notes),))
     with served_with(own, limit=0) as idle, httpx.Client(base_url=idle.url, timeout=120) as client:
-        form = client.get("/", headers={"Accept": "text/html"}).text
-        assert "the server's documents are searched: notes." in form and 'id="searched"' not in form
+        for form in (client.get(path, headers={"Accept": "text/html"}).text for path in ("/", "/watches")):
+            assert "the server's documents are searched: notes." in form and 'id="searched"' not in form
         refused = client.post("/api/v1/runs", json=asked)
         assert refused.status_code == 422 and "Nothing to read" in refused.text
         (notes / "prices.md").write_bytes(PRICES)
@@ -325,6 +326,23 @@ def test_questions_search_the_documents_of_the_server_unless_they_name_others(se
     assert service.settings_for(asker, {}, follow_up=True).docs == []
     with pytest.raises(NotAllowed):
         service.settings_for(asker, {"docs": ["/etc"]})
+
+
+def test_a_scope_is_chosen_on_the_page_within_the_one_that_the_server_has(
+    served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FATHOM_SCOPE", "documents")
+    own = replace(served.options, port=quiet_port(), pool="nobody", docs=(str(tmp_path),))
+    (tmp_path / "prices.md").write_bytes(PRICES)
+    asked, html = {"question": "What does the Hygro Pro cost?"}, {"Accept": "text/html"}
+    with served_with(own, limit=0) as idle, httpx.Client(base_url=idle.url, timeout=120) as client:
+        form = client.get("/", headers=html).text
+        assert "Runs of this server read only your documents." in form
+        assert '<option value="private">' in form and '<option value="web">' not in form
+        assert "wider than documents" in client.post("/", data={**asked, "scope": "web"}, headers=html).text
+        run = client.post("/", data={**asked, "scope": "private"}, headers=html).headers["Location"]
+        assert client.get(f"/api/v1{run}").json()["settings"]["scope"] == "private"
+        assert "Scope private." in client.get(run, headers=html).text
 
 
 def test_a_run_of_a_terminal_is_not_said_to_wait_for_a_worker(client: httpx.Client, served: Served) -> None:
@@ -476,6 +494,7 @@ def test_a_report_is_watched_with_what_it_used_and_times_are_the_reader_s(
     assert '<a href="/corpora/prices"><bdi>prices</bdi></a> (1 file)' in told and "profile <code>quick</code>" in told
     assert "Reads <bdi>prices</bdi>" in client.get("/watches").text
     assert watch["report"] == path.rpartition("/")[2] and f'Made from <a href="{path}">a report</a>' in told
+    assert all(f'action="/watches/{watch["name"]}/{act}"' in told for act in ("run", "pause", "remove"))
     link = f'<a href="/watches/{watch["name"]}">'
     shown = client.get(path).text  # at its top and below the report, in the place of the offer
     assert (shown.count(link), 'id="watch-h"' in shown, "its first run says what changed" in shown) == (2, False, True)

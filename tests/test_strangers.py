@@ -59,7 +59,21 @@ from tests.fact_cases import FACT_CASES
 from tests.lookup_cases import CASES as LOOKUPS
 from tests.test_bundles import _pack
 from tests.test_documents import HTML, MARKDOWN, REST, pdf, word
-from tests.test_file_kinds import LOG, SEMICOLONS, SRT, VTT, book, message, ods, slides, workbook, zipped
+from tests.test_file_kinds import (
+    LETTER,
+    LOG,
+    SEMICOLONS,
+    SRT,
+    TALK,
+    VTT,
+    book,
+    message,
+    ods,
+    open_document,
+    slides,
+    workbook,
+    zipped,
+)
 from tests.test_foreign_reports import CHAT, GPT_RESEARCHER
 from tests.test_fuzz import mutated
 from tests.test_templates import OWN
@@ -116,6 +130,8 @@ def files() -> Mapping[str, bytes]:
         "a.rst": REST.encode(),
         "a.xlsx": workbook({"S": [["a", "b"], ["c", 1]]}, {"B": "0%"}, ["A1:B1"]),
         "a.ods": ods(),
+        "a.odt": open_document("text", LETTER),
+        "a.odp": open_document("presentation", TALK),
         "a.pptx": slides(),
         "a.epub": book(),
         "a.eml": mail.as_bytes(),

@@ -96,9 +96,9 @@ def address_in_words(url: str, words: Wording) -> str:
 
 def place_in(source: Source, words: Wording) -> list[str]:
     """Return the authors and place of a source, its heading or page if its title does not state it, and its date."""
-    location = clean_line(source.location).replace("`", "")
-    parts = [*credit_of(source, words), "" if location == title_of(source) else location, clean_line(source.published)]
-    return [part for part in parts if part]
+    location, date = clean_line(source.location).replace("`", ""), clean_line(source.published)
+    place = "" if location == title_of(source) else location
+    return [part for part in (*credit_of(source, words), place, "" if place.endswith(date) else date) if part]
 
 
 def credit_of(source: Source, words: Wording) -> list[str]:

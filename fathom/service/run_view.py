@@ -99,7 +99,10 @@ async def read_run(store: ArtifactStore, found: KnownRun, ownership: Ownership) 
 
 def notices_of(*searched: str) -> list[str]:
     """Return what somebody is told who asks for runs if some have neither documents nor a web search."""
-    how = "name an uploaded corpus in `corpora`; for the web, an administrator sets a search key"
+    how = (
+        "name an uploaded corpus in `corpora` or, as an administrator, files of the server in `docs`; for the web, an "
+        "administrator sets a search key"
+    )
     return [f"Only {what}, is searched. For your own files, {how}." for what in dict.fromkeys(searched) if what]
 
 

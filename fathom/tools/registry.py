@@ -227,7 +227,7 @@ def check_scope(settings: ResolvedSettings, registry: Registry = REGISTRY) -> No
             AccessScope.public_sources: "choose some of its tools: --tools scholarly,facts",
         }
         message = f"A run of the scope {scope} ({scope.about}) has nothing to search."
-        next_step = how.get(scope, "give documents: --docs PATH or --corpus NAME")
+        next_step = how.get(scope, "give documents: --docs PATH, --corpus NAME, or files with the question")
         raise InvalidInput(message, next_step=f"{next_step}; or choose another --scope")
 
 

@@ -32,6 +32,7 @@ from fathom.llm.model_checks import FIRST, SECOND, Probe, check_models, probe
 from fathom.run.estimate import SLOW_MINUTES, usual_tokens
 from fathom.storage.store import ArtifactStore
 from fathom.tools.base import Configurable, RunContext, SearchVendor, Tool
+from fathom.tools.documents.recognition import HOW, missing_commands
 from fathom.tools.fetch.render import find_browser
 from fathom.tools.mcp.configuration import read_servers
 from fathom.tools.mcp.offer import OfferedTools
@@ -72,7 +73,8 @@ def _findings_of(model: str | None, given: Sequence[Layer], registry: Registry) 
     yield from examine_tools(registry, environment)
     yield _extras()
     yield _corpus()
-    yield checked("artifacts", _artifacts)
+    yield _scans()
+    yield checked("artifacts", lambda: _artifacts(environment))
     yield _cache(environment)
 
 
@@ -209,13 +211,21 @@ def _corpus() -> Condition:
     return Condition("documents", "ok", "the Python language reference; your own with --docs PATH")
 
 
-def _artifacts() -> Condition:
-    root = artifact_root()
+def _scans() -> Condition:
+    if missing := missing_commands():
+        return Condition("scans", "off", f"pictures and scanned pages are not read: no {' and no '.join(missing)}", HOW)
+    return Condition("scans", "ok", "the text of pictures and scanned pages is recognised by tesseract")
+
+
+def _artifacts(environment: Environment) -> Condition:
+    root, place = artifact_root(), user_folder(environment.variables) / NAME
+    follows = "://" not in root and not Path(environment.artifacts).expanduser().is_absolute()
+    how = f'each folder has a store of its own; for one store: artifacts = "~/fathom" in {place}' if follows else ""
     if "://" in root or Path(root).is_dir():
         asyncio.run(ArtifactStore(root).check_writable())
-        return Condition("artifacts", "ok", root)
+        return Condition("artifacts", "ok", root, how)
     if _may_create(Path(root)):
-        return Condition("artifacts", "ok", f"{root} (the first run creates it)")
+        return Condition("artifacts", "ok", f"{root} (the first run creates it)", how)
     how = "set FATHOM_ARTIFACTS to a folder or s3:// address"
     return Condition("artifacts", "broken", f"{root} cannot be created", how)
 

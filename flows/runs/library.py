@@ -17,7 +17,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fathom.errors import RunNotFound, StoreError, ToolRejected
+from fathom.config.environment import Environment, artifact_root
+from fathom.errors import FathomError, RunNotFound, StoreError, ToolRejected
 from fathom.evidence.stored import StoredText
 from fathom.flows.runs.index import RunIndex
 from fathom.models import ReadBefore, Source
@@ -25,10 +26,10 @@ from fathom.storage.atomic import side_by_side
 from fathom.storage.library import Kind, LibraryIndex, LibraryMatch, LibraryText
 from fathom.storage.ownership import Owners, Ownership
 from fathom.storage.pruning import PRUNED
-from fathom.storage.runs import StoredRun
+from fathom.storage.runs import StoredRun, used_stores
 from fathom.storage.store import ArtifactStore
 from fathom.text.citations import without_citations
-from fathom.text.plain import clean_line
+from fathom.text.plain import clean_line, counted
 from fathom.text.sentences import split_sentences
 from fathom.text.terms import query_terms, terms
 from fathom.tools.earlier import EarlierRun, TextsFor
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 MOST_HITS = 100
 CANDIDATES = 200  # texts that are looked at in one search
 PIECE = 1_000  # characters of a source that are found together; up to twice as many in a long paragraph
-LONGEST_NOTE = 400  # characters of a note that is shown whole, as the rows of a table are
+LONGEST_NOTE = 400  # characters of a note that is shown whole, as the rows of a table are; of a list, the closest item
 _WORTH_A_WORD = 50  # runs to be read
 
 MayRead = Callable[[str], Awaitable[bool]]
@@ -76,7 +77,7 @@ class Library:
         async for run, found in self._found(query, may_read):
             kind, text, source_id, title, url = found.text
             if text not in sentences:  # many runs may have read a page
-                is_short = kind != "source" and len(text) <= LONGEST_NOTE
+                is_short = kind != "source" and len(text) <= LONGEST_NOTE and "\n- " not in text
                 sentences[text] = text if is_short else _closest(query, text)
             key = frozenset(terms(sentences[text])) or frozenset((text,))
             known = hits.get(key)
@@ -141,6 +142,38 @@ class Library:
                 if texts := await _texts_of(run):
                     await asyncio.to_thread(self._index.put, run.folder, run.run_id, texts)
             return stored
+
+
+async def search_here(
+    query: str, limit: int, artifacts: str | None, say: Callable[[str], object] = lambda line: None
+) -> list[LibraryHit]:
+    """Return the closest texts of the runs on this machine, each with the address of its run.
+
+    These are the runs of the given store; if none is given, of the present store or, if that has nothing, of the others
+    that the user has used. `say` is told which store has them, or cannot be read.
+
+    Raises:
+        StoreError: the given or present store, or its index, cannot be read.
+    """
+    environment, root = Environment.read(), artifact_root(artifacts)
+
+    async def found(address: str, most: int) -> list[LibraryHit]:
+        store = ArtifactStore(address)
+        hits = await Library(store, environment.cache, say).search(query, most)
+        return [hit.model_copy(update={"link": store.address(hit.folder)}) for hit in hits]
+
+    hits = await found(root, limit)
+    others = [] if hits or artifacts else [address for address in used_stores(environment) if address != root]
+    for address in others:
+        try:
+            own = await found(address, limit - len(hits)) if len(hits) < limit else []
+        except FathomError as error:  # another store may have something
+            say(f"{address} cannot be read: {error.message}")
+            continue
+        if own:
+            say(f"{counted(len(own), 'sentence')} found in {address}")
+        hits += own
+    return hits
 
 
 def library_of(store: ArtifactStore, cache: Path, tags: Sequence[str]) -> TextsFor:

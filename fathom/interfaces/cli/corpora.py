@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fathom.config.environment import Environment, artifact_root
+from fathom.errors import StoreError
 from fathom.interfaces.cli.options import Group, Json, Root, store_of
 from fathom.interfaces.cli.printing import line, one_line, output, row
 from fathom.text.plain import counted, size
@@ -53,6 +55,7 @@ def add(
     Example: fathom corpora add handbook handbook/ contract.pdf
     """
 
+    from fathom.storage.runs import remember
     from fathom.tools.documents.uploads import examine, local_files, sorted_out
 
     files, left_out = sorted_out(local_files(paths))
@@ -68,6 +71,7 @@ def add(
         return edition, await examine(corpora, edition)
 
     edition, reading = asyncio.run(added())
+    remember(artifact_root(artifacts), Environment.read())
 
     def show(_: object) -> None:
         line(f"Added {counted(len(files), 'file')}.")
@@ -79,12 +83,34 @@ def add(
 
 @corpora.command("list")
 def list_(*, artifacts: Root = None, as_json: Json = False) -> None:
-    """List the corpora in the store.
+    """List the corpora in the store; without --artifacts, also which other stores on this machine have some.
 
     Example: fathom corpora list
     """
 
-    output(asyncio.run(_corpora(artifacts).all()), _show_all, as_json=as_json)
+    def show(found: Sequence[Edition]) -> None:
+        _show_all(found)
+        elsewhere = {} if artifacts else asyncio.run(_elsewhere())
+        if elsewhere:
+            line(("\nStored elsewhere; to use one, add --artifacts FOLDER:", "dim"))
+        for store, names in elsewhere.items():
+            row(f"  {one_line(store)}  ", one_line(", ".join(names)))
+
+    output(asyncio.run(_corpora(artifacts).all()), show, as_json=as_json)
+
+
+async def _elsewhere() -> dict[str, list[str]]:
+    """Return the names of the corpora in the other stores that the user has used on this machine, by store."""
+    from fathom.storage.runs import used_stores
+
+    found: dict[str, list[str]] = {}
+    for address in used_stores(Environment.read()):
+        if "://" not in address and address != artifact_root():
+            try:
+                found[address] = [edition.name for edition in await _corpora(address).all() if not edition.temporary]
+            except StoreError:  # it is only a hint
+                continue
+    return {address: names for address, names in found.items() if names}
 
 
 @corpora.command("show")

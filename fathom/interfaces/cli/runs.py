@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from fathom.config.environment import Environment
+from fathom.config.environment import Environment, artifact_root
 from fathom.interfaces.cli.options import Json, Open, Root, Run, known_runs, store_of
 from fathom.interfaces.cli.printing import MARKS, line, one_line, open_page, output, printable, row, show_summary
 from fathom.text.plain import counted, size
@@ -56,15 +56,28 @@ def runs(
         return [*(await with_sizes(store, rows[:limit]) if sizes else rows[:limit]), *rows[limit:]]
 
     found = asyncio.run(listed())
-    output(found[:limit], partial(_show_rows, more=len(found) > limit), as_json=as_json)
+    output(found[:limit], partial(_show_rows, more=len(found) > limit, artifacts=artifacts), as_json=as_json)
 
 
-def _show_rows(found: Sequence[RunRow], *, more: bool) -> None:
+def _show_none(artifacts: str | None) -> None:
+    """Say which store has no runs and, if it was not named, which others the user has used."""
+    from fathom.storage.runs import used_stores
+
+    root = artifact_root(artifacts)
+    line(f"No runs in {one_line(root)}.")
+    others = [] if artifacts else [address for address in used_stores(Environment.read()) if address != root]
+    if others:
+        line(("Other stores that you have used; to list one, add --artifacts FOLDER:", "dim"))
+    for address in others:
+        line(f"  {one_line(address)}")
+
+
+def _show_rows(found: Sequence[RunRow], *, more: bool, artifacts: str | None) -> None:
     """Show one line a run, and whether there are more; on a terminal, the query is cut to fit."""
-    console = Console(highlight=False)
     if not found:
-        console.print("No runs.")
+        _show_none(artifacts)
         return
+    console = Console(highlight=False)
     states = [_state(run) for run in found]
     width = max(map(len, states))
     sizes = [size(run.bytes) for run in found if run.bytes is not None]
@@ -84,7 +97,7 @@ def _show_rows(found: Sequence[RunRow], *, more: bool) -> None:
     stores = {run.elsewhere: [one.run_id[:8] for one in found if one.elsewhere == run.elsewhere] for run in found}
     stores.pop("", None)
     if stores:
-        line(("\nStored elsewhere; to read one: fathom show RUN --artifacts FOLDER", "dim"))
+        line(("\nStored elsewhere; where fathom show RUN does not find one, add --artifacts FOLDER:", "dim"))
     for store, ids in stores.items():
         row(f"  {one_line(store)}  ", one_line(", ".join(ids)))
     if sizes:
@@ -106,21 +119,20 @@ def library(
 ) -> None:
     """Search what finished runs asked, found and answered.
 
-    Each line is a sentence of a run, with its source and the run's question. Needs no server. To have a new run search
-    them too: fathom research --library.
+    Each line is a sentence of a run, with its source and the run's question. If the present store has none, the other
+    stores that you have used are searched. Needs no server. To have a new run search them too: fathom research
+    --library.
 
     Example: fathom library "notice period of the Pro plan"
     """
 
     from fathom.client.shapes import LibraryHits
     from fathom.config.inputs import check_words
-    from fathom.flows.runs.library import Library
+    from fathom.flows.runs.library import search_here
     from fathom.flows.runs.stored import on_stderr
 
-    store = store_of(artifacts)
-    searched = Library(store, Environment.read().cache, on_stderr).search(check_words(query), limit)
-    linked = [hit.model_copy(update={"link": store.address(hit.folder)}) for hit in asyncio.run(searched)]
-    output(LibraryHits(query=query, hits=linked), _show_hits, as_json=as_json)
+    hits = asyncio.run(search_here(check_words(query), limit, artifacts, on_stderr))
+    output(LibraryHits(query=query, hits=hits), _show_hits, as_json=as_json)
 
 
 def _show_hits(found: LibraryHits) -> None:

@@ -21,8 +21,8 @@ from fathom.budget.prices import Pricing, Rates
 from fathom.client.shapes import CorpusSummary, RunSummary
 from fathom.config.environment import Environment
 from fathom.config.form import limits_of
-from fathom.config.groups import ABOUT, EXTRACTIVE, Profile
-from fathom.config.settings import SETTINGS, ResearchSettings
+from fathom.config.groups import ABOUT, EXTRACTIVE, AccessScope, Profile
+from fathom.config.settings import SETTINGS, ResearchSettings, scope_of
 from fathom.config.templates import shipped, template_of
 from fathom.errors import UserError
 from fathom.interfaces.dependencies import TheCaller, TheService
@@ -128,6 +128,8 @@ async def _form(
         service.listing.threads(caller, EVERYTHING, RECENT),
         service.corpora.list(caller),
     )
+    own = read_by_itself(service)
+    pinned = own["pinned"]
     return page(
         request,
         "ask",
@@ -136,15 +138,24 @@ async def _form(
         **offered,
         depth=limits_of(SETTINGS["depth"]),
         templates=[template_of(name) for name in shipped()],
+        scopes=[one for one in AccessScope if one is not pinned and (not pinned or pinned.admits(one))],
         recent=recent.threads,
         lasted=_lasted(run for thread in recent.threads for run in thread.runs),
         corpora=_offered_corpora(corpora.corpora, reads),
         limits=corpora.limits,
         reads=reads,
         may_ask=caller.may_ask,
-        searched=searched_by_itself(service),
-        docs=[PurePath(path).name for path in service.options.docs],
+        **own,
     )
+
+
+def read_by_itself(service: RunService) -> dict[str, Any]:
+    """Return what a form says of questions that name no documents: what they search, and the scope of all runs."""
+    return {
+        "docs": [PurePath(path).name for path in service.options.docs],
+        "searched": searched_by_itself(service),
+        "pinned": scope_of(_USUAL, Environment.read()),
+    }
 
 
 def _lasted(runs: Iterable[RunSummary]) -> float | None:

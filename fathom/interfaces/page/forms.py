@@ -25,7 +25,7 @@ from fathom.run.checklist import MOST_STEPS, EditedPlan, edited
 CSRF = "csrf_token"
 _MINUTE = 60
 _TYPED = ("profile", "depth", "model", "max_usd")
-_CHOSEN = ("mode", "fresh", "approve", "clarify")
+_CHOSEN = ("mode", "scope", "fresh", "approve", "clarify")
 """Fields that set settings, by the names of their options: those that can be wrong, and the others."""
 PREFERENCES = tuple(ReportPreferences.model_fields)
 _FIELDS = {**{path_of(name): name for name in ("name", "every", "template", *_TYPED)}, "budget.max_seconds": "minutes"}

@@ -16,6 +16,7 @@ from fathom.config.groups import Profile
 from fathom.config.settings import ResearchSettings
 from fathom.errors import Conflict, UserError
 from fathom.interfaces.dependencies import TheCaller, TheService
+from fathom.interfaces.page.ask import read_by_itself
 from fathom.interfaces.page.forms import FormValues, Wrong, settings_of, text, texts
 from fathom.interfaces.page.rendering import page
 from fathom.interfaces.page.runs import EVERY
@@ -120,4 +121,5 @@ async def _list(
         profiles=[profile.value for profile in Profile],
         usual=ResearchSettings().profile.value,
         may_ask=caller.may_ask,
+        **read_by_itself(service),
     )

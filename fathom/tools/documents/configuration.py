@@ -211,7 +211,7 @@ def _noted(text: str) -> Iterator[_Noted]:
 
 
 def _commented(lines: str, noted: Iterable[_Noted]) -> str:
-    """Return lines with comments: behind the first value of a key, or as a paragraph where that is not known."""
+    """Return lines with comments: behind the value of a key; as a paragraph before a group, or where none is known."""
     written = lines.split("\n")
     paths = [_PLACE.sub("", found["path"]).split(".") if (found := _ITEM.match(line)) else [] for line in written]
     places: defaultdict[str, list[int]] = defaultdict(list)
@@ -229,11 +229,14 @@ def _commented(lines: str, noted: Iterable[_Noted]) -> str:
             at = known[place] if place < len(known) else -1
         if at >= 0:
             last, ahead = at, max(ahead, at + (paths[at][-1] == key))
-        if comment:
-            (behind[at] if at >= 0 else before[ahead]).append(comment)
+        if comment and at >= 0:
+            is_of_group = key is not None and paths[at][-1] != key
+            (before if is_of_group else behind)[at].append(comment)
+        elif comment:
+            before[ahead].append(comment)
     parts: list[str] = []
     for number, line in enumerate(written):
-        parts += [f"\n{text}\n" for text in before[number]]
+        parts += ["\n{}\n".format("\n\n".join(before[number]))] if before[number] else []
         parts.append(f"{line} # {'; '.join(behind[number])}" if behind[number] else line)
     parts += [f"\n{text}" for text in before[len(written)]]
     return "\n".join(parts).strip("\n")

@@ -40,18 +40,18 @@ from fathom.tools.documents.index import Index, StoredFile
 from fathom.tools.documents.normal import DocumentSection, ReadDocument, underlined_sections
 from fathom.tools.documents.pool import read_files
 from fathom.tools.documents.readers import ENDINGS, UnreadableFile, is_quick, refused
-from fathom.tools.documents.recognition import can_recognise
+from fathom.tools.documents.recognition import missing_commands
 from fathom.tools.documents.worker import Unfinished
 
 KEPT_INDEXES = 8
 UPLOADED = "corpus:"
-_FORMAT = "17"  # increases when readers, layout or index treat the same files differently
+_FORMAT = "18"  # increases when readers, layout or index treat the same files differently
 _opening = threading.Lock()
 
 
 def reader_version() -> str:
     """Return the version of the readers; with the commands that recognise text, they read more."""
-    return _FORMAT + ("+recognition" if can_recognise() else "")
+    return _FORMAT + ("" if missing_commands() else "+recognition")
 
 
 def check_documents(paths: Sequence[str], embed_model: str | None = None) -> None:

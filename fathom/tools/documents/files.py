@@ -12,7 +12,7 @@ from typing import NamedTuple
 from fathom.errors import InvalidInput
 from fathom.text.plain import clean_line
 
-KINDS = "any text, html, pdf, docx, xlsx, pptx, ods, epub, csv, eml, mbox, ipynb, vtt, srt, yaml, json, toml"
+KINDS = "any text, html, pdf, docx, xlsx, pptx, ods, odt, odp, epub, csv, eml, mbox, ipynb, vtt, srt, yaml, json, toml"
 
 
 class File(NamedTuple):

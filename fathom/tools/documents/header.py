@@ -42,7 +42,7 @@ _NUMBERS = frozenset({"id", "identifier", "number", "no", "key", "nummer", "kenn
 _CODE = re.compile(r"[^\W\d_]+[-_ ]?\d[\w.-]*\Z")
 _NUMBERING = re.compile(r"\A(?:\d+(?:\.\d+)*|[IVXLC]+)[.)]?\s+")
 _BETWEEN = re.compile(r"(?<=[^\W_])(?:_+|(?<=[^\W\d_])-(?=[^\W\d_])|(?<=\d)-(?=[^\W\d_]))(?=[^\W_])")
-# Section names that any document may have, so that they identify none.
+# Names of sections and sheets that any document may have, so that they identify none.
 _GENERIC = frozenset({
     "abstract", "about", "about this document", "agenda", "appendix", "attendees", "background", "chapter", "contents",
     "decision", "decisions", "description", "discussion", "document", "executive summary", "foreword", "general",
@@ -52,6 +52,7 @@ _GENERIC = frozenset({
     "abschnitt", "anwesend", "anwesende", "einführung", "einleitung", "inhalt", "inhaltsverzeichnis", "kapitel",
     "notizen", "protokoll", "seite", "startseite", "tagesordnung", "teil", "teilnehmer", "vorwort", "zusammenfassung",
     "überblick", "übersicht",
+    "blad", "feuil", "feuille", "foglio", "folha", "hoja", "planilha", "sheet", "tabelle",
 })  # fmt: skip
 
 

@@ -1,7 +1,7 @@
 """Reading mail: a message has its fields, its text, and its attachments; a mailbox has its messages thread by thread.
 
-Attachments that are text are read with the message. Others are named: one that breaks its reader would take the message
-with it. So is a damaged message of a mailbox, and the others are read.
+Attachments are read with a single message; of a mailbox, only the ones that are text: another that breaks its reader
+would take the whole mailbox with it. Others are named. So is a damaged message of a mailbox, and the others are read.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _IDS = re.compile(r"<[^<>\s]+>")
 _REPLY = re.compile(r"(?:(?:re|aw|fwd?|wg|sv|antw|rv|tr)\s*:\s*)+", re.I)
 
 ReadText = Callable[[str, bytes], "list[DocumentSection] | None"]
-"""Returns the sections of an attachment by its name and bytes; None if it is no text."""
+"""Returns the sections of an attachment by its name and bytes; None if it is not read."""
 
 
 class _Fields(policy.EmailPolicy):
@@ -113,7 +113,8 @@ def read_mailbox(data: bytes, read_text: ReadText) -> ReadDocument:
             sections.append(DocumentSection(text, _sent_by(message.fields, message.when), 2))
             sections += more
     others = [name for message in messages for name in message.others]
-    return ReadDocument("", sections, max(map(_day, messages), default=""), unread=_unread(damaged, others))
+    date = max(map(_day, messages), default="")
+    return ReadDocument("", sections, date, unread=_unread(damaged, others), of_parts=True)
 
 
 def _message(data: bytes, read_text: ReadText) -> _Message:

@@ -39,6 +39,7 @@ class ReadDocument:
     date: str = ""  # when it was written or changed: YYYY-MM-DD, YYYY-MM, or empty if not stated
     fields: dict[str, str] = field(default_factory=dict)  # fields of its header, in order: Status, Author
     unread: str = ""  # what of the file was not read, and why
+    of_parts: bool = False  # its highest headings are of things of their own, as sheets are: several do not name it
 
 
 _Heading = tuple[int, int, str, int]  # its line, level, text, and the lines it takes

@@ -11,8 +11,9 @@ import re
 import struct
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path, PurePath
 
 from fathom.text.plain import clean_text
@@ -33,6 +34,7 @@ from fathom.tools.documents.mail import DAMAGED, ReadText, read_mail, read_mailb
 from fathom.tools.documents.markdown import is_markdown, read_markdown
 from fathom.tools.documents.normal import DocumentSection, ReadDocument, underlined_sections
 from fathom.tools.documents.notebook import read_notebook
+from fathom.tools.documents.opendocument import read_odp, read_odt
 from fathom.tools.documents.pdf import read_pdf
 from fathom.tools.documents.rest_markup import is_rest
 from fathom.tools.documents.slides import read_pptx
@@ -52,6 +54,8 @@ _KINDS = {
     ".xlsx": "xlsx",
     ".xlsm": "xlsx",
     ".ods": "ods",
+    ".odt": "odt",
+    ".odp": "odp",
     ".pptx": "pptx",
     ".epub": "epub",
     **dict.fromkeys((".png", ".jpg", ".jpeg", ".gif", ".tif", ".tiff"), "picture"),
@@ -67,6 +71,8 @@ _ZIPPED: Mapping[str, Callable[[bytes], ReadDocument]] = {
     "docx": read_docx,
     "xlsx": read_xlsx,
     "ods": read_ods,
+    "odt": read_odt,
+    "odp": read_odp,
     "pptx": read_pptx,
     "epub": read_epub,
 }
@@ -77,6 +83,10 @@ _PARSED: Mapping[str, Callable[[str], ReadDocument]] = {
     "srt": read_transcript,
 }
 _TEXTUAL = frozenset({"text", "guessed", "md", "rst", "data", *_MAIL, *_PARSED})
+_ATTACHED = _TEXTUAL.difference(_MAIL)
+"""The kinds of attachments that are read with a mailbox. A single mail has others, too: less is lost if one breaks."""
+_ATTACHED_FILES = _ATTACHED.union(_ZIPPED, ("pdf", "html"))
+_ATTACHED_BYTES = 5_000_000  # of an attachment that is no text
 _PARSED_ENDINGS = (".rst", ".yaml", ".yml")
 HEAD = 4_096  # first bytes of a file, which show its kind
 _HTML_START = re.compile(
@@ -85,6 +95,7 @@ _HTML_START = re.compile(
 _MAILBOX_START = re.compile(rb"From \S[^\n]*\d\d:\d\d[^\n]*\n[A-Za-z-]+:")  # mail programs name it as they like
 _STARTS = {
     b"PK\x03\x04": "zip",
+    b"{\\rtf": "rtf",
     b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1": "ole",  # Office's wrapper of encrypted files, and its formats before 2007
     **dict.fromkeys((b"\x89PNG\r\n", b"\xff\xd8\xff", b"GIF8", b"II*\0", b"MM\0*"), "picture"),
     **dict.fromkeys((b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"7z\xbc\xaf", b"Rar!", b"(\xb5/\xfd"), "archive"),
@@ -93,6 +104,7 @@ _WIDE = (b"\xff\xfe", b"\xfe\xff")  # marks of UTF-16, whose texts have zeros
 _NEVER_TEXT = bytes({*range(32)} - {*b"\b\t\n\v\f\r\x1b"})
 _ARCHIVE = "it is an archive: unpack it, and give the files in it"
 _OLD = "it is password-protected, or in a format of Office before 2007: save it without a password in a newer one"
+_OUTLOOK = "it is a message of Outlook: save it as eml"
 # What parsers raise for a damaged file; lxml's error is a SyntaxError.
 _PARSER_ERRORS = (*DAMAGED, EOFError, OSError, SyntaxError, struct.error, zlib.error)
 _XML_NO_MEMORY = 2  # `code` of lxml's error; XML_ERR_NO_MEMORY in libxml2
@@ -120,7 +132,8 @@ def read_document(name: str, data: bytes) -> ReadDocument:
         raise UnreadableFile("it holds no text")
     date = read.date or document_date(name, read.title, read.sections) or metadata
     fields = {**read.fields, **{n: value for n, value in stated_fields(read.sections).items() if n not in read.fields}}
-    title = title_of(read.title, fields, read.sections, name)
+    parts = sum(section.level == 1 for section in read.sections) if read.of_parts else 1
+    title = title_of(read.title, fields, read.sections if parts == 1 else [], name)
     return ReadDocument(title, read.sections, date, shown_fields(fields, title), read.unread)
 
 
@@ -133,7 +146,9 @@ def refusal(name: str, head: bytes) -> str:
     if kind == "archive" or (kind == "zip" and _KINDS.get(ending) not in _ZIPPED):
         return _ARCHIVE
     if kind == "ole":
-        return _OLD
+        return _OUTLOOK if ending == ".msg" else _OLD
+    if kind == "rtf":
+        return "it is rich text (RTF): save it as docx or odt"
     if kind == "damaged":
         return f"it is damaged, or no {ending[1:]} file"
     return "it is not text" if kind in _TEXTUAL and not _is_text(head) else ""
@@ -203,7 +218,8 @@ def _read(ending: str, data: bytes) -> tuple[ReadDocument, str]:
     if reason := refusal(f"a{ending}", data[:HEAD]):
         raise UnreadableFile(reason)
     if kind in _MAIL:
-        return _parsed(kind, lambda: _MAIL[kind](data, _attached)), ""
+        kinds = _ATTACHED_FILES if kind == "eml" else _ATTACHED
+        return _parsed(kind, lambda: _MAIL[kind](data, partial(_attached, kinds))), ""
     text = clean_text(_decode(data))
     if kind in _PARSED:
         return _parsed(kind, lambda: _PARSED[kind](text)), ""
@@ -268,10 +284,12 @@ def _parsed(kind: str, parse: Callable[[], ReadDocument]) -> ReadDocument:
         raise UnreadableFile(f"it is a damaged {kind}, or no {kind} file ({type(error).__name__})") from error
 
 
-def _attached(name: str, data: bytes) -> list[DocumentSection] | None:
-    """Return the sections of a mail's attachment; None if it is no text, a mail, or damaged."""
+def _attached(kinds: Collection[str], name: str, data: bytes) -> list[DocumentSection] | None:
+    """Return the sections of a mail's attachment; None if it is of another kind, too large, or cannot be read."""
     ending = PurePath(name).suffix.lower()
-    if _kind(ending, data[:HEAD]) not in _TEXTUAL.difference(_MAIL):
+    kind = _kind(ending, data[:HEAD])
+    kind = _KINDS.get(ending, kind) if kind == "zip" else kind
+    if kind not in kinds or (kind not in _ATTACHED and len(data) > _ATTACHED_BYTES):
         return None
     try:
         return _read(ending, data)[0].sections

@@ -5,6 +5,7 @@ Of a PDF, poppler's pdftoppm draws the pages. Both are processes of their own un
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import tempfile
@@ -19,13 +20,15 @@ from fathom.tools.documents.readers import UnreadableFile
 SECONDS = 240.0  # after which no further page of a file is begun
 PAGE_SECONDS = 60.0
 MOST_LANGUAGES = 6  # that are installed and tried together; with more, tesseract's own choice, English
+LINE = 30  # characters of a line that may be full: a shorter one may be a heading, or part of a list
 RESOLUTION = 200  # dots per inch at which tesseract reads ordinary print; a page takes seconds
-_INSTALL = "(Debian, Ubuntu: apt install tesseract-ocr poppler-utils; macOS: brew install tesseract poppler)"
+HOW = "Debian, Ubuntu: apt install tesseract-ocr poppler-utils; macOS: brew install tesseract poppler"
+"""How to get the commands."""
 
 
-def can_recognise() -> bool:
-    """Return whether this system has the commands."""
-    return not _missing("tesseract", "pdftoppm")
+def missing_commands() -> list[str]:
+    """Return which of the commands this system lacks."""
+    return _missing("tesseract", "pdftoppm")
 
 
 def recognise(data: bytes, *, pdf: bool) -> ReadDocument:
@@ -36,7 +39,7 @@ def recognise(data: bytes, *, pdf: bool) -> ReadDocument:
     """
     if missing := _missing("tesseract", *(["pdftoppm"] if pdf else [])):
         what = "scanned pages" if pdf else "a picture"
-        raise UnreadableFile(f"it holds {what} and no text: install {' and '.join(missing)} {_INSTALL}")
+        raise UnreadableFile(f"it holds {what} and no text: install {' and '.join(missing)} ({HOW})")
     with tempfile.TemporaryDirectory(prefix="fathom-pages-") as folder:
         path = Path(folder, "scanned.pdf" if pdf else "picture")
         path.write_bytes(data)
@@ -72,9 +75,27 @@ def _pages(path: Path, tried: Sequence[str]) -> ReadDocument:
 
 def _text_of(picture: Path, tried: Sequence[str]) -> str:
     """Return the paragraphs that are recognised, the lines of each joined, with hyphenated words put together."""
-    text = clean_text(_run("tesseract", str(picture), "stdout", *tried))
-    paragraphs = (" ".join(paragraph.split("\n")) for paragraph in text.replace("-\n", "").split("\n\n"))
-    return joined(paragraph.strip() for paragraph in paragraphs)
+    recognised = clean_text(_run("tesseract", str(picture), "stdout", *tried))
+    full = max(LINE, 0.8 * max(map(len, recognised.split("\n"))))
+    paragraphs: list[str] = []
+    for text in recognised.split("\n\n"):
+        if paragraphs and _goes_on(paragraphs[-1], text, full):
+            paragraphs[-1] += f"\n{text}"
+        else:
+            paragraphs.append(text)
+    return joined(" ".join(text.replace("-\n", "").split("\n")).strip() for text in paragraphs)
+
+
+def _goes_on(paragraph: str, text: str, full: float) -> bool:
+    """Whether tesseract has seen a gap where there is none: a sentence goes on below it.
+
+    What goes on begins with a small letter; or with a number, below a line that has at least `full` characters.
+    """
+    if not re.search(r"[\w,-]\Z", paragraph):
+        return False
+    if text[:2].isalpha() and text[:2].islower():
+        return True
+    return len(paragraph.rpartition("\n")[2]) >= full and bool(re.match(r"\d+(?:[.,]\d+)*\s", text))
 
 
 def _run(*command: str) -> str:

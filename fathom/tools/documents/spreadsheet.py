@@ -15,18 +15,21 @@ from itertools import groupby, islice, takewhile
 from operator import not_
 from typing import Any, NamedTuple
 
-from fathom.text.plain import clean_line
+from fathom.text.plain import clean_line, counted
 from fathom.tools.documents.normal import MAX_SPANNED, Outline, ReadDocument, definition, table, with_one_header
+from fathom.tools.documents.opendocument import TABLE, TEXT, line_of
 from fathom.tools.documents.zipped import core_properties
 
 MAX_CELLS = 500_000  # cells with a content that are read of a workbook
 MAX_ROWS = 1_048_576  # of a sheet in either format
 _MERGED = re.compile(rb"<(?:\w+:)?mergeCell [^>]*?ref=\"([A-Z]{1,3})(\d{1,7}):([A-Z]{1,3})(\d{1,7})\"")
+_UNCOMPUTED = re.compile(  # a text may be empty, and is stored so
+    rb"<(?:\w+:)?c\b(?![^>]*\bt=\"str\")[^>]*>\s*<(?:\w+:)?f\b(?:[^>]*/>|[^>]*>[^<]*</(?:\w+:)?f>)\s*"
+    rb"(?:<(?:\w+:)?v\s*(?:/>|></(?:\w+:)?v>)\s*)?</(?:\w+:)?c>"
+)
 _FORMAT = re.compile(r"(?P<before>[^#0?]*)[#0?](?:[#0?,]*[#0?])?(?:\.(?P<decimals>[#0?]*))?(?P<after>[^#0?,]*)")
 _LITERAL = re.compile(r"\[\$([^\]-]*)[^\]]*\]|\[[^\]]*\]|\"([^\"]*)\"|\\(.)|[_*].")
 _YEAR = re.compile(r"(?:19|20)\d\d")  # such as a column of a table has as its header
-_TABLE = "{urn:oasis:names:tc:opendocument:xmlns:table:1.0}"
-_TEXT = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
 
 
 _Rows = dict[int, list[str]]  # the texts of the cells in a row by its number, from 0; empty rows are left out
@@ -49,7 +52,7 @@ def read_xlsx(data: bytes) -> ReadDocument:
     def numbered(column: bytes, row: bytes) -> tuple[int, int]:
         return int(row) - 1, column_index_from_string(column.decode()) - 1
 
-    left = MAX_CELLS
+    left, uncomputed = MAX_CELLS, 0
     outline = Outline()
     with warnings.catch_warnings(), zipfile.ZipFile(io.BytesIO(data)) as archive:
         warnings.simplefilter("ignore")  # of what the library would not write again
@@ -63,12 +66,13 @@ def read_xlsx(data: bytes) -> ReadDocument:
                     left -= sum(map(bool, filled))
                 if left < 0:
                     break
-            merged = _MERGED.findall(archive.read(sheet._worksheet_path))
+            xml = archive.read(sheet._worksheet_path)
+            merged, uncomputed = _MERGED.findall(xml), uncomputed + len(_UNCOMPUTED.findall(xml))
             outline.heading(sheet.title, 1)
             spans = [_Span(*numbered(*found[:2]), *numbered(*found[2:])) for found in merged]
             outline.add(*_blocks(rows, spans))
         title, date = core_properties(archive)
-    return ReadDocument(title, outline.sections(), date, unread=_unread(left))
+    return ReadDocument(title, outline.sections(), date, unread=_unread(left, uncomputed), of_parts=True)
 
 
 def _shown(cell: Any) -> str:
@@ -114,10 +118,10 @@ def read_ods(data: bytes) -> ReadDocument:
     outline = Outline()
     number, rows, spans = 0, _Rows(), list[_Span]()
     with zipfile.ZipFile(io.BytesIO(data)) as archive, archive.open("content.xml") as content:
-        names = [f"{_TABLE}table-row", f"{_TABLE}table"]
+        names = [f"{TABLE}table-row", f"{TABLE}table"]
         for _, element in etree.iterparse(content, tag=names, resolve_entities=False, no_network=True):
             if element.tag == names[1]:
-                outline.heading(element.get(f"{_TABLE}name") or "", 1)
+                outline.heading(element.get(f"{TABLE}name") or "", 1)
                 outline.add(*_blocks(rows, spans))
                 number, rows, spans = 0, {}, []
                 continue
@@ -130,7 +134,7 @@ def read_ods(data: bytes) -> ReadDocument:
                 left -= kept * sum(map(bool, row))
             number += times
             element.clear()
-    return ReadDocument("", outline.sections(), unread=_unread(left))
+    return ReadDocument("", outline.sections(), unread=_unread(left), of_parts=True)
 
 
 def _row(element: Any, number: int) -> tuple[list[str], list[_Span]]:
@@ -138,14 +142,14 @@ def _row(element: Any, number: int) -> tuple[list[str], list[_Span]]:
     row: list[str] = []
     spans: list[_Span] = []
     empty = 0
-    for cell in element.iterchildren(f"{_TABLE}table-cell", f"{_TABLE}covered-table-cell"):
-        text = clean_line(" ".join(_paragraph(one) for one in cell.iterchildren(f"{_TEXT}p")))
+    for cell in element.iterchildren(f"{TABLE}table-cell", f"{TABLE}covered-table-cell"):
+        text = clean_line(" ".join(map(line_of, cell.iterchildren(f"{TEXT}p"))))
         if not text:
             empty += _repeated(cell, "columns")
             continue
         row += [""] * min(empty, MAX_SPANNED)
         empty = 0
-        down, across = (int(cell.get(f"{_TABLE}number-{what}-spanned") or 1) for what in ("rows", "columns"))
+        down, across = (int(cell.get(f"{TABLE}number-{what}-spanned") or 1) for what in ("rows", "columns"))
         if down > 1 or across > 1:
             spans.append(_Span(number, len(row), number + down - 1, len(row) + across - 1))
         row += [text] * min(_repeated(cell, "columns"), MAX_SPANNED)
@@ -153,17 +157,17 @@ def _row(element: Any, number: int) -> tuple[list[str], list[_Span]]:
 
 
 def _repeated(element: Any, what: str) -> int:
-    return int(element.get(f"{_TABLE}number-{what}-repeated") or 1)
+    return int(element.get(f"{TABLE}number-{what}-repeated") or 1)
 
 
-def _paragraph(element: Any) -> str:
-    for space in element.iter(f"{_TEXT}s", f"{_TEXT}tab", f"{_TEXT}line-break"):
-        space.text = " "
-    return "".join(element.itertext())
-
-
-def _unread(left: int) -> str:
-    return f"only the first {MAX_CELLS:,} cells were read" if left < 0 else ""
+def _unread(left: int, uncomputed: int = 0) -> str:
+    reasons = [f"only the first {MAX_CELLS:,} cells were read"] if left < 0 else []
+    if uncomputed:
+        what = (
+            f"{counted(uncomputed, 'formula')} without a stored value {'was' if uncomputed == 1 else 'were'} left empty"
+        )
+        reasons.append(f"{what}: open it in a spreadsheet program and save it")
+    return "; ".join(reasons)
 
 
 def _blocks(rows: _Rows, spans: Sequence[_Span]) -> Iterator[str]:

@@ -9,7 +9,13 @@ from typing import Any
 MAX_UNPACKED = 200_000_000
 """Bytes that a zip may unpack to. Pictures count; a docx with 22 MB of text unpacks to 27 MB."""
 _OFFICE = {"word/": "docx", "xl/": "xlsx", "ppt/": "pptx"}
-_MIMETYPES = {b"application/epub+zip": "epub", b"application/vnd.oasis.opendocument.spreadsheet": "ods"}
+_OPEN = b"application/vnd.oasis.opendocument."
+_MIMETYPES = {
+    b"application/epub+zip": "epub",
+    _OPEN + b"spreadsheet": "ods",
+    _OPEN + b"text": "odt",
+    _OPEN + b"presentation": "odp",
+}
 _PROPERTIES = "docProps/core.xml"
 _TITLE = "{http://purl.org/dc/elements/1.1/}title"
 _MODIFIED = "{http://purl.org/dc/terms/}modified"
@@ -34,7 +40,7 @@ def unpacks(data: bytes) -> bool:
 
 
 def kind_of_zip(data: bytes) -> str:
-    """Return the kind of a zip by its members: docx, xlsx, pptx, epub or ods; empty if it is another archive.
+    """Return the kind of a zip by its members: docx, xlsx, pptx, epub, ods, odt or odp; empty if it is another archive.
 
     Raises:
         zipfile.BadZipFile: it is damaged; zipfile raises other errors, too.
