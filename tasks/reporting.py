@@ -16,8 +16,9 @@ from fathom.roles import ANSWER, OUTLINE, SECTION, OutlineAnswer, OutlineRequest
 from fathom.roles.base import RoleSpec
 from fathom.roles.reporter import OutlinedSection
 from fathom.run.engine import Engine
+from fathom.sources.scoring import trusted
 from fathom.tasks.model_calls import ask, ask_overview
-from fathom.tasks.results import Outlined, Written
+from fathom.tasks.results import Outlined, Scored, Written
 from fathom.text.citations import cited_above_code, with_known_ids
 from fathom.text.tokens import count_tokens
 from fathom.text.wording import wording
@@ -32,8 +33,7 @@ async def make_outline(
     plan: Plan,
     memory: Memory,
     open_questions: list[str],
-    contradictions: list[Contradiction],
-    authority: dict[str, float],
+    scored: Scored,
     _texts: Sequence[StoredText],
     _engine: Engine,
 ) -> Outlined:
@@ -42,6 +42,7 @@ async def make_outline(
     if one and not plan.remarks and not _sections(_engine) and not _writes_without_model(OUTLINE, _engine):
         section = OutlinedSection(heading=plan.steps[0].title, focus=f"Answer the question: {_engine.start.question}")
         return Outlined(outline=OutlineAnswer(title=plan.plan_title, sections=[section]), usage=Usage())
+    authority = _trusted(scored)
     known = memory.within(_engine.settings.max_context_tokens, _engine.start.question, authority)
     cited = _cited(known)
     request = OutlineRequest(
@@ -51,7 +52,7 @@ async def make_outline(
         notes=known.notes,
         briefs=known.briefs,
         open_questions=open_questions,
-        contradictions=contradictions,
+        contradictions=scored.contradictions,
         authority=_unlike({source_id: quality for source_id, quality in authority.items() if source_id in cited}),
         passages=_passages(known.notes, "", _texts, OUTLINE, _engine)
         if _writes_without_model(OUTLINE, _engine)
@@ -69,7 +70,7 @@ async def write_section(
     position: int,
     memory: Memory,
     written: list[ReportSection],
-    authority: dict[str, float],
+    scored: Scored,
     _texts: Sequence[StoredText],
     _engine: Engine,
 ) -> Written:
@@ -83,7 +84,7 @@ async def write_section(
     notes = [note for note in memory.notes if not wanted or note.steps & wanted] or memory.notes
     focus = f"{section.heading} {section.focus}"
     sums_up = position == 0 and bool(written)
-    known = _for_section(memory, notes, sums_up).within(_engine.settings.max_context_tokens, focus, authority)
+    known = _for_section(memory, notes, sums_up).within(_engine.settings.max_context_tokens, focus, _trusted(scored))
     request = SectionRequest(
         query=_engine.brief_for(SECTION),
         today=_engine.start.today,
@@ -93,6 +94,7 @@ async def write_section(
         notes=known.notes,
         briefs=known.briefs,
         written=[f"## {other.heading}\n\n{other.markdown}" for other in written],
+        contradictions=_concerning(known, scored),
         passages=await asyncio.to_thread(_passages, known.notes, focus, _texts, SECTION, _engine),
         words=_engine.words and max(40, _engine.words // len(outline.sections)),
         sections=_sections(_engine),
@@ -103,6 +105,12 @@ async def write_section(
     if request.is_given and markdown.strip(" .*_\n").casefold() == "nothing found":
         markdown = wording(_engine.language)(NOTHING_FOUND)
     return _written(section.heading, markdown, usage, _engine)
+
+
+def _concerning(memory: Memory, scored: Scored) -> list[Contradiction]:
+    """Return the contradictions of which a source of the notes is a side; the other may be of notes not shown."""
+    read = noted(memory.notes)
+    return [found for found in scored.contradictions if not read.isdisjoint(found.source_ids)]
 
 
 def _for_section(memory: Memory, notes: list[Note], sums_up: bool) -> Memory:
@@ -118,6 +126,10 @@ def _for_section(memory: Memory, notes: list[Note], sums_up: bool) -> Memory:
             kept.append(brief)
             left -= tokens
     return Memory(notes=notes, briefs=kept)
+
+
+def _trusted(scored: Scored) -> dict[str, float]:
+    return trusted(scored.qualities, scored.contradictions)
 
 
 def _unlike(authority: dict[str, float]) -> dict[str, float]:
@@ -150,16 +162,15 @@ def _passages(
     return narrow(read, focus, limit).texts if limit else []
 
 
-async def write_answer(
-    memory: Memory, authority: dict[str, float], _texts: Sequence[StoredText], _engine: Engine
-) -> Written:
+async def write_answer(memory: Memory, scored: Scored, _texts: Sequence[StoredText], _engine: Engine) -> Written:
     """Answer the question in at most 140 characters: a report of one section."""
-    known = memory.within(_engine.settings.max_context_tokens, _engine.start.question, authority)
+    known = memory.within(_engine.settings.max_context_tokens, _engine.start.question, _trusted(scored))
     request = ShortAnswerRequest(
         query=_engine.brief_for(ANSWER),
         today=_engine.start.today,
         notes=known.notes,
         briefs=known.briefs,
+        contradictions=_concerning(known, scored),
         passages=_passages(known.notes, "", _texts, ANSWER, _engine) if _writes_without_model(ANSWER, _engine) else [],
         wanted=_engine.wanted,
     )
