@@ -214,7 +214,7 @@ class Reviewer:
             against = [] if section.quoted else [one for one in refuting if self._is_credible(one)]
             if not (said or against):
                 continue
-            shown = self._shown(statement, said, cited_ids(section.markdown))
+            shown = self._shown(statement, said, cited_ids(section.markdown) if said else ())
             passages = {one.text.source.source_id: one for _, one in reversed(against)}
             elsewhere = [BearingSpan(one.text, one.start, one.end) for one in passages.values()]
             elsewhere += self._elsewhere(statement, said, shown) if said else []

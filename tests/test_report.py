@@ -310,7 +310,7 @@ def test_sources_of_no_known_side_stand_beside_both() -> None:
     answer = answer_of(report)
     assert answer
     assert (answer.sure, "sources disagree on the question" in answer.why) == ("medium", True)
-    for settled in ({"resolution": "The second was measured again."}, {"holds": "claim_b"}):
+    for settled in ({"holds": "both"}, {"holds": "claim_b"}):
         known = found.model_copy(update=settled)
         answer = answer_of(report_of("The gate is old [S00000a].", contradictions=[known]))
         assert answer and "sources disagree on the question" not in answer.why

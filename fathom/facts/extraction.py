@@ -151,9 +151,12 @@ def agree(a: Figure, b: Figure) -> bool:
 
 
 def figures_apart(text: str, other: str) -> list[str]:
-    """Return the figures of a text, as it writes them, for which another has only other values of the same kind."""
+    """Return the figures of a text, as it writes them, for which another has only other values of the same kind.
+
+    A limit, such as "up to 4 TB", is no other value than 5 TB.
+    """
     facts = facts_of(text)
-    theirs = list(figures_of(facts_of(other)))
+    theirs = [figure for figure in figures_of(facts_of(other)) if math.isfinite(figure.high - figure.low)]
     found: list[str] = []
     for own in figures_of(facts):
         alike = [

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from fathom.evidence.claims import with_marks_in
 from fathom.evidence.computed import MARK
-from fathom.facts.extraction import figures_apart
+from fathom.facts.extraction import facts_of, figures_apart
 from fathom.models import (
     Answered,
     Bibliographic,
@@ -162,7 +162,10 @@ def _better_supported(
     qualities: Mapping[str, SourceQuality],
     words: Wording,
 ) -> str:
-    """Return which side of a contradiction has more independent, more credible or newer sources."""
+    """Return which side of a contradiction has more independent or more credible sources, or else newer ones.
+
+    What is newer is no better if both speak of the same date, or if the critic named what speaks for one of them.
+    """
     own, other = found.sides(sources)
     if not own or not other:
         return words("not known: which source says what was not told apart")
@@ -179,10 +182,17 @@ def _better_supported(
     if abs(a.credibility - b.credibility) > CLOSE:
         better = a if a.credibility > b.credibility else b
         return words("{side}: its source is more credible ({kind})", side=names[better is b], kind=words(better.kind))
-    if not a.newest.startswith(b.newest) and not b.newest.startswith(a.newest):  # a month has all of its days
+    same_day = a.newest.startswith(b.newest) or b.newest.startswith(a.newest)  # a month has all of its days
+    if not (same_day or found.resolution or _of_one_time(found)):
         newer = names[b.newest > a.newest]
         return words("{side}: it is newer ({date})", side=newer, date=max(a.newest, b.newest))
     return words("neither: as many sources, as credible")
+
+
+def _of_one_time(found: Contradiction) -> bool:
+    """Whether both statements name the same date, for which the newer one need not be the better."""
+    one, other = (facts_of(said).dates for said in (found.claim_a, found.claim_b))
+    return any(a.date.agrees(b.date) for a in one for b in other)
 
 
 def _settled(found: Contradiction, names: Sequence[str], words: Wording) -> str:
