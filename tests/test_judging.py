@@ -724,6 +724,9 @@ async def test_a_judge_that_fails_leaves_the_claims_unchecked_and_the_run_degrad
     assert result.status is Ending.degraded
     assert result.reason.count("judge: answered without the model") == 1
     report = report_of(result)
+    told = " ".join(report.limitations)
+    assert "no usable answer as judge; rules without a model answered in its place. Ask again" in told
+    assert "answered without the model after" not in told and "The run is degraded" not in told
     assert report.claims and {claim.verdict for claim in report.claims} == {Verdict.not_checked}
     assert not providers.calls("correction")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import combinations
 from typing import NamedTuple
@@ -86,15 +86,8 @@ def corroborate(
             support = [p for p in support if p.text.source.source_id not in cited]
         against = {passage.text.source.source_id: passage for passage in reversed(other)}
     sources = {passage.text.source.source_id for passage in support} | (set(cited) if judged else set())
-    kept = [_standing(text) for text in search.texts if text.source.source_id in sources | set(cited)]
-    titles = {text.source.title for text in search.texts if text.source.source_id in cited} or {""}
-    for passage in near:
-        source_id = passage.text.source.source_id
-        if any(one.changes(_standing(passage.text)) for one in kept):
-            continue  # the claim's own passage is newer, and says that it changes this
-        if source_id not in sources and any(_contradicts(passage, claim, title) for title in titles):
-            against.setdefault(source_id, passage)
-    for passage in (p for one in refuted for p in refuting(claim, cited, one, search)):
+    saying_otherwise = _saying_otherwise(claim, near, sources, cited, search)
+    for passage in (*saying_otherwise, *(p for one in refuted for p in refuting(claim, cited, one, search))):
         against.setdefault(passage.text.source.source_id, passage)
 
     def credible(passage: SourcePassage) -> bool:
@@ -112,6 +105,19 @@ def corroborate(
     else:
         corroboration = Corroboration.single_source if support else Corroboration.unverified
     return Corroborated(corroboration, support, list(against.values()))
+
+
+def _saying_otherwise(
+    claim: str, near: Sequence[SourcePassage], sources: Collection[str], cited: Collection[str], search: Search
+) -> Iterator[SourcePassage]:
+    """Yield the passages of sources other than a claim's that contradict it by their words."""
+    kept = [_standing(text) for text in search.texts if text.source.source_id in {*sources, *cited}]
+    titles = {text.source.title for text in search.texts if text.source.source_id in cited} or {""}
+    for passage in near:
+        if any(one.changes(_standing(passage.text)) for one in kept):
+            continue  # the claim's own passage is newer, and says that it changes this
+        if passage.text.source.source_id not in sources and any(_contradicts(passage, claim, one) for one in titles):
+            yield passage
 
 
 def is_credible(source_id: str, credibility: Mapping[str, float]) -> bool:
