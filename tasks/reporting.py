@@ -9,6 +9,7 @@ from typing import Any
 from fathom.config.groups import EXTRACTIVE
 from fathom.config.templates import TemplateSection
 from fathom.evidence.stored import StoredText
+from fathom.evidence.support import spaced_words
 from fathom.extractive.reporter import NOTHING_FOUND, answered
 from fathom.models import Brief, Contradiction, Note, Plan, ReportSection, SourceText, Usage, Width, noted
 from fathom.retrieval.narrowing import Memory, narrow
@@ -20,6 +21,7 @@ from fathom.sources.scoring import trusted
 from fathom.tasks.model_calls import ask, ask_overview
 from fathom.tasks.results import Outlined, Scored, Written
 from fathom.text.citations import cited_above_code, with_known_ids
+from fathom.text.terms import query_terms, terms
 from fathom.text.tokens import count_tokens
 from fathom.text.wording import wording
 
@@ -153,13 +155,24 @@ def _writes_without_model(role: RoleSpec[Any, Any], engine: Engine) -> bool:
 def _passages(
     notes: Sequence[Note], focus: str, texts: Sequence[StoredText], role: RoleSpec[Any, Any], engine: Engine
 ) -> list[SourceText]:
-    """Return the texts of the notes' sources: all of them without a model, since reading then costs nothing."""
+    """Return the texts of the notes' sources: all of them without a model, since reading then costs nothing.
+
+    A model is shown passages with a sentence that has a word of the section or of the question and that no note quotes.
+    """
     cited = noted(notes)
     read = [text.source_text() for text in texts if text.source.source_id in cited]
     if _writes_without_model(role, engine):
         return read
+    about = set(query_terms(f"{focus} {engine.start.question}"))
+    quoted = [quoted for note in notes for quoted, _ in note.quotations()]
+    headers = [f"{name}: {value}" for text in read for name, value in text.fields.items()]
+    told = "".join(map(spaced_words, [*quoted, *headers]))
+
+    def needed(sentence: str) -> bool:
+        return not about.isdisjoint(terms(sentence)) and spaced_words(sentence) not in told
+
     limit = engine.settings.passage_tokens
-    return narrow(read, focus, limit).texts if limit else []
+    return narrow(read, focus, limit, needed=needed).texts if limit else []
 
 
 async def write_answer(memory: Memory, scored: Scored, _texts: Sequence[StoredText], _engine: Engine) -> Written:
