@@ -255,7 +255,7 @@ def _doubted(request: JudgeRequest, claim: JudgedClaim, opinion: Opinion) -> dic
     own = [passage for source, passage in request.passages.values() if source.source_id in claim.source_ids]
     found: dict[str, list[ShownPassage]] = {}
     for value in opinion.given:
-        whole = next((figure for figure in figures if value in figure), value)
+        whole = next((figure for figure in figures if spaced_words(value) in spaced_words(figure)), value)
         found[value] = [
             passage
             for passage in own
