@@ -487,7 +487,7 @@ def test_a_disagreement_disputes_no_side_that_may_hold(holds: Literal["both", "c
 
 
 def claim_of_corrected(
-    said: str, instead: str, sentence: str, holds: Literal["", "claim_a", "claim_b"] = "claim_b", *, row: str = ""
+    said: str, instead: str, sentence: str, holds: Literal["both", "claim_a", "claim_b"] = "claim_b", *, row: str = ""
 ) -> Claim:
     """Return the check of a sentence that may cite a `first` and a `second` source, of which the critic knows both.
 
