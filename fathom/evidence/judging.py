@@ -248,7 +248,7 @@ def _doubted(request: JudgeRequest, claim: JudgedClaim, opinion: Opinion) -> dic
 
     Each has these passages. Another value has the same unit, or counts the same, in a sentence with words of the claim.
     """
-    if opinion.verdict is not Verdict.supported:
+    if opinion.verdict is not Verdict.supported or not opinion.given:
         return {}
     about, asked = set(query_terms(claim.sentence)), facts_of(request.question)
     figures = [asked.text[figure.start : figure.end] for figure in figures_of(asked)]
