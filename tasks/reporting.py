@@ -96,7 +96,7 @@ async def write_section(
         notes=known.notes,
         briefs=known.briefs,
         written=[f"## {other.heading}\n\n{other.markdown}" for other in written],
-        contradictions=_concerning(known, scored),
+        contradictions=_concerning(known, scored, focus if position else ""),
         passages=await asyncio.to_thread(_passages, known.notes, focus, _texts, SECTION, _engine),
         words=_engine.words and max(40, _engine.words // len(outline.sections)),
         sections=_sections(_engine),
@@ -109,10 +109,14 @@ async def write_section(
     return _written(section.heading, markdown, usage, _engine)
 
 
-def _concerning(memory: Memory, scored: Scored) -> list[Contradiction]:
-    """Return the contradictions of which a source of the notes is a side; the other may be of notes not shown."""
-    read = noted(memory.notes)
-    return [found for found in scored.contradictions if not read.isdisjoint(found.source_ids)]
+def _concerning(memory: Memory, scored: Scored, focus: str = "") -> list[Contradiction]:
+    """Return the contradictions of which a source of the notes is a side, and that have a word of the focus, if any.
+
+    The other side may be of notes that are not shown.
+    """
+    read, about = noted(memory.notes), set(query_terms(focus))
+    found = [one for one in scored.contradictions if not read.isdisjoint(one.source_ids)]
+    return [one for one in found if not focus or not about.isdisjoint(terms(f"{one.claim_a} {one.claim_b}"))]
 
 
 def _for_section(memory: Memory, notes: list[Note], sums_up: bool) -> Memory:
