@@ -48,7 +48,7 @@ from fathom.roles import ANSWER, JUDGE, OUTLINE, SECTION
 from fathom.run.engine import Engine
 from fathom.run.state import ResearchState, phases_of
 from fathom.sources.domains import usable
-from fathom.sources.scoring import confidence, trusted
+from fathom.sources.scoring import confidence
 from fathom.sources.warnings import report_warnings
 from fathom.storage.store import EXCHANGES, MANIFEST, NOTES, REPORT, REPORT_PAGE, REPORT_TEXT, json_bytes
 from fathom.tasks.checking import Reviewer, read_texts, score_retrieved, with_links
@@ -214,11 +214,10 @@ async def _draft(
     engine: Engine, run: ResearchState, scored: Scored, texts: Sequence[StoredText], reviewer: Reviewer
 ) -> Report:
     """Return the report before its claims are checked."""
-    authority = trusted(scored.qualities, scored.contradictions)
     questions, steps, answered, unanswered_part, confidence = list[str](), list[StepCoverage](), Answered.yes, "", None
     if engine.settings.mode is Mode.answer:  # the plan and the notes describe the research
         phase("writing the answer")
-        written = await write_answer(run.memory, authority, texts, _engine=engine)
+        written = await write_answer(run.memory, scored, texts, _engine=engine)
         run.spend(ANSWER.name, written.usage)
         title = run.plan.plan_title
         await _tell_section(engine, written.section, 1, 1, 0)
@@ -227,13 +226,11 @@ async def _draft(
     else:
         phase("choosing the sections of the report")
         questions, steps = open_questions(run), coverage(run, scored.qualities)
-        outlined = await make_outline(
-            run.plan, run.memory, questions, scored.contradictions, authority, texts, _engine=engine
-        )
+        outlined = await make_outline(run.plan, run.memory, questions, scored, texts, _engine=engine)
         run.spend(OUTLINE.name, outlined.usage)
         outline = outlined.outline
         title, answered, unanswered_part = outline.title, outline.answered, outline.unanswered_part
-        sections = await _sections(engine, run, outlined, authority, texts, reviewer=reviewer)
+        sections = await _sections(engine, run, outlined, scored, texts, reviewer=reviewer)
     judged = run.judged
     draft = Report(
         title=title,
@@ -264,7 +261,7 @@ async def _sections(
     engine: Engine,
     run: ResearchState,
     outlined: Outlined,
-    authority: dict[str, float],
+    scored: Scored,
     texts: Sequence[StoredText],
     *,
     reviewer: Reviewer,
@@ -282,7 +279,7 @@ async def _sections(
     sections: dict[int, ReportSection] = {}
 
     async def write(position: int, others: list[ReportSection]) -> Usage:
-        written: Written = await write_section(outline, position, run.memory, others, authority, texts, _engine=engine)
+        written: Written = await write_section(outline, position, run.memory, others, scored, texts, _engine=engine)
         sections[position] = written.section
         await _tell_section(engine, written.section, len(sections), len(positions), position)
         return written.usage

@@ -1,8 +1,8 @@
 """Judging the claims of written sections, correcting them once, and checking them.
 
-A sentence goes back to the writer only when the judge objects to it, or when the critic found that another source
-corrects or withdraws what it tells: alone and with the passages that decided; the rest of its section stays as it is.
-Sentences that the writer removes are recorded, and sentences that it keeps are marked.
+A sentence goes back to the writer only when the judge objects to it, or when another source corrects, withdraws or
+disputes what it tells and its section does not say so: alone and with the passages that decided; the rest of its
+section stays as it is. Sentences that the writer removes are recorded, and sentences that it keeps are marked.
 """
 
 from __future__ import annotations
@@ -31,8 +31,9 @@ from fathom.evidence.judging import (
     unsettled,
 )
 from fathom.evidence.stored import StoredText, stored_texts
-from fathom.evidence.verify import Checking
+from fathom.evidence.verify import Checking, Refuting
 from fathom.extractive.statements import on_question
+from fathom.facts.extraction import figures_apart
 from fathom.llm.windows import fitting
 from fathom.models import (
     Bibliographic,
@@ -51,7 +52,7 @@ from fathom.models import (
 )
 from fathom.models.run import LinkCount
 from fathom.roles import CORRECTION, JUDGE, CorrectionRequest
-from fathom.roles.correction import OUTDATED, Objection
+from fathom.roles.correction import DISPUTED, OUTDATED, Objection
 from fathom.roles.judge import JudgeAnswer, JudgeRequest, ShownPassage, ShownSource
 from fathom.run.engine import Engine
 from fathom.sources.corroboration import standing_of
@@ -75,13 +76,22 @@ class _Returned(NamedTuple):
 
     Attributes:
         shown: passages of its own sources, the deciding ones first.
-        elsewhere: passages of other sources, those that correct or withdraw what it tells first.
+        elsewhere: passages of other sources, those that correct, withdraw or dispute what it tells first.
+        settled: whether what it tells is known not to hold, and not only disputed.
     """
 
     statement: ClaimSentence
     objection: Settled | None
     shown: list[BearingSpan]
     elsewhere: list[BearingSpan]
+    settled: bool
+
+    @property
+    def verdict(self) -> str:
+        """What is said against it."""
+        if self.objection:
+            return self.objection.judgement.verdict.words
+        return OUTDATED if self.settled else DISPUTED
 
 
 class Reviewer:
@@ -197,16 +207,21 @@ class Reviewer:
     ) -> dict[int, list[_Returned]]:
         """Return the sentences that go back to the writer, by section; without a passage they could only be marked."""
         found: dict[int, list[_Returned]] = {}
-        for statement in claims_of(sections) if self._engine.settings.judges else ():
+        statements = claims_of(sections) if self._engine.settings.judges else []
+        for statement, refuting in self._checking.refuting(statements).items():
             section = sections[statement.section]
             said = objections.get(statement.section, {}).get(statement)
-            elsewhere = [] if section.quoted else self._refuting(statement)
-            if not (said or elsewhere):
+            against = [] if section.quoted else [one for one in refuting if self._is_credible(one)]
+            if not (said or against):
                 continue
-            shown = self._shown(statement, said, cited_ids(section.markdown))
+            shown = self._shown(statement, said, cited_ids(section.markdown) if said else ())
+            passages = {one.text.source.source_id: one for _, one in reversed(against)}
+            elsewhere = [BearingSpan(one.text, one.start, one.end) for one in passages.values()]
             elsewhere += self._elsewhere(statement, said, shown) if said else []
             if shown or elsewhere:
-                found.setdefault(statement.section, []).append(_Returned(statement, said, shown, elsewhere))
+                settled_against = any(one.refuted.settled for one in against)
+                one = _Returned(statement, said, shown, elsewhere, settled_against)
+                found.setdefault(statement.section, []).append(one)
         return found
 
     async def _corrected(self, section: ReportSection, returned: Sequence[_Returned]) -> tuple[str, list[str]]:
@@ -222,7 +237,7 @@ class Reviewer:
                     number=number,
                     sentence=written.get(one.statement.sentence, one.statement.sentence),
                     context=one.statement.context,
-                    verdict=one.objection.judgement.verdict.words if one.objection else OUTDATED,
+                    verdict=one.verdict,
                     reason=one.objection.judgement.reason if one.objection else "",
                     passages=_numbers(one.shown, sources),
                     elsewhere=_numbers(one.elsewhere, sources),
@@ -257,11 +272,8 @@ class Reviewer:
         missed = bearing_on(statement, ids, self._bearing, said.look_for) if said and said.look_for else []
         return [*shown, *missed]
 
-    def _refuting(self, statement: ClaimSentence) -> list[BearingSpan]:
-        """Return the passages of credible sources that correct or withdraw what a sentence tells."""
-        found = self._checking.refuting(statement)
-        credible = (one for one in found if is_credible(one.text.source.source_id, self._credibility))
-        return [BearingSpan(passage.text, passage.start, passage.end) for passage in credible]
+    def _is_credible(self, one: Refuting) -> bool:
+        return is_credible(one.passage.text.source.source_id, self._credibility)
 
     def _elsewhere(self, statement: ClaimSentence, said: Settled, shown: Sequence[BearingSpan]) -> list[BearingSpan]:
         """Return passages of the run's other sources on a sentence, which may cite the wrong ones.
@@ -339,7 +351,7 @@ async def score_retrieved(
     # The critic was asked for the important ones; these were found by their words alone.
     disagreeing = [one for one in find_contradictions(said) if not _is_change(one, _texts)]
     new = on_question(_engine.start.question, notes, disagreeing)
-    contradictions = [*found, *(one for one in new if one not in found)]
+    contradictions = [*found, *(one for one in new if not any(_is_same(one, other) for other in found))]
     qualities = await asyncio.to_thread(
         score_sources,
         [text.source_text() for text in _texts],
@@ -388,6 +400,14 @@ def _after(source: Source, link: CheckedLink, engine: Engine) -> Source:
     return source.model_copy(
         update={"gone": engine.start.today, "reference": copy if copy != Bibliographic() else None}
     )
+
+
+def _is_same(found: Contradiction, other: Contradiction) -> bool:
+    """Whether two contradictions are between the same sources and about the same figure."""
+    figures, others = (
+        {*figures_apart(one.claim_a, one.claim_b), *figures_apart(one.claim_b, one.claim_a)} for one in (found, other)
+    )
+    return found == other or (set(found.source_ids) <= set(other.source_ids) and not figures.isdisjoint(others))
 
 
 def _is_change(found: Contradiction, texts: Sequence[StoredText]) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 from fathom.config.groups import EXTRACTIVE
 from fathom.config.templates import TemplateSection
 from fathom.evidence.stored import StoredText
+from fathom.evidence.support import spaced_words
 from fathom.extractive.reporter import NOTHING_FOUND, answered
 from fathom.models import Brief, Contradiction, Note, Plan, ReportSection, SourceText, Usage, Width, noted
 from fathom.retrieval.narrowing import Memory, narrow
@@ -16,9 +17,11 @@ from fathom.roles import ANSWER, OUTLINE, SECTION, OutlineAnswer, OutlineRequest
 from fathom.roles.base import RoleSpec
 from fathom.roles.reporter import OutlinedSection
 from fathom.run.engine import Engine
+from fathom.sources.scoring import trusted
 from fathom.tasks.model_calls import ask, ask_overview
-from fathom.tasks.results import Outlined, Written
+from fathom.tasks.results import Outlined, Scored, Written
 from fathom.text.citations import cited_above_code, with_known_ids
+from fathom.text.terms import query_terms, terms
 from fathom.text.tokens import count_tokens
 from fathom.text.wording import wording
 
@@ -32,8 +35,7 @@ async def make_outline(
     plan: Plan,
     memory: Memory,
     open_questions: list[str],
-    contradictions: list[Contradiction],
-    authority: dict[str, float],
+    scored: Scored,
     _texts: Sequence[StoredText],
     _engine: Engine,
 ) -> Outlined:
@@ -42,6 +44,7 @@ async def make_outline(
     if one and not plan.remarks and not _sections(_engine) and not _writes_without_model(OUTLINE, _engine):
         section = OutlinedSection(heading=plan.steps[0].title, focus=f"Answer the question: {_engine.start.question}")
         return Outlined(outline=OutlineAnswer(title=plan.plan_title, sections=[section]), usage=Usage())
+    authority = _trusted(scored)
     known = memory.within(_engine.settings.max_context_tokens, _engine.start.question, authority)
     cited = _cited(known)
     request = OutlineRequest(
@@ -51,7 +54,7 @@ async def make_outline(
         notes=known.notes,
         briefs=known.briefs,
         open_questions=open_questions,
-        contradictions=contradictions,
+        contradictions=scored.contradictions,
         authority=_unlike({source_id: quality for source_id, quality in authority.items() if source_id in cited}),
         passages=_passages(known.notes, "", _texts, OUTLINE, _engine)
         if _writes_without_model(OUTLINE, _engine)
@@ -69,7 +72,7 @@ async def write_section(
     position: int,
     memory: Memory,
     written: list[ReportSection],
-    authority: dict[str, float],
+    scored: Scored,
     _texts: Sequence[StoredText],
     _engine: Engine,
 ) -> Written:
@@ -83,7 +86,7 @@ async def write_section(
     notes = [note for note in memory.notes if not wanted or note.steps & wanted] or memory.notes
     focus = f"{section.heading} {section.focus}"
     sums_up = position == 0 and bool(written)
-    known = _for_section(memory, notes, sums_up).within(_engine.settings.max_context_tokens, focus, authority)
+    known = _for_section(memory, notes, sums_up).within(_engine.settings.max_context_tokens, focus, _trusted(scored))
     request = SectionRequest(
         query=_engine.brief_for(SECTION),
         today=_engine.start.today,
@@ -93,6 +96,7 @@ async def write_section(
         notes=known.notes,
         briefs=known.briefs,
         written=[f"## {other.heading}\n\n{other.markdown}" for other in written],
+        contradictions=_concerning(known, scored, focus if position else ""),
         passages=await asyncio.to_thread(_passages, known.notes, focus, _texts, SECTION, _engine),
         words=_engine.words and max(40, _engine.words // len(outline.sections)),
         sections=_sections(_engine),
@@ -103,6 +107,16 @@ async def write_section(
     if request.is_given and markdown.strip(" .*_\n").casefold() == "nothing found":
         markdown = wording(_engine.language)(NOTHING_FOUND)
     return _written(section.heading, markdown, usage, _engine)
+
+
+def _concerning(memory: Memory, scored: Scored, focus: str = "") -> list[Contradiction]:
+    """Return the contradictions of which a source of the notes is a side, and that have a word of the focus, if any.
+
+    The other side may be of notes that are not shown.
+    """
+    read, about = noted(memory.notes), set(query_terms(focus))
+    found = [one for one in scored.contradictions if not read.isdisjoint(one.source_ids)]
+    return [one for one in found if not focus or not about.isdisjoint(terms(f"{one.claim_a} {one.claim_b}"))]
 
 
 def _for_section(memory: Memory, notes: list[Note], sums_up: bool) -> Memory:
@@ -118,6 +132,10 @@ def _for_section(memory: Memory, notes: list[Note], sums_up: bool) -> Memory:
             kept.append(brief)
             left -= tokens
     return Memory(notes=notes, briefs=kept)
+
+
+def _trusted(scored: Scored) -> dict[str, float]:
+    return trusted(scored.qualities, scored.contradictions)
 
 
 def _unlike(authority: dict[str, float]) -> dict[str, float]:
@@ -141,25 +159,35 @@ def _writes_without_model(role: RoleSpec[Any, Any], engine: Engine) -> bool:
 def _passages(
     notes: Sequence[Note], focus: str, texts: Sequence[StoredText], role: RoleSpec[Any, Any], engine: Engine
 ) -> list[SourceText]:
-    """Return the texts of the notes' sources: all of them without a model, since reading then costs nothing."""
+    """Return the texts of the notes' sources: all of them without a model, since reading then costs nothing.
+
+    A model is shown passages with a sentence that has a word of the section or of the question and that no note quotes.
+    """
     cited = noted(notes)
     read = [text.source_text() for text in texts if text.source.source_id in cited]
     if _writes_without_model(role, engine):
         return read
+    about = set(query_terms(f"{focus} {engine.start.question}"))
+    quoted = [quoted for note in notes for quoted, _ in note.quotations()]
+    headers = [f"{name}: {value}" for text in read for name, value in text.fields.items()]
+    told = "".join(map(spaced_words, [*quoted, *headers]))
+
+    def needed(sentence: str) -> bool:
+        return not about.isdisjoint(terms(sentence)) and spaced_words(sentence) not in told
+
     limit = engine.settings.passage_tokens
-    return narrow(read, focus, limit).texts if limit else []
+    return narrow(read, focus, limit, needed=needed).texts if limit else []
 
 
-async def write_answer(
-    memory: Memory, authority: dict[str, float], _texts: Sequence[StoredText], _engine: Engine
-) -> Written:
+async def write_answer(memory: Memory, scored: Scored, _texts: Sequence[StoredText], _engine: Engine) -> Written:
     """Answer the question in at most 140 characters: a report of one section."""
-    known = memory.within(_engine.settings.max_context_tokens, _engine.start.question, authority)
+    known = memory.within(_engine.settings.max_context_tokens, _engine.start.question, _trusted(scored))
     request = ShortAnswerRequest(
         query=_engine.brief_for(ANSWER),
         today=_engine.start.today,
         notes=known.notes,
         briefs=known.briefs,
+        contradictions=_concerning(known, scored),
         passages=_passages(known.notes, "", _texts, ANSWER, _engine) if _writes_without_model(ANSWER, _engine) else [],
         wanted=_engine.wanted,
     )

@@ -480,14 +480,14 @@ def test_one_figure_of_a_corrected_row_is_disputed_beside_the_name_of_the_row(se
     assert (found.corroboration is Corroboration.contradicted) is disputed
 
 
-@pytest.mark.parametrize("holds", ["", "claim_a"])
-def test_a_disagreement_disputes_no_side_that_may_hold(holds: Literal["", "claim_a"]) -> None:
+@pytest.mark.parametrize("holds", ["both", "claim_a"])
+def test_a_disagreement_disputes_no_side_that_may_hold(holds: Literal["both", "claim_a"]) -> None:
     found = claim_of_corrected(NAMED, CORRECTED, f"{NAMED[:-1]} [{{first}}].", holds)
     assert found.corroboration is not Corroboration.contradicted
 
 
 def claim_of_corrected(
-    said: str, instead: str, sentence: str, holds: Literal["", "claim_a", "claim_b"] = "claim_b", *, row: str = ""
+    said: str, instead: str, sentence: str, holds: Literal["both", "claim_a", "claim_b"] = "claim_b", *, row: str = ""
 ) -> Claim:
     """Return the check of a sentence that may cite a `first` and a `second` source, of which the critic knows both.
 
@@ -518,6 +518,24 @@ def test_a_row_is_verified_by_two_sources_that_hold_its_figure(claim: str) -> No
     other = claim.replace("412,000", "398,000")
     told = Judged(Verdict.supported, search.passages("398,000", least=0.1, most=1))
     assert corroborate(other, search, {}, "table", ids, judged=told).corroboration is Corroboration.single_source
+
+
+@pytest.mark.parametrize(
+    ("head", "corroboration"),
+    [
+        ("Station | NO2 2025 (µg/m³)", Corroboration.verified),
+        ("Station | NO2, mean of 2025", Corroboration.verified),
+        ("Station | Days above the limit 2025", Corroboration.single_source),
+    ],
+)
+def test_the_same_figures_below_other_heads_are_no_second_witness(head: str, corroboration: Corroboration) -> None:
+    table, row = "# Kornmarkt and Ostring\n\n| {head} |\n|---|---|\n| {row} |\n| Ostring | 26 |", "Kornmarkt | 31"
+    heads = [("Station | NO2 2025 (µg/m³)", "https://a.example.org/n"), (head, "https://b.example.com/p")]
+    texts = [in_memory(table.format(head=one, row=row), url=url) for one, url in heads]
+    own = texts[0].source.source_id
+    section = ReportSection(heading="", markdown=f"| {heads[0][0]} |\n|---|---|\n| {row} [{own}] |")
+    report = Report(title="", query="", extractive=False, sources=[], sections=[section])
+    assert check_claims(report, texts, {})[0].corroboration is corroboration
 
 
 def corroboration_by(own: str, other: str, claim: str, found_by: str) -> Corroboration | None:

@@ -438,6 +438,31 @@ def test_a_claim_takes_only_numbers_and_dates_from_the_question_and_rests_on_pas
     assert f"Question:\n{CARS}\n" in prompt and "The question is no evidence." in prompt
 
 
+@pytest.mark.parametrize("verdict", [Verdict.supported, Verdict.contradicted])
+@pytest.mark.parametrize(("given", "looks"), [("4 crowns", 2), ("5 crowns", 1), ("40 cars", 1)])
+def test_a_value_of_the_question_that_a_source_gives_otherwise_is_judged_again_with_what_it_says(
+    given: str, looks: int, verdict: Verdict
+) -> None:
+    said = Opinion(claim=0, verdict=Verdict.supported, passages=[1], given=[given])
+    question = "At 4 crowns, 5 crowns in the rain, what do our 40 cars pay on the Vasse Viaduct?"
+    asked, requests = judged(
+        "Each car pays the toll of the Vasse Viaduct at the rate named [S00000a].",
+        lambda _sentence, request: said.model_copy(update={"verdict": verdict}) if request.again else said,
+        question,
+    )
+    assert len(requests) == looks
+    (found,) = settled(asked).values()
+    assert found.judgement.verdict is (verdict if looks == 2 else Verdict.supported)
+    if looks == 2:
+        assert settled(asked[:1])[next(iter(settled(asked)))].judgement.verdict is Verdict.not_checked
+        call = ModelCall(spec=JUDGE, request=requests[1], model=RoleModel(model="openai/judge"))
+        prompt = messages(call, Dialect())[-1]["content"]
+        assert (
+            "you took “4 crowns” from the question" in prompt
+            and "| Vasse Viaduct | 488 metres | 1958 | 5 crowns" in prompt
+        )
+
+
 def test_a_judge_that_is_shown_no_question_can_take_nothing_from_it() -> None:
     for question in ("", CARS):
         _, requests = judged("40 cars pay 200 crowns [S00000a].", supported, question)
@@ -699,6 +724,9 @@ async def test_a_judge_that_fails_leaves_the_claims_unchecked_and_the_run_degrad
     assert result.status is Ending.degraded
     assert result.reason.count("judge: answered without the model") == 1
     report = report_of(result)
+    told = " ".join(report.limitations)
+    assert "no usable answer as judge; rules without a model answered in its place. Ask again" in told
+    assert "answered without the model after" not in told and "The run is degraded" not in told
     assert report.claims and {claim.verdict for claim in report.claims} == {Verdict.not_checked}
     assert not providers.calls("correction")
 
@@ -757,7 +785,9 @@ async def test_a_sentence_that_tells_what_was_corrected_goes_back_to_the_writer_
     providers.settings.replacement = replacement.format(second=second, own=own)
     report = report_of(await investigated(tmp_path))
     (outline,) = providers.calls("outline")
-    assert f"{corrected} (the second holds) (It was corrected in November.)" in Prompt(outline.body).user
+    told = f"{named} [{first}] / {corrected} [{second}] (the second holds) (It was corrected in November.)"
+    assert told in Prompt(outline.body).user
+    assert any(told in Prompt(section.body).user for section in providers.calls("section"))
     asked = [Prompt(record.body).user for record in providers.calls("correction")]
     for one in asked:
         number = re.search(rf"\[(\d+)\] [^\n]*{corrected}", one)
@@ -766,6 +796,41 @@ async def test_a_sentence_that_tells_what_was_corrected_goes_back_to_the_writer_
     text = "".join(section.markdown for section in report.sections)
     assert ("2.30 EUR" in text, KEPT in text) == ((True, False) if "2.30" in replacement else (False, True))
     assert not report.limitations or "Taken out" not in " ".join(report.limitations)
+
+
+BOTH = "A place costs 2.80 EUR per pallet by the port [{first}], and 2.30 EUR by the union [{second}]."
+
+
+@pytest.mark.parametrize(
+    ("section", "returned"),
+    [
+        ("A place costs 2.80 EUR per pallet [{first}].", True),
+        ("A place costs 2.30 EUR per pallet [{first}] [{second}].", True),
+        (
+            "A place costs 2.80 EUR per pallet [{first}]. It is dry [ID]. The union names 2.30 EUR [{second}].",
+            False,
+        ),
+        (BOTH, False),
+    ],
+)
+async def test_where_nothing_settles_a_disagreement_no_section_tells_one_side_of_it_alone(
+    providers: Stubs, tmp_path: Path, section: str, *, returned: bool
+) -> None:
+    urls = ["https://port.example.gov/rates", "https://union.example.gov/rates"]
+    first, second = (source_ids(urls)[url] for url in urls)
+    sides = ["A place costs 2.80 EUR per pallet", "The port charges 2.30 EUR for a place and pallet"]
+    pages = (f"<p>Tides of moons. {said}.</p>" for said in sides)
+    providers.settings.planted = dict(zip(urls, pages, strict=True))
+    told = dict(zip(("claim_a", "claim_b"), sides, strict=True)) | {"source_ids": [first, second]}
+    providers.settings.critique = {"contradictions": [told | {"other_source_ids": [second]}]}
+    providers.settings.section = section.format(first=first, second=second)
+    providers.settings.verdicts = {"2.": "supported", "dry": "supported"}
+    providers.settings.replacement = BOTH.format(first=first, second=second)
+    report = report_of(await investigated(tmp_path))
+    asked = [Prompt(record.body).user for record in providers.calls("correction")]
+    assert bool(asked) is returned and all("Objection 1: told by one side only" in one for one in asked)
+    for one in report.sections:
+        assert "2.80 EUR" in one.markdown and "2.30 EUR" in one.markdown and KEPT not in one.markdown
 
 
 async def test_a_source_that_is_not_credible_corrects_nothing(providers: Stubs, tmp_path: Path) -> None:

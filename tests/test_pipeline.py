@@ -14,6 +14,7 @@ from fathom.models import Ending
 from tests.conftest import Bucket, is_own
 from tests.inprocess import investigated, kept
 from tests.stubs import Record, Stubs
+from tests.stubs.reading import Prompt
 
 QUERY = "How do tides form on moons with liquid methane seas?"
 RAW = re.compile(r"RAW\w+")
@@ -135,6 +136,21 @@ async def test_the_context_holds_injected_notes_only(providers: Stubs, tmp_path:
             assert [m["role"] for m in record.body["messages"]] == ["system", "user"]
     assert injected
     assert not any(step3[0].name.split(".")[0] in note["artifact_file"] for note in injected)
+
+
+async def test_the_writer_is_shown_of_the_sources_what_concerns_a_section_and_no_note_quotes(
+    providers: Stubs, tmp_path: Path
+) -> None:
+    quoted = "FACT-00004711: the study of tides on moons counted 4,711 cases in 1911"
+    unquoted = "Tides on moons last 977 hours"
+    page = "\n\n".join([f"{quoted}.", "The depot keeps its brooms. " * 40, f"{unquoted}."])
+    providers.settings.planted = {"https://tides.example.org/rise": page}
+    await investigated(tmp_path, passage_tokens=1_500)
+    asked = [Prompt(record.body) for record in providers.calls("section")]
+    shown = [one.user.partition("Passages of the sources that bear on this section:")[2] for one in asked]
+    assert any(unquoted in one for one in shown)
+    noted = [any(quoted in said["content"] for said in one.body["messages"][:-1]) for one in asked]
+    assert any(noted) and not [one for one, known in zip(shown, noted, strict=True) if known and quoted in one]
 
 
 async def test_nothing_found_is_no_report(providers: Stubs, tmp_path: Path) -> None:

@@ -619,8 +619,10 @@ def test_a_rule_that_the_sources_state_settles_a_contradiction_whatever_is_newer
     said, instead = "The works end in February.", "The works end in March."
     found, sources, ratings = disagreeing(amendment, minutes, said, instead)
     assert better_side(found, sources, ratings, ENGLISH) == "the second: it is newer (2023-12-04)"
-    settled = found.model_copy(update={"resolution": "Minutes do not change a date."})
-    assert better_side(settled, sources, ratings, ENGLISH) == "Minutes do not change a date."
+    settled = found.model_copy(update={"resolution": "Minutes do not change a date.", "holds": "claim_a"})
+    assert better_side(settled, sources, ratings, ENGLISH) == "the first: Minutes do not change a date."
+    of_that_year = found.model_copy(update={"claim_a": "It was 4 m in 2023.", "claim_b": "It was 5 m in 2023."})
+    assert better_side(of_that_year, sources, ratings, ENGLISH) == "neither: as many sources, as credible"
 
 
 def test_what_was_corrected_is_the_other_side_however_many_say_it_and_is_trusted_no_more_than_the_correction() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from hypothesis import example, given
@@ -263,6 +263,28 @@ def test_sources_disagree_in_two_dated_columns_and_one_for_which_is_better_suppo
     assert said.index("Where sources disagree") < said.index("## Sources")
 
 
+@pytest.mark.parametrize(
+    ("holds", "told", "settled"),
+    [
+        ("claim_a", "the first (4 m): Only one was gauged.", True),
+        ("both", "both may hold: Only one was gauged.", True),
+        ("", "Neither: as many sources, as credible. Only one was gauged.", False),
+    ],
+)
+def test_the_better_supported_side_is_named_and_a_reason_alone_settles_nothing(
+    holds: Literal["", "claim_a", "both"], told: str, *, settled: bool
+) -> None:
+    found = Contradiction(
+        **{"claim_a": "It is 4 m.", "claim_b": "It is 5 m.", "holds": holds, "resolution": "Only one was gauged."},
+        source_ids=[*IDS],
+        other_source_ids=["S00000b"],
+    )
+    report = report_of("The gate is old [S00000a].", contradictions=[found])
+    answer = answer_of(report)
+    assert f"| {told} |" in render_markdown(report) and told in render_html(report)
+    assert answer and ("sources disagree on the question" in answer.why) is not settled
+
+
 def test_sources_stand_in_the_order_of_their_numbers() -> None:
     sections = [ReportSection(heading="A", markdown="It is old [S00000b].\n\n- It is high [S00000c].")]
     found = Contradiction(claim_a="It is 4 m.", claim_b="It is 5 m.", source_ids=[*IDS], other_source_ids=["S00000b"])
@@ -279,7 +301,7 @@ def test_sources_of_no_known_side_stand_beside_both() -> None:
         other_source_ids=["S00000b"],
     )
     one = report_of("The gate is old [S00000a].", contradictions=[told_by_one])
-    row = "| 4 m were named. (2024) [2] | It is 5 m. (2024) [2] | the second: Measured again. |"
+    row = "| 4 m were named. (2024) [2] | It is 5 m. (2024) [2] | the second (5 m): Measured again. |"
     assert row in render_markdown(one), "a correction tells what it corrects"
     report = report_of("The gate is old [S00000a].", contradictions=[found])
     unknown = "not known: which source says what was not told apart"
@@ -288,7 +310,7 @@ def test_sources_of_no_known_side_stand_beside_both() -> None:
     answer = answer_of(report)
     assert answer
     assert (answer.sure, "sources disagree on the question" in answer.why) == ("medium", True)
-    for settled in ({"resolution": "The second was measured again."}, {"holds": "claim_b"}):
+    for settled in ({"holds": "both"}, {"holds": "claim_b"}):
         known = found.model_copy(update=settled)
         answer = answer_of(report_of("The gate is old [S00000a].", contradictions=[known]))
         assert answer and "sources disagree on the question" not in answer.why

@@ -142,7 +142,7 @@ async def test_what_the_evidence_covers_stands_in_the_report(providers: Stubs, t
             f"{covers} places Titan.",
             "done; not found: The height at night",
             "No source was found for the view of: sailors.",
-            "one is from 2004, the other from 2017",
+            "One is from 2004, the other from 2017.",
         ):
             assert part in said, (name, part)
     (event,) = (

@@ -292,6 +292,13 @@ def test_narrowing_is_identity_when_everything_fits() -> None:
     assert narrow(texts, "two", 1_000) == (texts, 0)
 
 
+def test_narrowing_leaves_out_passages_that_nobody_needs_though_there_is_room() -> None:
+    told, lacking = "The tower is 40 m high. " * 30, "The bell of the tower weighs 3 t. " * 30
+    (narrowed,), _ = narrow([source(f"{told}\n\n{lacking}")], "tower", 5_000, needed=lambda said: "bell" in said)
+    assert lacking.strip() in narrowed.text and narrowed.text.count("40 m") < 30
+    assert narrow([source(told)], "tower", 5_000, needed=lambda said: "bell" in said).texts == []
+
+
 @settings(max_examples=30, deadline=None)
 @given(st.integers(120, 3_000), st.lists(st.sampled_from(sorted(topics)), min_size=1, max_size=4, unique=True))
 def test_narrowing_keeps_whole_sentences_in_order_within_the_room(room: int, names: list[str]) -> None:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import combinations
 from typing import NamedTuple
 
 from fathom.contradictions.finding import Said, find_contradictions
 from fathom.contradictions.titles import title_of
 from fathom.evidence.complaints import agreeing
-from fathom.evidence.likeness import cells_of, nearest_rows, supporting, verbatim
+from fathom.evidence.likeness import cells_of, has_below, nearest_rows, supporting, verbatim
 from fathom.evidence.passages import Search, SourcePassage
 from fathom.evidence.stored import StoredText
-from fathom.facts.extraction import facts_of
+from fathom.facts.extraction import facts_of, figures_apart
 from fathom.models.evidence import Corroboration, Verdict
 from fathom.models.plan import Refuted
 from fathom.sources.corroboration import HELD, Standing, party, standing_of
@@ -26,7 +27,8 @@ NEAR = 0.5  # share of a claim's weight that a sentence about the same thing has
 MAX_PASSAGES = 12  # passages looked at closely for one claim
 AROUND = 600  # characters on each side of a passage that are compared to find a copied text
 SAME = 0.4  # share of that sentence's words that the claim has: a longer sentence has the words by chance
-RETOLD = 0.5  # share of the words of a refuted statement that a claim with its figures has
+RETOLD = 0.5  # share of the words of a refuted statement, or of those that both have, that a claim with its figures has
+LEAST_SHARED = 2  # words that both have and a claim too
 LEAST_TERMS = 3
 COPIED = 0.6  # share of sentences that two copies have in common
 LEAST_CHARS = 40  # words of a sentence that two texts do not share by chance
@@ -54,12 +56,16 @@ def corroborate(
     kind: Kind = "prose",
     cited: Collection[str] = (),
     *,
+    head: str = "",
     judged: Judged | None = None,
     refuted: Iterable[Refuted] = (),
 ) -> Corroborated:
     """Return the corroboration of a claim by all texts that are searched; `kind` is as for `nearest`.
 
-    A claim that tells a `refuted` statement, and cites no source that corrects it, is contradicted by these sources.
+    `head` has the names of the columns of a row: a row with the same figures in other columns says something else.
+
+    A claim that tells a `refuted` statement, and cites no source that corrects it, is contradicted by these sources;
+    so is one that tells only one side of what nothing settles.
 
     A source that the claim does not cite must say the same in one sentence. A judge's verdict on the cited sources
     counts more than their words. `credibility` rates the sources from 0 to 1; a source without a rating counts as
@@ -68,7 +74,7 @@ def corroborate(
     near = search.passages(claim, least=NEAR, most=2)[:MAX_PASSAGES]
     support = [
         passage
-        for passage in _supporting(claim, near, search, kind)
+        for passage in _supporting(claim, near, search, kind, head)
         if kind in ("table", "code") or passage.text.source.source_id in cited or _says_the_same(claim, passage)
     ]
     against: dict[str, SourcePassage] = {}
@@ -80,22 +86,15 @@ def corroborate(
             support = [p for p in support if p.text.source.source_id not in cited]
         against = {passage.text.source.source_id: passage for passage in reversed(other)}
     sources = {passage.text.source.source_id for passage in support} | (set(cited) if judged else set())
-    kept = [_standing(text) for text in search.texts if text.source.source_id in sources | set(cited)]
-    titles = {text.source.title for text in search.texts if text.source.source_id in cited} or {""}
-    for passage in near:
-        source_id = passage.text.source.source_id
-        if any(one.changes(_standing(passage.text)) for one in kept):
-            continue  # the claim's own passage is newer, and says that it changes this
-        if source_id not in sources and any(_contradicts(passage, claim, title) for title in titles):
-            against.setdefault(source_id, passage)
-    for passage in (p for one in refuted for p in refuting(claim, cited, one, search)):
+    saying_otherwise = _saying_otherwise(claim, near, sources, cited, search)
+    for passage in (*saying_otherwise, *(p for one in refuted for p in refuting(claim, cited, one, search))):
         against.setdefault(passage.text.source.source_id, passage)
 
     def credible(passage: SourcePassage) -> bool:
         return is_credible(passage.text.source.source_id, credibility)
 
     said = [passage for passage in [*support, *(near if judged else ())] if passage.text.source.source_id in cited]
-    cells = _by_cell(claim, search, said) if kind == "table" and not (judged and judged.verdict.objects) else []
+    cells = _by_cell(claim, search, said, head) if kind == "table" and not (judged and judged.verdict.objects) else []
     if all(cells):
         known = {passage.text.source.source_id for passage in support}
         support += _one_each([p for cell in cells for p in cell if p.text.source.source_id not in known])
@@ -108,25 +107,40 @@ def corroborate(
     return Corroborated(corroboration, support, list(against.values()))
 
 
+def _saying_otherwise(
+    claim: str, near: Sequence[SourcePassage], sources: Collection[str], cited: Collection[str], search: Search
+) -> Iterator[SourcePassage]:
+    """Yield the passages of sources other than a claim's that contradict it by their words."""
+    kept = [_standing(text) for text in search.texts if text.source.source_id in {*sources, *cited}]
+    titles = {text.source.title for text in search.texts if text.source.source_id in cited} or {""}
+    for passage in near:
+        if any(one.changes(_standing(passage.text)) for one in kept):
+            continue  # the claim's own passage is newer, and says that it changes this
+        if passage.text.source.source_id not in sources and any(_contradicts(passage, claim, one) for one in titles):
+            yield passage
+
+
 def is_credible(source_id: str, credibility: Mapping[str, float]) -> bool:
     """Whether a source counts for or against a claim: its rating, 0 to 1, is high enough, or it has none."""
     return credibility.get(source_id, CREDIBLE) >= CREDIBLE
 
 
-def _supporting(claim: str, near: Sequence[SourcePassage], search: Search, kind: Kind) -> list[SourcePassage]:
+def _supporting(
+    claim: str, near: Sequence[SourcePassage], search: Search, kind: Kind, head: str
+) -> list[SourcePassage]:
     """Return the passages that support a claim alone, one for each source: for a row one row, for code the code."""
     if kind == "code":
         return verbatim(claim, search, None, kind)
     if kind != "table":
         return supporting(claim, near)
-    rows = nearest_rows(claim, search)
+    rows = nearest_rows(claim, search, head=head)
     found = rows.passages if rows and not rows.missing else []
     known = {passage.text.source.source_id for passage in found}
     prose = supporting(claim, (passage for passage in near if passage.best.kind != "table"))
     return found + [passage for passage in prose if passage.text.source.source_id not in known]
 
 
-def _by_cell(claim: str, search: Search, said: Sequence[SourcePassage]) -> list[list[SourcePassage]]:
+def _by_cell(claim: str, search: Search, said: Sequence[SourcePassage], head: str) -> list[list[SourcePassage]]:
     """Return for each figure of a row the passages that give it for the row's subject, one for each source.
 
     The passages `said` by the sources that the row cites need not name the subject.
@@ -134,6 +148,7 @@ def _by_cell(claim: str, search: Search, said: Sequence[SourcePassage]) -> list[
     subject, *cells = cells_of(claim)
     about = set(query_terms(subject))
     titled = search.titled(about)
+    other_rows = [row.passage.best for row in search.rows(claim) if not has_below(row, claim, head)]
     found: list[list[SourcePassage]] = []
     for cell in cells:
         own = facts_of(cell)
@@ -142,6 +157,7 @@ def _by_cell(claim: str, search: Search, said: Sequence[SourcePassage]) -> list[
         near = search.passages(f"{subject} {cell}", least=NEAR, most=2)[:MAX_PASSAGES]
         near = [p for p in near if about <= set(terms(f"{p.text.source.title} {p.words}"))]
         near += search.passages(cell, titled, least=NEAR, most=2)[:MAX_PASSAGES] if titled else []
+        near = [passage for passage in near if passage.best not in other_rows]
         found.append(_one_each([passage for passage in [*near, *said] if _gives(passage, cell)]))
     return found
 
@@ -191,13 +207,12 @@ def refuting(claim: str, cited: Collection[str], refuted: Refuted, search: Searc
 
     It tells this with the figures in which the two statements differ, and without the right ones; what a row says, it
     tells with the row's first cell and one of these figures. If the statements differ in words alone, it tells it with
-    nearly all words, or with a figure of it ("the 41 % is not valid") and half of the words that only it has.
+    nearly all words, or with a figure of it ("the 41 % is not valid") and half of the words that only it has. If
+    nothing settles which holds, it may cite both sides, and tells one of them all the same.
     """
-    if refuted.source_ids.isdisjoint(cited) or not refuted.by_source_ids.isdisjoint(cited):
+    if refuted.source_ids.isdisjoint(cited) or (refuted.settled and not refuted.by_source_ids.isdisjoint(cited)):
         return []
-    wrong, right = (
-        _figures_beside(*pair) for pair in ((refuted.said, refuted.instead), (refuted.instead, refuted.said))
-    )
+    wrong, right = _figures_apart(refuted)
     if right and not wrong:  # "it is 2,500 EUR, and not 1,000 EUR"
         wrong = _figures(refuted.said)
     said, instead, held = (set(query_terms(text)) for text in (refuted.said, refuted.instead, claim))
@@ -208,7 +223,9 @@ def refuting(claim: str, cited: Collection[str], refuted: Refuted, search: Searc
             _has(claim, [figure]) for figure in _figures_beside(" | ".join(cells), refuted.instead)
         )
     elif wrong:
-        tells = _has(claim, wrong) and len(said & held) >= RETOLD * len(said)
+        shared = said & instead  # what the two are about
+        about = len(shared & held) >= max(LEAST_SHARED, RETOLD * len(shared))
+        tells = _has(claim, wrong) and (about or len(said & held) >= RETOLD * len(said))
     elif (instead - said) & held:
         tells = False
     elif own and any(_has(claim, [figure]) for figure in _figures(refuted.said)):
@@ -225,10 +242,18 @@ def corrects(said: str, cited: Collection[str], refuted: Refuted) -> bool:
     """Whether a sentence says by a correcting source what holds instead of a refuted statement."""
     if refuted.by_source_ids.isdisjoint(cited):
         return False
-    if right := _figures_beside(refuted.instead, refuted.said):
+    if right := _figures_apart(refuted)[1]:
         return any(_has(said, [figure]) for figure in right)
     own = set(query_terms(refuted.instead)).difference(query_terms(refuted.said))
     return len(own.intersection(query_terms(said))) >= RETOLD * len(own)
+
+
+@lru_cache(maxsize=256)
+def _figures_apart(refuted: Refuted) -> tuple[list[str], list[str]]:
+    """Return the figures of a refuted statement that are other than those of the right one, and these."""
+    pairs = ((refuted.said, refuted.instead), (refuted.instead, refuted.said))
+    wrong, right = (figures_apart(*pair) or _figures_beside(*pair) for pair in pairs)
+    return wrong, right
 
 
 def _figures_beside(text: str, other: str) -> list[str]:

@@ -7,7 +7,8 @@ own words finds. Only the second answer counts, unless the judge saw the sources
 beside the report, and `settled` follows from them alone.
 
 The question is shown for the values of the asker's own case, such as "40 pallets on 7 December". They never support a
-claim alone: passages must, and the judge names what it takes from the question.
+claim alone: passages must, and the judge names what it takes from the question. If a passage of the claim's sources has
+another value of the same kind, such as 48 EUR a month for 40, the claim is judged again with that passage.
 """
 
 from __future__ import annotations
@@ -26,9 +27,10 @@ from fathom.evidence.claims import ClaimSentence
 from fathom.evidence.passages import Search
 from fathom.evidence.support import spaced_words
 from fathom.evidence.words import facts_nowhere, said_in
-from fathom.facts.extraction import facts_of
+from fathom.facts.extraction import facts_of, figures_apart, figures_of
 from fathom.models import Judgement, Model, Verdict
 from fathom.roles.judge import JudgeAnswer, JudgedClaim, JudgeRequest, Opinion, ShownPassage, ShownSource
+from fathom.text.sentences import split_sentences
 from fathom.text.terms import query_terms
 
 JUDGEMENTS = "judgements.json"
@@ -59,10 +61,14 @@ class Exchange(Model):
 
 
 class Known(NamedTuple):
-    """The missing part of a claim, and passages to show that the judge named for a part of it or for other claims."""
+    """The missing part of a claim, and passages to show that the judge named for a part of it or for other claims.
+
+    `doubted` has the values that the judge took from the question, for which the passages have others.
+    """
 
     look_for: str
     passages: Sequence[ShownPassage]
+    doubted: Sequence[str] = ()
 
 
 class Settled(NamedTuple):
@@ -126,12 +132,18 @@ def requests_for(
 
 
 def to_judge_again(asked: Iterable[Exchange]) -> dict[Key, Known]:
-    """Return the claims that the judge did not find in the shown passages, with the missing and the found parts."""
+    """Return the claims that the judge did not find in the shown passages, with the missing and the found parts.
+
+    So are those for which it took a value from the question, while a passage of their sources has another.
+    """
     found: dict[Key, Known] = {}
     for one in asked:
         shown = one.request.passages
         for claim, opinion in _opinions(one):
-            if opinion.verdict is Verdict.not_stated and not _saw_all(one.request, claim):
+            if doubted := _doubted(one.request, claim, opinion):
+                against = [passage for passages in doubted.values() for passage in passages]
+                found[claim.key] = Known("", against, list(doubted))
+            elif opinion.verdict is Verdict.not_stated and not _saw_all(one.request, claim):
                 found[claim.key] = Known(opinion.look_for, [shown[number][1] for number in opinion.passages])
     return found
 
@@ -145,7 +157,8 @@ def settled(asked: Iterable[Exchange]) -> dict[Key, Settled]:
             verdict: Verdict = opinion.verdict
             if verdict is Verdict.not_stated and not one.request.again and not _saw_all(one.request, claim):
                 verdict = Verdict.not_checked  # until it is judged again
-            if verdict is Verdict.supported and not _may_take(opinion, one.request.question):
+            doubted = not one.request.again and _doubted(one.request, claim, opinion)
+            if verdict is Verdict.supported and (doubted or not _may_take(opinion, one.request.question)):
                 verdict = Verdict.not_checked
             judgement = Judgement(
                 verdict=verdict,
@@ -230,6 +243,30 @@ def _may_take(opinion: Opinion, question: str) -> bool:
     )
 
 
+def _doubted(request: JudgeRequest, claim: JudgedClaim, opinion: Opinion) -> dict[str, list[ShownPassage]]:
+    """Return the values that a supported claim takes from the question while passages of its sources have others.
+
+    Each has these passages. Another value has the same unit, or counts the same, in a sentence with words of the claim.
+    """
+    if opinion.verdict is not Verdict.supported or not opinion.given:
+        return {}
+    about, asked = set(query_terms(claim.sentence)), facts_of(request.question)
+    figures = [asked.text[figure.start : figure.end] for figure in figures_of(asked)]
+    own = [passage for source, passage in request.passages.values() if source.source_id in claim.source_ids]
+    found: dict[str, list[ShownPassage]] = {}
+    for value in opinion.given:
+        whole = next((figure for figure in figures if spaced_words(value) in spaced_words(figure)), value)
+        found[value] = [
+            passage
+            for passage in own
+            if any(
+                figures_apart(whole, said.text) and len(about.intersection(query_terms(said.text))) >= SHARED_TERMS
+                for said in split_sentences(passage.text)
+            )
+        ]
+    return {value: passages for value, passages in found.items() if passages}
+
+
 def _opinions(asked: Exchange) -> Iterable[tuple[JudgedClaim, Opinion]]:
     by_number = {claim.number: claim for claim in asked.request.claims}
     return ((by_number[opinion.claim], opinion) for opinion in asked.answer.opinions if opinion.claim in by_number)
@@ -258,6 +295,7 @@ def _request(
                 kind=_KINDS.get(statement.kind, "sentence"),
                 source_ids=list(statement.checked_against),
                 cited=bool(statement.source_ids) and not statement.beside,
+                doubted=list(known[key_of(statement)].doubted) if key_of(statement) in known else [],
             )
             for number, statement in enumerate(statements, 1)
         ],

@@ -256,10 +256,15 @@ class NearestRows(NamedTuple):
         return any(found.numbers or found.dates for found in facts)
 
 
-def nearest_rows(claim: str, search: Search, source_ids: Collection[str] | None = None) -> NearestRows | None:
-    """Return the rows of some sources that have the cells of a claim, `a | b | c`, or else come closest to it."""
+def nearest_rows(
+    claim: str, search: Search, source_ids: Collection[str] | None = None, head: str = ""
+) -> NearestRows | None:
+    """Return the rows of some sources that have the cells of a claim, `a | b | c`, or else come closest to it.
+
+    `head` has the names of its columns: rows that have its figures in columns of other names are left out.
+    """
     cells = cells_of(claim)
-    rows = search.rows(claim, source_ids)
+    rows = [row for row in search.rows(claim, source_ids) if has_below(row, claim, head)]
     lacking = [[cell for cell in cells if not _has(row, cell)] for row in rows]
     if not rows or not cells:
         return None
@@ -300,6 +305,28 @@ def rows_said(claim: str, head: str, search: Search, source_ids: Collection[str]
             parts.setdefault(source_id, []).append((all(told), row.passage))
     sure = {source_id: rows[0][1] for source_id, rows in parts.items() if all(said for said, _ in rows)}
     return list({**sure, **whole}.values())
+
+
+def has_below(row: TableRow, claim: str, head: str) -> bool:
+    """Whether a row has the figures of a claim's cells in columns whose names say the same; true if any has no name.
+
+    Of two such names, one has all words of the other; units in brackets do not count.
+    """
+    cells, names = cells_of(claim), cells_of(head)
+    own, named = (cells_of(part.text) if part else [] for part in (row.passage.best, row.header))
+    if len(cells) != len(names) or len(own) != len(named):
+        return True
+    return all(
+        any(_are_names(name, column) for column in columns)
+        for cell, name in zip(cells, names, strict=True)
+        if facts_of(cell).numbers
+        if (columns := [column for other, column in zip(own, named, strict=True) if _is_cell(cell, other)])
+    )
+
+
+def _are_names(name: str, other: str) -> bool:
+    one, two = (set(query_terms(_BRACKETS.sub("", text))) for text in (name, other))
+    return one <= two or two <= one
 
 
 def _holder(cell: str, search: Search, source_ids: Collection[str] | None) -> TableRow | None:

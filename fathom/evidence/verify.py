@@ -65,6 +65,13 @@ def check_claims(
     return Checking(texts, report.contradictions).claims(claims_of(report.sections), credibility, judged or {})
 
 
+class Refuting(NamedTuple):
+    """What a claim tells and should not, and a passage of a source that says otherwise."""
+
+    refuted: Refuted
+    passage: SourcePassage
+
+
 class _Checked(NamedTuple):
     claim: Claim
     judged: Settled | None
@@ -86,41 +93,77 @@ class Checking:
 
     def __init__(self, texts: Sequence[StoredText], disagreements: Iterable[Contradiction] = ()) -> None:
         self._texts = texts
-        self._refuted = [refuted for one in disagreements if (refuted := one.refuted)]
+        self._refuted = [refuted for one in disagreements for refuted in one.refuted]
         self.search = Search(texts)
         self._surroundings = Surroundings()
-        self._checked: dict[ClaimSentence, _Checked] = {}
+        self._checked: dict[tuple[ClaimSentence, tuple[Refuted, ...]], _Checked] = {}
 
     def claims(
         self, statements: Sequence[ClaimSentence], credibility: Mapping[str, float], judged: Mapping[Key, Settled]
     ) -> list[Claim]:
         """Return claims with their verdicts, numbered from 1; the arguments are as for `check_claims`."""
+        refuted = self._refuted_for(statements)
         return [
-            self._numbered(number, one, credibility, judged.get(key_of(one)))
+            self._numbered(number, one, credibility, judged.get(key_of(one)), refuted[one])
             for number, one in enumerate(statements, 1)
         ]
 
-    def refuting(self, statement: ClaimSentence) -> list[SourcePassage]:
-        """Return what corrects or withdraws a claim: a passage of each of these sources, none of which it cites."""
-        sought = (statement.sentence, statement.source_ids)
-        found = [passage for one in self._refuted_for(statement) for passage in refuting(*sought, one, self.search)]
-        return list({passage.text.source.source_id: passage for passage in reversed(found)}.values())
+    def refuting(self, statements: Sequence[ClaimSentence]) -> dict[ClaimSentence, list[Refuting]]:
+        """Return what corrects, withdraws or disputes claims of a report: for each a passage of each such source."""
+        return {
+            statement: [
+                Refuting(one, passage)
+                for one in refuted
+                for passage in refuting(statement.sentence, statement.source_ids, one, self.search)
+            ]
+            for statement, refuted in self._refuted_for(statements).items()
+        }
 
-    def _refuted_for(self, statement: ClaimSentence) -> list[Refuted]:
-        """Return what a claim may not tell. What a neighbour of it corrects, it may tell: it is what came before."""
-        return [one for one in self._refuted if not any(corrects(*near, one) for near in statement.neighbours)]
+    def _refuted_for(self, statements: Sequence[ClaimSentence]) -> dict[ClaimSentence, tuple[Refuted, ...]]:
+        """Return what each claim of a report may not tell.
+
+        What a neighbour corrects, it may tell: it is what came before. One side of what nothing settles, it may tell if
+        its section names the other.
+        """
+        named = {
+            (statement.section, one)
+            for one in self._refuted
+            if not one.settled
+            for statement in statements
+            if corrects(statement.sentence, statement.source_ids, one)
+        }
+        return {
+            statement: tuple(
+                one
+                for one in self._refuted
+                if (statement.section, one) not in named
+                and not any(corrects(*near, one) for near in statement.neighbours)
+            )
+            for statement in statements
+        }
 
     def _numbered(
-        self, number: int, statement: ClaimSentence, credibility: Mapping[str, float], said: Settled | None
+        self,
+        number: int,
+        statement: ClaimSentence,
+        credibility: Mapping[str, float],
+        said: Settled | None,
+        refuted: tuple[Refuted, ...],
     ) -> Claim:
-        alike = statement._replace(section=0)
+        alike = (statement._replace(section=0), refuted)
         known = self._checked.get(alike)
         if known is None or known.judged != said or known.not_credible != _not_credible(known.claim, credibility):
-            claim = self._claim(statement, credibility, said)
+            claim = self._claim(statement, credibility, said, refuted)
             known = self._checked[alike] = _Checked(claim, said, _not_credible(claim, credibility))
         return known.claim.model_copy(update={"number": number, "section": statement.section})
 
-    def _claim(self, statement: ClaimSentence, credibility: Mapping[str, float], judged: Settled | None) -> Claim:
+    def _claim(
+        self,
+        statement: ClaimSentence,
+        credibility: Mapping[str, float],
+        judged: Settled | None,
+        refuted: Sequence[Refuted],
+    ) -> Claim:
         """Return a claim with its verdict, its quotes and the number of sources that say the same."""
         words = check(statement, self.search)
         said = None if words.verdict is Verdict.supported else judged
@@ -128,8 +171,9 @@ class Checking:
         by_judge = Judged(said.judgement.verdict, decided) if said else None
         found = corroborate(
             *(statement.sentence, self.search, credibility, statement.kind, statement.source_ids),
+            head=statement.head,
             judged=by_judge,
-            refuted=self._refuted_for(statement),
+            refuted=refuted,
         )
         known = {passage.text.source.source_id for passage in decided}
         nearest = [passage for passage in words.passages if passage.text.source.source_id not in known]

@@ -150,9 +150,26 @@ def agree(a: Figure, b: Figure) -> bool:
     return apart <= CLOSE * max(ends) / 2
 
 
+def figures_apart(text: str, other: str) -> list[str]:
+    """Return the figures of a text, as it writes them, for which another has only other values of the same kind.
+
+    A limit, such as "up to 4 TB", is no other value than 5 TB.
+    """
+    facts = facts_of(text)
+    theirs = [figure for figure in figures_of(facts_of(other)) if math.isfinite(figure.high - figure.low)]
+    found: list[str] = []
+    for own in figures_of(facts):
+        alike = [
+            one for one in theirs if own.kinds & one.kinds and (own.rate == one.rate or "" in (own.rate, one.rate))
+        ]
+        if alike and not any(agree(own, one) for one in alike):
+            found.append(facts.text[own.start : own.end])
+    return found
+
+
 def part_of_name(number: Number, text: str) -> str:
     """Return the name that a number is part of, such as "python 3.11"; empty for an amount."""
-    before = _WORD.findall(text[max(0, number.start - BEFORE) : number.start])
+    before = _WORD.findall(text[max(0, number.start - BEFORE) : number.start].rpartition("|")[2])
     named = before and (before[-1][0].isupper() or before[-1].lower() in _NAMING)
     if not named or number.unit or number.power or before[-1].lower() in STOP_WORDS:
         return ""

@@ -222,12 +222,13 @@ class Gap(Model):
 
 
 class Refuted(NamedTuple):
-    """A statement that other sources correct, and what they say instead."""
+    """A statement that other sources correct or, if nothing `settled` it, dispute; and what they say instead."""
 
     said: str
     source_ids: frozenset[str]
     instead: str
     by_source_ids: frozenset[str]
+    settled: bool = True
 
 
 class Contradiction(Model):
@@ -239,31 +240,33 @@ class Contradiction(Model):
     other_source_ids: list[str] = Field([], description="Those of these ids that say `claim_b`.")
     resolution: str = Field(
         "",
-        description="What settles it, if the notes tell: a rule by which one of them holds, or why both may hold, "
-        "such as another year or method; else empty.",
+        description="What the notes tell on it: a rule by which one of them holds, why both may hold, such as another "
+        "year or method, or what speaks for one of them; else empty.",
         exclude_if=_absent,
     )
-    holds: Literal["", "claim_a", "claim_b"] = Field(
+    holds: Literal["", "claim_a", "claim_b", "both"] = Field(
         "",
         description="The statement that holds, if the notes show that the other is wrong, such as one that was "
-        "corrected or withdrawn. Empty if neither is shown to be wrong, or both may hold.",
+        "corrected or withdrawn; both, if they show that both may hold. Empty if nothing settles it.",
         exclude_if=_absent,
     )
 
     @property
     def settled(self) -> bool:
-        """Whether the notes tell which statement holds, or why both may."""
-        return bool(self.holds or self.resolution)
+        """Whether the notes tell which statement holds, or that both may."""
+        return bool(self.holds)
 
     @property
-    def refuted(self) -> Refuted | None:
-        """The statement that does not hold, and the other; None if neither is known to hold, or of which source."""
+    def refuted(self) -> list[Refuted]:
+        """The statement that does not hold; each if nothing settles it; none if it is not known who says which."""
         one, other = map(frozenset, self.sides(self.source_ids))
-        if not (self.holds and one and other):
-            return None
-        if self.holds == "claim_a":
-            return Refuted(self.claim_b, other, self.claim_a, one)
-        return Refuted(self.claim_a, one, self.claim_b, other)
+        if not (one and other):
+            return []
+        sides = {
+            "claim_b": Refuted(self.claim_a, one, self.claim_b, other, self.settled),
+            "claim_a": Refuted(self.claim_b, other, self.claim_a, one, self.settled),
+        }
+        return [refuted for holding, refuted in sides.items() if self.holds in ("", holding)]
 
     def sides(self, known: Container[str]) -> tuple[list[str], list[str]]:
         """Return the known ids of the sources of each statement; all are of the first if they were not told apart."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 
@@ -20,6 +21,7 @@ from fathom.models import (
     Verdict,
 )
 from fathom.report.chapters import chapters
+from fathom.roles import SPECS
 from fathom.run.state import ResearchState
 from fathom.sources.scoring import confidence
 from fathom.text.citations import cited_ids, number_citations
@@ -76,6 +78,7 @@ def with_cited(report: Report) -> Report:
     return report.model_copy(update={"sources": [by_id[source_id] for source_id in order if source_id in by_id]})
 
 
+_REPLACED = re.compile(r"(\w+): answered without the model after \w+")
 MOST_PLACES = 3  # of a source that its entry names
 
 
@@ -175,13 +178,21 @@ def limitations(
 
     `removed` holds sentences that were removed, and `judge` is the model that judged the claims; empty if none did.
     """
-    ending, reason = run.ending(words)
+    (ending, _), reasons = run.ending(), run.reasons(words)
+    replaced = [SPECS[told[1]].role.value for told in map(_REPLACED.fullmatch, reasons) if told]
+    reason = "; ".join(said for said in reasons if not _REPLACED.fullmatch(said))
     found = own_case(run.plan, claims, words)
     if run.plan.left_out:
         left_out = "; ".join(run.plan.left_out)
         found.append(words("Planned, and left out because the run takes fewer steps: {steps}.", steps=left_out))
     if reason:
         found.append(words("The run is {ending}: {reason}.", ending=words(ending.value), reason=reason.rstrip(".")))
+    if replaced:
+        instead = (
+            "The model gave no usable answer as {roles}; rules without a model answered in its place. "
+            "Ask again, or choose another model with --role-model."
+        )
+        found.append(words(instead, roles=words.listed(dict.fromkeys(replaced))))
     found += [words.sentences([line]) for line in run.unreadable(words) if line not in reason]
     if missing := run.reflection.coverage.perspectives_missing if run.reflection else []:
         found.append(words("No source was found for the view of: {names}.", names=words.listed(missing)))

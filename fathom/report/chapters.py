@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from fathom.evidence.claims import with_marks_in
 from fathom.evidence.computed import MARK
+from fathom.facts.extraction import facts_of, figures_apart
 from fathom.models import (
     Answered,
     Bibliographic,
@@ -134,14 +135,37 @@ def sides_of(
 def better_side(
     found: Contradiction, sources: Mapping[str, Source], qualities: Mapping[str, SourceQuality], words: Wording
 ) -> str:
-    """Return which side of a contradiction holds, or what settles it, if the notes tell; else the better supported.
+    """Return which side of a contradiction holds, if the notes tell, or that both may; else the better supported.
 
     A rule of the sources, such as the rank of a contract's documents, outweighs the number, credibility and age of the
-    sources.
+    sources. A side is named with its figure, if it has one that the other gives otherwise.
     """
-    names = (words("the first"), words("the second"))
-    if settled := _settled(found, names, words):
-        return settled
+    names = (
+        _with_figure(words("the first"), found.claim_a, found.claim_b),
+        _with_figure(words("the second"), found.claim_b, found.claim_a),
+    )
+    if found.settled:
+        return _settled(found, names, words)
+    better = _better_supported(found, names, sources, qualities, words)
+    return words.sentences([better, found.resolution]) if found.resolution else better
+
+
+def _with_figure(name: str, said: str, other: str) -> str:
+    figures = figures_apart(said, other)
+    return f"{name} ({figures[0]})" if len(figures) == 1 else name
+
+
+def _better_supported(
+    found: Contradiction,
+    names: Sequence[str],
+    sources: Mapping[str, Source],
+    qualities: Mapping[str, SourceQuality],
+    words: Wording,
+) -> str:
+    """Return which side of a contradiction has more independent or more credible sources, or else newer ones.
+
+    What is newer is no better if both speak of the same date, or if the critic named what speaks for one of them.
+    """
     own, other = found.sides(sources)
     if not own or not other:
         return words("not known: which source says what was not told apart")
@@ -158,16 +182,24 @@ def better_side(
     if abs(a.credibility - b.credibility) > CLOSE:
         better = a if a.credibility > b.credibility else b
         return words("{side}: its source is more credible ({kind})", side=names[better is b], kind=words(better.kind))
-    if not a.newest.startswith(b.newest) and not b.newest.startswith(a.newest):  # a month has all of its days
+    same_day = a.newest.startswith(b.newest) or b.newest.startswith(a.newest)  # a month has all of its days
+    if not (same_day or found.resolution or _of_one_time(found)):
         newer = names[b.newest > a.newest]
         return words("{side}: it is newer ({date})", side=newer, date=max(a.newest, b.newest))
     return words("neither: as many sources, as credible")
 
 
+def _of_one_time(found: Contradiction) -> bool:
+    """Whether both statements name the same date, for which the newer one need not be the better."""
+    one, other = (facts_of(said).dates for said in (found.claim_a, found.claim_b))
+    return any(a.date.agrees(b.date) for a in one for b in other)
+
+
 def _settled(found: Contradiction, names: Sequence[str], words: Wording) -> str:
-    """Return which side holds and why, or why both may, as the critic found it; empty if nothing settles it."""
-    if not found.holds:
-        return found.resolution
+    """Return which side holds and why, or why both may, as the critic found it."""
+    if found.holds == "both":
+        both = words("both may hold")
+        return words("{side}: {why}", side=both, why=found.resolution) if found.resolution else both
     why = found.resolution or words("the other was corrected or withdrawn")
     return words("{side}: {why}", side=names[found.holds == "claim_b"], why=why)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from statistics import fmean
 from typing import NamedTuple
@@ -44,7 +44,14 @@ class Piece(NamedTuple):
     beside: Mapping[int, int]  # sentences to be shown with it, each with its tokens
 
 
-def narrow(texts: Sequence[SourceText], query: str, max_tokens: int, *, fill: bool = False) -> Narrowed:
+def narrow(
+    texts: Sequence[SourceText],
+    query: str,
+    max_tokens: int,
+    *,
+    fill: bool = False,
+    needed: Callable[[str], bool] | None = None,
+) -> Narrowed:
     """Return the texts as they are when they fit together, else their passages that answer the query best.
 
     Passages keep their order, sentences are whole, and every text with a relevant passage gets a share as far as the
@@ -52,13 +59,19 @@ def narrow(texts: Sequence[SourceText], query: str, max_tokens: int, *, fill: bo
     A passage is shown below its headings, a row below its table's header, code within its fences, and items and code
     below the line that leads to them, though what is between may be left out. Rows, items and fences are whole unless
     they are long, a heading has what follows it, and every text that is shown has its front matter or title. `fill`:
-    passages without a word of the query, in reading order, take what room is left.
+    passages without a word of the query, in reading order, take what room is left. `needed` tells which sentences
+    somebody lacks: passages without one are left out, even if there is room for them.
     """
     parsed = [parse(text.text) for text in texts]
     total = sum(text.tokens for text in parsed)
-    if total <= max_tokens:
+    if total <= max_tokens and not needed:
         return Narrowed(list(texts), 0)
-    pieces = [piece for i, text in enumerate(texts) for piece in _pieces(i, text.text, parsed[i], max_tokens)]
+    pieces = [
+        piece
+        for i, text in enumerate(texts)
+        for piece in _pieces(i, text.text, parsed[i], max_tokens)
+        if not needed or any(map(needed, _said(parsed[i], piece)))
+    ]
     kept = _choose(pieces, _scores(query, texts, parsed, pieces), max_tokens, fill=fill)
     narrowed = [
         text.model_copy(update={"text": body, "full": False})
@@ -66,6 +79,12 @@ def narrow(texts: Sequence[SourceText], query: str, max_tokens: int, *, fill: bo
         if (body := assemble(text.text, parsed[i], [p for p in kept if p.text == i]))
     ]
     return Narrowed(narrowed, max(0, total - sum(count_tokens(text.text) for text in narrowed)))
+
+
+def _said(parsed: ParsedText, piece: Piece) -> Iterator[str]:
+    """Yield the sentences of a passage but for headings and rules."""
+    sentences = map(parsed.sentence, piece.sentences)
+    yield from (sentence.text for sentence in sentences if sentence.kind not in ("heading", "rule"))
 
 
 def _pieces(number: int, text: str, parsed: ParsedText, room: int) -> Iterator[Piece]:

@@ -13,6 +13,8 @@ from fathom.text.citations import with_known_ids
 
 OUTDATED = "no longer holds"
 """What is said against a sentence that tells what another source corrects or withdraws."""
+DISPUTED = "told by one side only"
+"""What is said against a sentence that another source disputes, if nothing settles which of them is right."""
 
 
 class Objection(Request):
@@ -21,7 +23,7 @@ class Objection(Request):
     number: int  # from 1
     sentence: str  # the sentence in Markdown, with its citations
     context: str
-    verdict: str  # "contradicted", "not stated" or `OUTDATED`
+    verdict: str  # "contradicted", "not stated", `OUTDATED` or `DISPUTED`
     reason: str
     passages: list[int]  # numbers of passages of its sources; the deciding ones first
     elsewhere: list[int] = Field([], exclude_if=not_)  # of passages of the run's other sources that bear on it

@@ -52,6 +52,8 @@ class JudgedClaim(Request):
     kind: str  # "sentence", "row" or "code"
     source_ids: list[str]
     cited: bool  # all of it is; otherwise it may rest on sources that are cited around it, too
+    doubted: list[str] = Field([], exclude_if=not_)
+    """Values that it took from the question at the first look, while a passage of its sources has another."""
 
     @property
     def key(self) -> tuple[str, tuple[str, ...]]:

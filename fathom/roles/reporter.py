@@ -29,6 +29,7 @@ class WritingRequest(Remembering):
     today: str
     passages: list[SourceText] = []  # of the notes' sources, for a section or a writer without a model
     wanted: list[str] = Field([], exclude_if=not_)  # what the plan says about the report
+    contradictions: list[Contradiction] = Field([], exclude_if=not_)  # where the notes' sources disagree
 
 
 class OutlineRequest(WritingRequest):
@@ -36,7 +37,6 @@ class OutlineRequest(WritingRequest):
 
     plan: Plan
     open_questions: list[str] = []
-    contradictions: list[Contradiction] = []
     authority: dict[str, float] = {}  # trust in the sources, by id, 0 to 1, where it differs; whatever their relevance
     words: int | None = None  # approximate length of the report
     sections: list[TemplateSection] = Field([], exclude_if=not_)  # sections of the template, which follow the answer

@@ -221,6 +221,16 @@ class ResearchState:
 
     def ending(self, words: Wording = ENGLISH) -> tuple[Ending, str]:
         """Return how the run ends and, unless it is complete, the reason."""
+        reasons = self.reasons(words)
+        if not self.notes:
+            nothing = "nothing that was read answers the question"
+            if self.searched:
+                nothing = f"only {self.searched}, was searched, and nothing in it answers the question"
+            return Ending.insufficient_evidence, "; ".join([nothing, *reasons])
+        return (Ending.degraded, "; ".join(reasons)) if reasons else (Ending.complete, "")
+
+    def reasons(self, words: Wording = ENGLISH) -> list[str]:
+        """Return what the run lacks to be complete, each once."""
         failures = [f.line for call in self.all_calls for f in call.result.failures if not (f.replaced_by or f.source)]
         unread = [] if self._rests_on_read_sources() else self.unreadable(words)
         cut = [f"{BudgetExceeded.code} {words('the budget ended the research early')}"] if self.cut else []
@@ -228,13 +238,7 @@ class ResearchState:
         judged = self.judged
         thin = insufficiency(judged.sufficiency_score, self.sufficiency, judged.reasoning, words) if judged else ""
         found = [*stopped, *cut, thin, *self.usage.fallbacks, *failures, *unread]
-        reasons = list(dict.fromkeys(filter(None, found)))
-        if not self.notes:
-            nothing = "nothing that was read answers the question"
-            if self.searched:
-                nothing = f"only {self.searched}, was searched, and nothing in it answers the question"
-            return Ending.insufficient_evidence, "; ".join([nothing, *reasons])
-        return (Ending.degraded, "; ".join(reasons)) if reasons else (Ending.complete, "")
+        return list(dict.fromkeys(filter(None, found)))
 
 
 def measure(run: ResearchState, account: Account, seconds: float) -> Metrics:

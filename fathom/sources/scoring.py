@@ -301,7 +301,7 @@ def trusted(qualities: Iterable[SourceQuality], contradictions: Iterable[Contrad
     """Return the trust in each source, 0 to 1, by id: in one that is corrected or withdrawn, no more than in what
     does so."""
     found = {quality.source_id: trust(quality) for quality in qualities}
-    for refuted in filter(None, (one.refuted for one in contradictions)):
+    for refuted in (refuted for one in contradictions if one.settled for refuted in one.refuted):
         most = min((found[i] for i in refuted.by_source_ids if i in found), default=1.0)
         found |= {i: min(found[i], most) for i in refuted.source_ids if i in found}
     return found
