@@ -33,12 +33,14 @@ def opened(browser: Browser, file: Path, **options: Any) -> Page:
     return page
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_anyone_can_read_it(browser: Browser, file: Path, scheme: str) -> None:
-    page = opened(browser, file, color_scheme=scheme)
+def test_anyone_can_read_it(browser: Browser, file: Path) -> None:
+    page = opened(browser, file, color_scheme="light")
     page.evaluate("document.querySelectorAll('details').forEach((part) => (part.open = true))")
     page.locator("a.cite").first.click()
     found = Axe().run(page)
+    assert found.violations_count == 0, found.generate_report()
+    page.emulate_media(color_scheme="dark")
+    found = Axe().run(page, options={"resultTypes": ["violations"], "runOnly": ["color-contrast"]})
     assert found.violations_count == 0, found.generate_report()
 
 
