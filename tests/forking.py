@@ -62,7 +62,6 @@ RUNS = (
     "fathom.flows.execution.local",
     "fathom.flows.execution.resuming",
     "fathom.flows.execution.worker",
-    "litellm",
     # What Prefect imports when it is first used.
     "fastapi",
     "prefect.concurrency._sync",
@@ -175,11 +174,6 @@ def _serve() -> None:
     from fathom.flows.server import quieten
 
     quieten()  # as every command does before it imports Prefect
-    if "litellm" in sys.argv:
-        from fathom.config.environment import Environment
-        from fathom.llm.over_litellm import load_litellm
-
-        load_litellm(Environment.read())
     for name in sys.argv[1:]:
         importlib.import_module(name)
     from fathom.tools.registry import TOOLS, VENDORS
