@@ -84,8 +84,9 @@ def work_and_end() -> NoReturn:
     # What Python does first at any end.
     threading._shutdown()  # type: ignore[attr-defined]  # waits for threads, as of pools
     atexit._run_exitfuncs()
-    with suppress(BrokenPipeError):
-        sys.stdout.flush()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(BrokenPipeError):
+            stream.flush()
     os._exit(int(code or 0))
 
 
