@@ -132,6 +132,18 @@ def pytest_collection() -> Generator[None, object, object]:
     return result
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Let one process import a module first, so that the others find its assertions rewritten and its code compiled."""
+    if not isinstance(collector, pytest.Module):
+        return (yield)
+    with collector.path.open() as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        return (yield)
+
+
 def _ports() -> Iterator[int]:
     """Yield ports that no outgoing connection takes, as they lie below the ephemeral ones, and no other worker."""
     worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % 10
@@ -213,7 +225,7 @@ def new_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def prefect_server(new_database: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrefectServer]:
-    """A real Prefect server on SQLite; this process already points at it."""
+    """A real Prefect server on SQLite, which tells events and stores none; this process already points at it."""
     env = {name: value for name, value in os.environ.items() if name.startswith("PREFECT_")}
     Path(env["PREFECT_HOME"]).mkdir(exist_ok=True)
     shutil.copy(new_database, env["PREFECT_HOME"])
@@ -221,8 +233,9 @@ def prefect_server(new_database: Path, tmp_path_factory: pytest.TempPathFactory)
     log = tmp_path_factory.mktemp("prefect") / "server.log"
     url = httpx.URL(api_url)
     command = [sys.executable, "-m", "prefect", "server", "start", "--host", url.host, "--port", str(url.port)]
+    env_of_server = {**base_env(), **env, "PREFECT_SERVER_SERVICES_EVENT_PERSISTER_ENABLED": "false"}
     with log.open("wb") as output:
-        process = subprocess.Popen(command, stdout=output, stderr=output, env=base_env() | env, start_new_session=True)
+        process = subprocess.Popen(command, stdout=output, stderr=output, env=env_of_server, start_new_session=True)
     try:
         _wait_until_healthy(f"{api_url}/health", process, log)
         yield PrefectServer(api_url, env, log)
@@ -381,7 +394,7 @@ def command_forks() -> Iterator[Forks]:
 
 @pytest.fixture(scope="session")
 def run_forks(prefect_server: PrefectServer) -> Iterator[Forks]:
-    """A process that has imported what runs need, Prefect and litellm with it, and forks for each."""
+    """A process that has imported what runs need, Prefect with it, and forks for each."""
     with forking({**base_env(), **prefect_server.env}, RUNS) as forks:
         yield forks
 

@@ -24,7 +24,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from tests.boundaries import BOUNDARIES, DIES_AT, arm
 
@@ -62,7 +62,6 @@ RUNS = (
     "fathom.flows.execution.local",
     "fathom.flows.execution.resuming",
     "fathom.flows.execution.worker",
-    "litellm",
     # What Prefect imports when it is first used.
     "fastapi",
     "prefect.concurrency._sync",
@@ -175,11 +174,6 @@ def _serve() -> None:
     from fathom.flows.server import quieten
 
     quieten()  # as every command does before it imports Prefect
-    if "litellm" in sys.argv:
-        from fathom.config.environment import Environment
-        from fathom.llm.over_litellm import load_litellm
-
-        load_litellm(Environment.read())
     for name in sys.argv[1:]:
         importlib.import_module(name)
     from fathom.tools.registry import TOOLS, VENDORS
@@ -200,10 +194,9 @@ def _serve() -> None:
             print(child, flush=True)
 
 
-def _run(order: dict[str, Any]) -> None:
+def _run(order: dict[str, Any]) -> NoReturn:
     """Be the command line."""
-    from fathom.interfaces.cli.main import main
-    from fathom.interfaces.cli.waiting import become
+    from fathom.interfaces.cli.waiting import become, work_and_end
 
     for number, path in ((1, Path(order["output"])), (2, _errors(Path(order["output"])))):
         os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
@@ -211,8 +204,7 @@ def _run(order: dict[str, Any]) -> None:
     become(order["env"], order["folder"], order["arguments"])
     if boundary := os.environ.get(DIES_AT):
         arm(BOUNDARIES[boundary])
-    main()
-    sys.exit()
+    work_and_end()
 
 
 if __name__ == "__main__":

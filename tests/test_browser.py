@@ -33,12 +33,14 @@ def opened(browser: Browser, file: Path, **options: Any) -> Page:
     return page
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_anyone_can_read_it(browser: Browser, file: Path, scheme: str) -> None:
-    page = opened(browser, file, color_scheme=scheme)
+def test_anyone_can_read_it(browser: Browser, file: Path) -> None:
+    page = opened(browser, file, color_scheme="light")
     page.evaluate("document.querySelectorAll('details').forEach((part) => (part.open = true))")
     page.locator("a.cite").first.click()
     found = Axe().run(page)
+    assert found.violations_count == 0, found.generate_report()
+    page.emulate_media(color_scheme="dark")
+    found = Axe().run(page, options={"resultTypes": ["violations"], "runOnly": ["color-contrast"]})
     assert found.violations_count == 0, found.generate_report()
 
 
@@ -99,7 +101,7 @@ def test_a_quotation_of_a_table_s_rows_shows_the_table(browser: Browser, tmp_pat
     assert table.locator("td mark").all_inner_texts() == ["East", "2 <b>", "West", "3"]
     assert "|" not in table.inner_text()
     assert "East | 2 <b> / West | 3" in str(page.locator(".paper tbody tr").first.text_content())
-    found = Axe().run(page)
+    found = Axe().run(page, "#card")
     assert found.violations_count == 0, found.generate_report()
 
 
@@ -144,26 +146,28 @@ def test_a_table_with_long_heads_shows_its_last_column(browser: Browser, tmp_pat
     page = opened(browser, file, viewport={"width": 1000, "height": 900})
     around = page.locator(".scroll:has-text('Maintenance per month')").first
     assert around.evaluate("one => one.scrollWidth <= one.clientWidth")
-    found = Axe().run(page)
+    found = Axe().run(page, ".scroll")
     assert found.violations_count == 0, found.generate_report()
 
 
-@pytest.mark.parametrize("width", [320, 360, 768])
-def test_nothing_is_wider_than_a_phone(browser: Browser, tmp_path: Path, width: int) -> None:
+def test_nothing_is_wider_than_a_phone(browser: Browser, tmp_path: Path) -> None:
     report = sample_report()
     words = f"{LONG}: `{LONG}` https://example.org/{LONG}\n\n```\n{LONG}\n```\n\n| a | b |\n|---|---|\n| {LONG} | c |"
     sections = [*report.sections, ReportSection(heading=LONG, markdown=words)]
     file = tmp_path / "report.html"
     wide: Report = report.model_copy(update={"sections": sections, "title": LONG, "warnings": [LONG]})
     file.write_text(render_html(wide, PHASES), encoding="utf-8")
-    page = opened(browser, file, viewport={"width": width, "height": 740})
+    page = opened(browser, file)
     page.evaluate("document.querySelectorAll('details').forEach((part) => (part.open = true))")
-    assert page.evaluate("document.documentElement.scrollWidth") == width
-    page.locator("#answer a.cite").first.click()
-    card = page.locator("#card").bounding_box()
-    assert card
-    assert card["x"] >= 0
-    assert card["x"] + card["width"] <= width
+    for width in (320, 360, 768):
+        page.set_viewport_size({"width": width, "height": 740})
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+        page.locator("#answer a.cite").first.click()
+        card = page.locator("#card").bounding_box()
+        assert card
+        assert card["x"] >= 0
+        assert card["x"] + card["width"] <= width
+        page.keyboard.press("Escape")
 
 
 def test_on_paper_it_is_short_and_whole(browser: Browser, file: Path) -> None:

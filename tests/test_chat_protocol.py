@@ -152,7 +152,7 @@ async def test_a_response_is_streamed_read_again_and_followed_up(
     assert final.output_text.startswith("# ")
     again = await async_client.responses.retrieve(final.id)
     assert again.output_text == final.output_text and again.status == "completed" and again.model == "fathom-quick"
-    assert again.output[1].content[0].annotations  # type: ignore[union-attr, index]
+    assert again.output[1].content[0].annotations
     earlier = f"resp_{streamed.run_id}"
     with without_worker(served) as idle:  # with one, a run this short may be over before it is cancelled
         async with AsyncOpenAI(base_url=f"{idle.url}/v1", api_key="none-needed", timeout=60, max_retries=0) as client:

@@ -27,7 +27,7 @@ from fathom.config.settings import ResearchSettings
 from fathom.interfaces.cli.options import GivenOptions
 from fathom.interfaces.cli.printing import open_page
 from fathom.models import RunResult
-from tests.conftest import ROOT, FathomCLI, PrefectServer, base_env, quiet_port
+from tests.conftest import ROOT, FathomCLI, Forked, PrefectServer, base_env, quiet_port
 from tests.processes import Kills, asking
 from tests.stubs import Stubs
 
@@ -520,15 +520,11 @@ def test_an_unfinished_run_is_shown_with_its_steps_as_planned(fathom_cli: Fathom
 
 
 def test_ctrl_c_leaves_a_run_that_resume_finishes(
-    fathom_cli: FathomCLI, prefect_server: PrefectServer, home: Path, stubs: Stubs, tmp_path: Path
+    fathom_cli: FathomCLI, forked: Forked, prefect_server: PrefectServer, home: Path, stubs: Stubs, tmp_path: Path
 ) -> None:
     stubs.settings.llm_delay = 0.1
-    env = {**os.environ, **prefect_server.env, **stubs.env, "PYTHONPATH": str(ROOT)}
-    options = ["--model", "openai/stub", "--profile", "quick"]
-    command = [sys.executable, "-m", "fathom", "research", "How do tides form?", *options]
-    process = subprocess.Popen(
-        command, env=env, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+    env = {**base_env(), **prefect_server.env, **stubs.env, "FATHOM_ARTIFACTS": str(tmp_path / "artifacts")}
+    process = forked(env, "research", "How do tides form?", "--model", "openai/stub", "--profile", "quick")
     kills = Kills(stubs)
     kills.after(5, lambda: process.send_signal(signal.SIGINT))
     out, err = process.communicate(timeout=120)

@@ -77,8 +77,8 @@ IMPATIENCE = {
 
 async def close_litellm() -> None:
     """Close the connections that litellm keeps beyond the event loop of a test, Anthropic's in a client of its own."""
-    await close_litellm_async_clients()  # type: ignore[no-untyped-call]
-    litellm.in_memory_llm_clients_cache.flush_cache()  # type: ignore[no-untyped-call]
+    await close_litellm_async_clients()
+    litellm.in_memory_llm_clients_cache.flush_cache()
     await litellm.module_level_aclient.client._transport.aclose()
 
 

@@ -198,11 +198,11 @@ def test_everybody_can_use_every_view(browser: Browser, served: Served, client: 
                 page.set_viewport_size({"width": width, "height": DESKTOP[1]})
                 assert page.evaluate("document.documentElement.scrollWidth") <= width, view
             page.evaluate(f"document.querySelectorAll('{REPEATED}').forEach((part) => part.remove())")
-            for width, scheme in ((320, "light"), (DESKTOP[0], "light"), (DESKTOP[0], "dark")):
+            # Each width and each scheme once, since no colour depends on the width.
+            for width, scheme in ((320, "light"), (DESKTOP[0], "dark")):
                 page.set_viewport_size({"width": width, "height": DESKTOP[1]})
                 page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
-                rules = {"runOnly": ["color-contrast"]} if scheme == "dark" else {}
-                found = Axe().run(page, options={"resultTypes": ["violations"], **rules}).response["violations"]
+                found = Axe().run(page, options={"resultTypes": ["violations"]}).response["violations"]
                 assert not found, (view, width, scheme, [(one["id"], one["nodes"][0]["html"]) for one in found])
         page.goto("/")
         page.keyboard.press("Tab")

@@ -168,7 +168,12 @@ def test_what_is_wrong_in_the_file_is_one_line_with_what_to_do(
     assert said in done.stderr
     assert how in done.stderr
     assert "planted" not in done.stderr
-    assert fathom_cli(["research", "--help"]).returncode == 0  # nor does it keep anybody from reading the help
+
+
+def test_a_file_that_is_wrong_keeps_nobody_from_reading_the_help(fathom_cli: FathomCLI, tmp_path: Path) -> None:
+    for content in ("depth = 9\n", "model = openai/x\n", 'api_key = "planted"\n'):  # a value, the form, a secret
+        (tmp_path / "fathom.toml").write_text(content)
+        assert fathom_cli(["research", "--help"]).returncode == 0
 
 
 def test_the_nearest_file_counts_and_a_project_can_have_it(folder: Path, home: Path) -> None:

@@ -55,7 +55,7 @@ def test_it_is_a_share_that_another_reference_never_lowers(claim: str, reference
 
 def test_a_long_reference_takes_linear_time() -> None:
     start = time.process_time()
-    support(CLAIM, ["The bridge of Sydney\n" * 200_000])
+    support(CLAIM, ["The bridge of Sydney\n" * 40_000])
     assert time.process_time() - start < 60  # 1 s; minutes, were each line compared with each
     assert support("Anything.", []) == 0
     assert support("", ["Anything."]) == 0

@@ -170,15 +170,14 @@ def test_a_claim_leads_to_its_line_call_step_and_note(files: dict[str, bytes]) -
         trace(record, files, 7)
 
 
-def test_the_commands_need_only_the_folder(files: dict[str, bytes], tmp_path: Path) -> None:
+def test_the_commands_need_only_the_folder(fathom_cli: FathomCLI, files: dict[str, bytes], tmp_path: Path) -> None:
     folder = tmp_path / "research_artifacts" / "bridge"
     folder.mkdir(parents=True)
     for name, data in files.items():
         (folder / name).write_bytes(data)
 
     def fathom(*arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "fathom", *arguments, "--artifacts", str(tmp_path)]
-        return subprocess.run(command, capture_output=True, text=True, check=False, env={"COLUMNS": "80"})
+        return fathom_cli([*arguments, "--artifacts", str(tmp_path)], {"COLUMNS": "80"})
 
     done = fathom("verify", "bridge")
     assert done.returncode == 0, done.stderr

@@ -13,6 +13,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -99,6 +100,7 @@ BOUGHT = {
 """What only those who pay could read."""
 
 
+@cache
 def text_of(page: Page) -> str:
     return plain(page.markdown)
 

@@ -12,8 +12,6 @@ import argparse
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 from pathlib import Path
 
 from benchmarks.guard.measurements import MEASUREMENTS, Counts
@@ -56,10 +54,8 @@ def main() -> None:
 
 
 def measured() -> Mapping[str, Counts]:
-    """Return the counts of all measurements, each made in a process of its own."""
-    with ProcessPoolExecutor(2, get_context("spawn"), max_tasks_per_child=1) as pool:
-        started = {name: pool.submit(measure) for name, measure in MEASUREMENTS.items()}
-        return {name: counts.result() for name, counts in started.items()}
+    """Return the counts of all measurements."""
+    return {name: measure() for name, measure in MEASUREMENTS.items()}
 
 
 def table(found: Sequence[Change]) -> str:

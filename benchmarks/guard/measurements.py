@@ -1,7 +1,7 @@
 """What is counted: three runs with a scripted model, and questions over a handbook and the closed world without one.
 
-Each function measures in a process of its own and returns counts by name. The same code gives the same counts on every
-machine, however busy; only sizes in bytes differ by a little, since durations and dates have different lengths.
+Each function returns counts by name. The same code gives the same counts on every machine, however busy; only sizes in
+bytes differ by a little, since durations and dates have different lengths.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ _NO_END = 1e9  # seconds; whoever listens knows how long
 _MISTAKEN = (("Missing credentials", 401), ("unexpected response from Ollama", 500))
 
 
-def load_litellm(environment: Environment) -> ModuleType:
+def load_litellm(environment: Environment) -> Any:
     """Import litellm, which takes seconds and 150 MB, on the first call that needs it."""
     environment.quieten_litellm()
     # litellm makes pydantic warn about itself, at import, at the first call, and at each piece of a stream.
