@@ -225,7 +225,7 @@ def new_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def prefect_server(new_database: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrefectServer]:
-    """A real Prefect server on SQLite, which tells events and stores none; this process already points at it."""
+    """A real Prefect server on SQLite; this process already points at it."""
     env = {name: value for name, value in os.environ.items() if name.startswith("PREFECT_")}
     Path(env["PREFECT_HOME"]).mkdir(exist_ok=True)
     shutil.copy(new_database, env["PREFECT_HOME"])
@@ -233,9 +233,8 @@ def prefect_server(new_database: Path, tmp_path_factory: pytest.TempPathFactory)
     log = tmp_path_factory.mktemp("prefect") / "server.log"
     url = httpx.URL(api_url)
     command = [sys.executable, "-m", "prefect", "server", "start", "--host", url.host, "--port", str(url.port)]
-    env_of_server = {**base_env(), **env, "PREFECT_SERVER_SERVICES_EVENT_PERSISTER_ENABLED": "false"}
     with log.open("wb") as output:
-        process = subprocess.Popen(command, stdout=output, stderr=output, env=env_of_server, start_new_session=True)
+        process = subprocess.Popen(command, stdout=output, stderr=output, env=base_env() | env, start_new_session=True)
     try:
         _wait_until_healthy(f"{api_url}/health", process, log)
         yield PrefectServer(api_url, env, log)
@@ -394,7 +393,7 @@ def command_forks() -> Iterator[Forks]:
 
 @pytest.fixture(scope="session")
 def run_forks(prefect_server: PrefectServer) -> Iterator[Forks]:
-    """A process that has imported what runs need, Prefect with it, and forks for each."""
+    """A process that has imported what runs need, Prefect and litellm with it, and forks for each."""
     with forking({**base_env(), **prefect_server.env}, RUNS) as forks:
         yield forks
 

@@ -7,20 +7,18 @@ import json
 import re
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 from prefect.blocks.notifications import SlackWebhook
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.schedules import CronSchedule, IntervalSchedule
-from prefect.events import Event, emit_event
-from prefect.events.clients import PrefectEventSubscriber
-from prefect.events.filters import EventFilter, EventNameFilter
+from prefect.events import emit_event
 from prefect.states import Cancelled, Pending, Running
 
 from fathom.changes.model import Change, Changes, Compared, Difference, Place, Statement
@@ -38,6 +36,7 @@ from fathom.storage.runs import StoredRun
 from fathom.storage.store import ArtifactStore
 from fathom.tasks import events
 from tests.conftest import FathomCLI, PrefectServer
+from tests.processes import asking
 
 QUERY = "What is known about the Norden plant, its power and its people?"
 PAGE = (
@@ -82,48 +81,24 @@ def hook() -> Iterator[Hook]:
     thread.join()
 
 
-@pytest.fixture
-def heard(prefect_server: PrefectServer) -> Iterator[list[Event]]:
-    """What the server tells whoever listens to Fathom's events, from now on; it stores none."""
-    found: list[Event] = []
-    listening, ended = threading.Event(), threading.Event()
-
-    async def listen() -> None:
-        wanted = EventFilter(event=EventNameFilter(prefix=["fathom."]))
-        async with PrefectEventSubscriber(prefect_server.api_url, wanted) as events:
-            listening.set()
-            async for event in events:
-                found.append(event)
-                if ended.is_set():
-                    return
-
-    thread = threading.Thread(target=asyncio.run, args=(listen(),))
-    thread.start()
-    assert listening.wait(60)
-    yield found
-    ended.set()
-    emit_event("fathom.test.ended", {"prefect.resource.id": "test"})
-    thread.join()
-
-
-def told(heard: Sequence[Event], name: str) -> list[Event]:
+def told(server: PrefectServer, name: str) -> list[dict[str, Any]]:
     """Return the events of a watch, the earliest first, once the server has all that this process has sent."""
-    last = emit_event("fathom.test.last", {"prefect.resource.id": "test"})
-    assert last
+    last = str(uuid4())
+    emit_event("fathom.test.last", {"prefect.resource.id": f"test.{last}"}, payload={"watch": ""})
+    wanted = {"filter": {"event": {"prefix": ["fathom."]}}, "limit": 50}
     deadline = time.monotonic() + 60
-    while last.id not in {event.id for event in heard}:
-        assert time.monotonic() < deadline, heard
-        time.sleep(0.1)
-    return [
-        event
-        for event in sorted(heard, key=lambda event: event.occurred.timestamp())
-        if event.payload.get("watch") == name
-    ]
+    with asking(server.api_url) as client:
+        while True:
+            found = client.post("/events/filter", json=wanted).json()["events"]
+            if any(event["resource"]["prefect.resource.id"] == f"test.{last}" for event in found):
+                return [event for event in reversed(found) if event["payload"]["watch"] == name]
+            assert time.monotonic() < deadline, found
+            time.sleep(0.2)
 
 
 @pytest.mark.usefixtures("home")
 async def test_a_change_is_told_once_and_no_change_is_not(
-    prefect_server: PrefectServer, hook: Hook, heard: list[Event], tmp_path: Path, fathom_cli: FathomCLI
+    prefect_server: PrefectServer, hook: Hook, tmp_path: Path, fathom_cli: FathomCLI
 ) -> None:
     docs, root = tmp_path / "docs", tmp_path / "store"
     docs.mkdir()
@@ -161,9 +136,9 @@ async def test_a_change_is_told_once_and_no_change_is_not(
     )
 
     hook.wait(6)
-    posted = [call["event"].removeprefix("fathom.") for call in hook.calls]
+    heard = [call["event"].removeprefix("fathom.") for call in hook.calls]
     # Each run told one webhook how it ended; the other one heard of the two changes only.
-    assert sorted(posted) == ["answer.changed"] * 2 + ["run.completed"] * 3 + ["run.failed"]
+    assert sorted(heard) == ["answer.changed"] * 2 + ["run.completed"] * 3 + ["run.failed"]
     changed, lost = (call for call in hook.calls if call["event"] == "fathom.answer.changed")
     assert (changed["run_id"], changed["question"], changed["watch"]) == (third.run_id, QUERY, "norden")
     assert changed["changes"]["counts"]["changed"] == 1
@@ -193,10 +168,10 @@ async def test_a_change_is_told_once_and_no_change_is_not(
     by_run = {one["run_id"]: one["comparison"] for one in of_json}
     assert by_run[third.run_id] == json.loads((folder / "changes.json").read_bytes())
     assert by_run[first.run_id] is None
-    of_watch = told(heard, "norden")
-    names = [event.event for event in of_watch]
+    of_watch = told(prefect_server, "norden")
+    names = [event["event"] for event in of_watch]
     assert (names.count("fathom.run.started"), names.count("fathom.answer.changed")) == (5, 2)
-    assert not any("hush" in event.model_dump_json() for event in of_watch)
+    assert not any("hush" in json.dumps(event) for event in of_watch)
 
     removed = fathom_cli(["watch", "remove", "norden"], env=prefect_server.env)
     assert "norden, norden-all" in removed.stdout
@@ -283,18 +258,18 @@ async def test_a_slack_channel_is_told_by_its_block() -> None:
 
 
 @pytest.mark.usefixtures("prefect_server", "home")
-async def test_a_run_that_breaks_tells_so(heard: list[Event], tmp_path: Path) -> None:
+async def test_a_run_that_breaks_tells_so(prefect_server: PrefectServer, tmp_path: Path) -> None:
     settings = ResearchSettings(model="openai/none", artifacts=str(tmp_path))
     flow_run = await local.create(QUERY, settings, watch="broken")
     with pytest.raises(Exception, match="OPENAI_API_KEY"):
         await local.execute(flow_run)
     for _ in range(300):
-        if found := told(heard, "broken"):
+        if found := told(prefect_server, "broken"):
             break
         await asyncio.sleep(0.1)
     (event,) = found
-    assert (event.event, event.payload["ending"]) == ("fathom.run.failed", "failed")
-    assert "OPENAI_API_KEY" in event.payload["reason"]
+    assert (event["event"], event["payload"]["ending"]) == ("fathom.run.failed", "failed")
+    assert "OPENAI_API_KEY" in event["payload"]["reason"]
     # Tried again, it breaks in the same way, which was told. Where only the store knows it, it belongs to its watch.
     async with get_client() as client:
         await client.set_flow_run_state(flow_run.id, Pending(), force=True)
@@ -305,7 +280,7 @@ async def test_a_run_that_breaks_tells_so(heard: list[Event], tmp_path: Path) ->
     (marker,) = tmp_path.glob(f".results/{flow_run.id}/told/*.json")
     assert json.loads(marker.read_bytes()) == {"run_id": str(flow_run.id), "ending": "failed"}
     assert (await resuming.find(str(flow_run.id), str(tmp_path))).parameters["watch"] == "broken"
-    assert len(told(heard, "broken")) == 1
+    assert len(told(prefect_server, "broken")) == 1
 
 
 def test_only_runs_of_the_same_question_are_compared() -> None:
