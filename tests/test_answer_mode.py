@@ -83,7 +83,7 @@ async def test_a_run_in_answer_mode_returns_the_sentence_and_a_small_report(tmp_
 )
 def test_the_kind_of_thing_that_is_asked_for_decides(query: str, right: str) -> None:
     wrong = [
-        "The harbour is the oldest part of the port and its harbour basin.",
+        "The harbour is the oldest part of the town and its harbour basin.",
         "Ida Berg leads the harbour.",
         "The harbour was opened in 1911.",
         "The harbour serves forty ships a day.",
@@ -296,7 +296,7 @@ def test_both_questions_are_answered_and_each_answer_has_its_source() -> None:
             note(
                 "The harbour was opened in 1911.",
                 "The harbour serves forty ships a day.",
-                "The harbour is the oldest part of the port and its harbour basin.",
+                "The harbour is the oldest part of the town and its harbour basin.",
             )
         ],
     )

@@ -272,7 +272,7 @@ async def test_compressor_says_when_nothing_is_relevant(text: str) -> None:
     assert not (await ask(COMPRESSOR, compress_request([]))).is_useful
 
 
-async def test_words_that_hardly_say_what_is_asked_put_nothing_off_the_topic() -> None:
+async def test_what_somebody_tells_beside_the_question_puts_nothing_off_the_topic() -> None:
     said = "# Marlin L\n\nThe list price of the Marlin L is 3640 crowns.\n\n" + "The Marlin L is a pump.\n\n" * 8
     page = SourceText(source_id="Sabcdef", url="docs:a", title="Pumps", kind="document", text=said)
     asked = "I'm thinking of getting a Marlin L, how much is it"
@@ -625,6 +625,14 @@ No request is sent again that got a 4xx answer.
 
 A request without an answer is logged.
 
+## Illness and loss
+
+Whoever suffers from vomiting stays away for 48 hours.
+
+Theft is reported to the site office, telephone 0300 445.
+
+Nach Erbrechen bleibt man zwei Tage weg.
+
 ## Kündigung
 
 Der Wartungsvertrag ist jedes Jahr zu erneuern.
@@ -635,6 +643,9 @@ Der Wartungsvertrag ist jedes Jahr zu erneuern.
     ("asked", "found"),
     [
         ("How long do we have to pay the bills?", "Invoices are settled within 30 days"),
+        ("he threw up, how long must he stay away", "vomiting stays away for 48 hours"),
+        ("theyve pinched our drill, who should know?", "Theft is reported to the site office"),
+        ("Wie lange bleibt man weg, wenn man sich übergeben hat?", "Nach Erbrechen bleibt man zwei Tage weg"),
         ("How much do we hold back from each bill?", "The client withholds 5 %"),
         ("Who signed off the change order?", "approved by M. Okafor"),
         ("What is the penalty if the builder is late?", "If the contractor fails to reach completion"),
@@ -651,6 +662,21 @@ def test_words_of_every_day_find_those_of_a_trade(asked: str, found: str) -> Non
     quotations = Quotations.of_texts([source])
     assert found in quotations.says(quotations.rank(asked)[0])
     assert quotations.answer(asked) is not Answered.no
+
+
+@pytest.mark.parametrize(
+    ("said", "answered"),
+    [
+        ("The pony is twelve years old.", Answered.yes),
+        ("| animal | age |\n|---|---|\n| pony | 12 |\n| goat | 5 |", Answered.yes),
+        ("One bale lasts the pony four days.", Answered.no),
+    ],
+)
+def test_an_age_is_told_in_years_or_where_an_age_is_named(said: str, answered: Answered) -> None:
+    source = SourceText(
+        source_id="S000001", url="docs:a.md", title="Board", kind="document", text=f"# Board\n\n{said}\n"
+    )
+    assert Quotations.of_texts([source]).answer("How old is the pony?") is answered
 
 
 def test_what_is_measured_must_be_mentioned() -> None:

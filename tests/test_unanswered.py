@@ -41,7 +41,9 @@ async def unanswered(root: Path, question: str, **settings: Any) -> Unanswered:
 @pytest.mark.usefixtures("home")
 async def test_misspelt_words_are_named_with_what_they_may_mean(docs: Path, tmp_path: Path) -> None:
     found = await unanswered(
-        tmp_path, "Which craens insure ferries and chemical contaners against piracy at Blexhafen?", docs=[str(docs)]
+        tmp_path,
+        "Which craens insure ferries and chemical contaners against piracy, mutiny, hail, lightning and earthquakes?",
+        docs=[str(docs)],
     )
     assert found.absent == [
         AbsentWord(word="craens", nearby=["cranes"]),
@@ -49,7 +51,10 @@ async def test_misspelt_words_are_named_with_what_they_may_mean(docs: Path, tmp_
         AbsentWord(word="chemical"),
         AbsentWord(word="contaners", nearby=["containers"]),
         AbsentWord(word="piracy"),
-        AbsentWord(word="Blexhafen"),
+        AbsentWord(word="mutiny"),
+        AbsentWord(word="hail"),
+        AbsentWord(word="lightning"),
+        AbsentWord(word="earthquakes"),
     ]
     [searched] = found.searched
     assert (searched.where, searched.documents, searched.failed) == ([str(docs)], 2, 0)
@@ -103,7 +108,7 @@ async def test_what_pages_say_is_text_in_markdown(tmp_path: Path) -> None:
     hostile = "The *whale* <script>alert(1)</script> [click](http://evil.example) `code` dives.\x1b[31m\n"
     (tmp_path / "docs/whales.md").write_text(hostile)
     result = await investigated(
-        tmp_path, "Which whale sings operas in Verona?", docs=[str(tmp_path / "docs")], model="extractive"
+        tmp_path, "Which whale sings operas?", docs=[str(tmp_path / "docs")], model="extractive"
     )
     assert result.unanswered
     markdown = (Path(result.artifacts) / UNANSWERED).read_text()

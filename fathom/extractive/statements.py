@@ -40,7 +40,7 @@ from fathom.text.terms import STOP_WORDS, terms
 
 ANSWERED = 0.54
 """Share of a question's terms, by worth, from which an excerpt may be its answer; see docs/extractive.md."""
-SURE, POSSIBLE = 0.7, 0.35  # the same of the best excerpt, from which it passes for the answer, or may be it
+SURE = 0.7  # the same of the best excerpt, from which it passes for the answer
 TOGETHER = 0.65  # the same of one line, where it is asked how something is done or whether it is so
 CERTAIN = 0.8  # the same of one line, from which what says less beside it is left out
 AROUND_STEP = 0.3  # the same where the steps of something are asked for: one step alone is no answer
@@ -235,7 +235,7 @@ class Quotations:
                 return Answered.maybe
             defined = asks_definition(question) and self._evidence.defines(trusted[0], asked)
             return Answered.yes if defined or self._tells(trusted[0], question) else Answered.maybe
-        possible = trusted[0].share >= POSSIBLE and self._evidence.answers(trusted[0], asked)
+        possible = trusted[0].share >= asked.least_share and self._evidence.answers(trusted[0], asked)
         return Answered.maybe if possible else Answered.no
 
     def is_certain(self, found: Sequence[Found], question: str) -> bool:

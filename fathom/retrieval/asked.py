@@ -15,6 +15,7 @@ from fathom.text.terms import query_terms, terms
 
 RELATED = 0.4  # weight of a term that texts use in place of the question's
 MEASURED = 0.6  # weight of a quantity that stands for a term
+LEAST_SHARE, MANY, LEAST_OF_MANY = 0.33, 4, 0.22  # of a question's terms; of so many; see docs/extractive.md
 LESSER = 0.4  # weight of the "often" of "how often", "difference", "become", and of where to look, as "in Python"
 DEFINITION = 1.2  # factor for "Tuples are ..." where tuples are asked for
 DEFINED_ONLY = 2.0  # the same where nothing else is asked: "What is a tuple?", or what tells two things apart
@@ -116,6 +117,11 @@ class QuestionTerms(NamedTuple):
     names: Sequence[frozenset[str]] = ()  # of things that an answer is about, each as its terms
     quantities: frozenset[str] = frozenset()  # an answer states one of them, where it is asked "how heavy"
     has_topic: bool = True  # false where no word names a thing, as in "What is the difference between == and is?"
+
+    @property
+    def least_share(self) -> float:
+        """Share of the terms, by worth, below which no excerpt bears on the question: texts repeat few of many."""
+        return LEAST_SHARE if sum(self.weights.values()) < MANY else LEAST_OF_MANY
 
 
 def asks_for_steps(question: str) -> bool:

@@ -181,6 +181,10 @@ _HELD: Mapping[str, str] = {
         r"m³|[mc]?l|gallons?|pints?|barrels?|cubic (?:met(?:re|er)s?|feet|centimet(?:re|er)s?)", "volume"
     ),
     "<duration>": _measured(r"ms|s|h|hr|nights?|decades?", "time"),
+    "<age>": (
+        rf"{_NUMBER}(?:years?|Jahren?|Jahre)\b|\b(?:aged?|age of) \d|\d-year-old|"
+        rf"{_NUMBER}(?:hours?|days?|weeks?|months?|Tage|Wochen|Monate) (?:old|of age|alt)\b"
+    ),
     "<speed>": _measured(
         r"km/h|m/s|mph|knots?|kn|(?:kilomet(?:re|er)s|miles|met(?:re|er)s) (?:an|per|a) (?:hour|second)|"
         r"[KMG]?bit/s|[KMG]bps"
@@ -232,7 +236,7 @@ big bigger biggest larger largest small smaller smallest size: (<length>) (<area
 area: <area>
 capacity volume: <volume> <people> <power>
 duration time wait dauer dauert: <duration> <hour>
-old older oldest age alt: <duration> <year>
+old older oldest age alt: <age> <year>
 fast faster fastest slow slower slowest schnell: <speed> <duration>
 speed: <speed>
 power powerful strong stronger strongest: <power> <pressure>

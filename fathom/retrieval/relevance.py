@@ -39,6 +39,7 @@ K1, B = 1.2, 0.4
 SHORTEST = 12  # terms; shorter excerpts are not better
 PAIR = 0.3  # worth of two of the question's terms side by side, as a share of what the two are worth
 COVERED = 2.0  # factor on the share of the question that an excerpt holds, added to 1
+BESIDE_ITS_OWN = 0.5  # weight of a word that means the same as one that the texts have
 FAMILY = 0.4  # weight of a word of the same family, such as "elasticity" for "elastic"
 COMPOUND = 0.8  # weight of a German compound whose last part is asked for: "Hafengebühr" for "Gebühr"
 MISSPELT = 0.8  # weight of a word that differs from one that no text has by one letter
@@ -208,13 +209,6 @@ class RankedExcerpts:
         asked = self._with_families(asked)
         worth = self._worth(asked)
         return {frozenset(said): worth[term] for term, said in asked.terms.items()}
-
-    def unmet(self, asked: QuestionTerms) -> float:
-        """Return the share of a question's terms, by worth, that no text has, nor a word in their place."""
-        asked = self._with_families(asked)
-        worth = self._worth(asked)
-        absent = (term for term, said in asked.terms.items() if not any(read.has(said) for read in self._read))
-        return sum(worth[term] for term in absent) / (sum(worth.values()) or 1.0)
 
     def has(self, term: str, asked: QuestionTerms) -> bool:
         """Whether a text has a term of a question, or a word in its place."""
@@ -390,13 +384,14 @@ class RankedExcerpts:
             like = {word: FAMILY for word in self._vocabulary.get(term[:FAMILY_LETTERS], ()) if is_family(term, word)}
             if _VERSION.fullmatch(term):
                 like = {word: FAMILY for word in self._vocabulary.get(term[:2], ()) if word.startswith(f"{term}.")}
-            if not like and not any(read.text.parsed.occurrences.get(term) for read in self._read):
+            if not like and term not in self._known:
                 like = {word: MISSPELT for word in self._vocabulary.get(term[:2], ()) if is_misspelt(term, word)}
             if term in nouns:
                 like |= dict.fromkeys(compounds_of(term, self._known), COMPOUND)
             for stem in terms(term, "german"):
                 like |= dict.fromkeys(inflected.get(stem, ()), INFLECTED)
-            wanted[term] = {**like, **said}
+            same = same_terms(term) if term in self._known else ()
+            wanted[term] = {**like, **said, **{word: min(said[word], BESIDE_ITS_OWN) for word in same if word in said}}
         return asked._replace(terms=wanted)
 
     @cached_property
