@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 
@@ -78,7 +77,6 @@ def with_cited(report: Report) -> Report:
     return report.model_copy(update={"sources": [by_id[source_id] for source_id in order if source_id in by_id]})
 
 
-_REPLACED = re.compile(r"(\w+): answered without the model after \w+")
 MOST_PLACES = 3  # of a source that its entry names
 
 
@@ -179,8 +177,9 @@ def limitations(
     `removed` holds sentences that were removed, and `judge` is the model that judged the claims; empty if none did.
     """
     (ending, _), reasons = run.ending(), run.reasons(words)
-    replaced = [SPECS[told[1]].role.value for told in map(_REPLACED.fullmatch, reasons) if told]
-    reason = "; ".join(said for said in reasons if not _REPLACED.fullmatch(said))
+    fallbacks = run.usage.fallbacks
+    replaced = [SPECS[said.partition(":")[0]].role.value for said in fallbacks]
+    reason = "; ".join(said for said in reasons if said not in fallbacks)
     found = own_case(run.plan, claims, words)
     if run.plan.left_out:
         left_out = "; ".join(run.plan.left_out)
