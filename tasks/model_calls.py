@@ -13,7 +13,7 @@ from fathom.llm.parsing import accept, without_thoughts
 from fathom.llm.prompts import prompt_hashes, sent_messages
 from fathom.models import Usage, told_by
 from fathom.roles import ANSWER, CRITIC, OUTLINE, SECTION, SPECS, Request, RoleSpec, Text
-from fathom.roles.base import AnswerT, Guided, OverviewAnswer, Remembering, RequestT
+from fathom.roles.base import WITHOUT_MODEL, AnswerT, Guided, OverviewAnswer, Remembering, RequestT
 from fathom.run.engine import Engine
 from fathom.tasks.durable import recorded_task, run_logger
 from fathom.telemetry.audit_events import AuditType
@@ -132,7 +132,7 @@ async def answer_without_model(
     Raises:
         AnswerInvalid: the backend cannot answer.
     """
-    why = f"{spec.name}: answered without the model after {failure.code}"
+    why = f"{spec.name}: {WITHOUT_MODEL} {failure.code}"
     engine.warnings.warn(run_logger(), f"{why}: {failure.message}", why)
     answer, usage = await _answer(spec, request, RoleModel(model=EXTRACTIVE), engine)
     if isinstance(answer, Failure):

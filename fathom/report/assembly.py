@@ -21,6 +21,7 @@ from fathom.models import (
 )
 from fathom.report.chapters import chapters
 from fathom.roles import SPECS
+from fathom.roles.base import WITHOUT_MODEL
 from fathom.run.state import ResearchState
 from fathom.sources.scoring import confidence
 from fathom.text.citations import cited_ids, number_citations
@@ -177,7 +178,7 @@ def limitations(
     `removed` holds sentences that were removed, and `judge` is the model that judged the claims; empty if none did.
     """
     (ending, _), reasons = run.ending(), run.reasons(words)
-    fallbacks = run.usage.fallbacks
+    fallbacks = [said for said in run.usage.fallbacks if WITHOUT_MODEL in said]
     replaced = [SPECS[said.partition(":")[0]].role.value for said in fallbacks]
     reason = "; ".join(said for said in reasons if said not in fallbacks)
     found = own_case(run.plan, claims, words)

@@ -116,6 +116,10 @@ RequestT = TypeVar("RequestT", bound=Request)
 AnswerT = TypeVar("AnswerT", bound=Answer)
 
 
+WITHOUT_MODEL = "answered without the model after"
+"""What a run's fallbacks say of a role for which the extractive backend answered, behind its name."""
+
+
 @dataclass(frozen=True)
 class RoleSpec(Generic[RequestT, AnswerT]):
     """A role's contract."""
