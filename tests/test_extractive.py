@@ -272,7 +272,7 @@ async def test_compressor_says_when_nothing_is_relevant(text: str) -> None:
     assert not (await ask(COMPRESSOR, compress_request([]))).is_useful
 
 
-async def test_what_somebody_tells_beside_the_question_puts_nothing_off_the_topic() -> None:
+async def test_words_that_hardly_say_what_is_asked_put_nothing_off_the_topic() -> None:
     said = "# Marlin L\n\nThe list price of the Marlin L is 3640 crowns.\n\n" + "The Marlin L is a pump.\n\n" * 8
     page = SourceText(source_id="Sabcdef", url="docs:a", title="Pumps", kind="document", text=said)
     asked = "I'm thinking of getting a Marlin L, how much is it"

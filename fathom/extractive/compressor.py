@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fathom.extractive.questions import ANY_OF, clip, topic_terms
+from fathom.extractive.questions import ANY_OF, clip, is_question, topic_terms, verbs_of
 from fathom.extractive.tables import from_tables
 from fathom.models import SourceText
-from fathom.retrieval.asked import QuestionTerms, preferences, read_asked
+from fathom.retrieval.asked import LIGHT_TERMS, QuestionTerms, preferences, read_asked
 from fathom.retrieval.ranking import titled
 from fathom.retrieval.relevance import Chosen, RankedExcerpts
 from fathom.roles import CompressAnswer, CompressRequest
 from fathom.text.sentences import split_sentences
-from fathom.text.terms import count_words
+from fathom.text.terms import count_words, terms
 from fathom.text.tokens import count_tokens
 
 NOT_USEFUL = CompressAnswer(summary_title="", summary="", extraction=[], is_useful=False)
@@ -27,6 +27,7 @@ SUMMARY_SHARE = 0.25  # of the note's tokens; the bullets get the rest
 SUMMARY_SENTENCES = (3, 6)
 TITLE_WORDS = (5, 12)
 LEAST_WORDS = 1.0  # by worth, of a step that asks for several things, that its best excerpt must hold
+UNMET = 0.5  # share of a question from which the output is off the topic, if none of its lines has a word of that
 BESIDE = 0.4  # weight of what the step's description and the plan's title ask
 LEAST_SCORE = 0.15  # of the best excerpt's; what says less stays out
 
@@ -39,7 +40,7 @@ def compress(request: CompressRequest) -> CompressAnswer:
     preferred = preferences(request.step_title, dates)
     weighed = [each._replace(score=each.score * preferred[each.text]) for each in evidence.rank(asked)]
     found = sorted(weighed, key=lambda each: -each.score)
-    if not _is_on_step(max((each.share for each in found), default=0.0), asked, request):
+    if not _is_on_step(max((each.share for each in found), default=0.0), asked, request, evidence):
         return _table(request)
     telling = [each for each in found if each.score >= LEAST_SCORE * found[0].score]
     room = _room(request)
@@ -61,11 +62,23 @@ def _table(request: CompressRequest) -> CompressAnswer:
     return _answer(request, [Chosen(number, "table", computed.markdown, computed.share)], _room(request))
 
 
-def _is_on_step(share: float, asked: QuestionTerms, request: CompressRequest) -> bool:
+def _is_on_step(share: float, asked: QuestionTerms, request: CompressRequest, evidence: RankedExcerpts) -> bool:
     """Whether an excerpt with this share of what the step asks is worth a note."""
     if request.step_description.startswith(ANY_OF):
         return share * sum(asked.weights.values()) >= LEAST_WORDS
-    return share >= asked.least_share
+    return share >= asked.least_share and not _is_off_topic(request, evidence)
+
+
+def _is_off_topic(request: CompressRequest, evidence: RankedExcerpts) -> bool:
+    """Whether the texts lack most of what is asked; titles that are no questions have words that no text repeats."""
+    questions = [title for title in (request.step_title, request.plan_title) if is_question(title)]
+    if not questions:
+        return False
+    topic = [term for term in topic_terms(questions[0]) if term not in LIGHT_TERMS]
+    verbs = dict.fromkeys(terms(" ".join(verbs_of(questions[0]))), BESIDE)
+    return (
+        evidence.unmet(read_asked(questions[0], [term for term in topic if term not in verbs] or topic, verbs)) >= UNMET
+    )
 
 
 def _asked(request: CompressRequest) -> QuestionTerms:

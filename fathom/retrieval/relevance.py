@@ -210,6 +210,13 @@ class RankedExcerpts:
         worth = self._worth(asked)
         return {frozenset(said): worth[term] for term, said in asked.terms.items()}
 
+    def unmet(self, asked: QuestionTerms) -> float:
+        """Return the share of a question's terms, by worth, that no text has, nor a word in their place."""
+        asked = self._with_families(asked)
+        worth = self._worth(asked)
+        absent = (term for term, said in asked.terms.items() if not any(read.has(said) for read in self._read))
+        return sum(worth[term] for term in absent) / (sum(worth.values()) or 1.0)
+
     def has(self, term: str, asked: QuestionTerms) -> bool:
         """Whether a text has a term of a question, or a word in its place."""
         said = self._with_families(asked).terms[term]

@@ -24,8 +24,8 @@ that that's the their theirs them themselves then there there's these they they'
 though through thus to too under until up upon us very via was wasn't we we'd we'll we're we've were weren't what
 what's when when's where where's whether which while who who's whom whose why why's will with within without won't
 would wouldn't yet you you'd you'll you're you've your yours arent cant didnt doesnt dont hasnt hows isnt ive shouldnt
-hes im itll shes thatll thats theres theyll theyre theyve wasnt werent weve whats wheres whos wont wouldnt youll
-youre youve
+hes im itll shes thatll thats theres theyll theyre theyve til till wasnt werent weve whats wheres whos wont wouldnt
+youll youre youve
 """
 _GERMAN = """
 aber als am an auch auf aus bei bin bis bist da damit dann das dass dem den der des dessen die dies diese diesem
