@@ -18,13 +18,14 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import uuid
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import certifi
 import httpx
@@ -304,14 +305,23 @@ class Bucket:
 
 @pytest.fixture(scope="session")
 def s3_endpoint() -> Iterator[str]:
-    """Address of an S3 server for the session."""
+    """Address of an S3 server for the session, which looks at a condition and writes in one step, as S3 does."""
+    from moto.s3.responses import S3Response
     from moto.server import ThreadedMotoServer
 
+    writing, put_object = threading.Lock(), S3Response.put_object
+
+    def put_alone(self: S3Response) -> Any:
+        with writing:
+            return put_object(self)
+
     server = ThreadedMotoServer("127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    yield f"http://{host}:{port}"
-    server.stop()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(S3Response, "put_object", put_alone)
+        server.start()
+        host, port = server.get_host_and_port()
+        yield f"http://{host}:{port}"
+        server.stop()
 
 
 @pytest.fixture
