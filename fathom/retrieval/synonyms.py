@@ -63,7 +63,7 @@ def _with_gaps(phrase: str) -> str:
 def phrases_of(question: str) -> dict[str, dict[str, float]]:
     """Return the last terms of phrases in a question, with the terms of the words that mean the same as the phrase."""
     found: dict[str, dict[str, float]] = {}
-    for word in set(re.findall(r"[\w'’-]+", question.lower())):
+    for word in dict.fromkeys(re.findall(r"[\w'’-]+", question.lower())):
         for phrase, words in _phrases().get(word, ()):
             said = re.search(_with_gaps(phrase), question, re.IGNORECASE)
             for key in query_terms(said[0])[-1:] if said else ():
