@@ -649,7 +649,7 @@ def test_everything_works_without_script(client: httpx.Client, finished: str) ->
     for file in {place.partition("?")[0] for _, place in places}:
         stored = client.get(f"{finished}/{file}")
         assert stored.headers["Content-Type"].startswith("text/plain") and stored.headers["X-Content-Type-Options"]
-    for form in ("md", "json", "docx", "pdf", "xlsx", "csv", "bib", "ris"):
+    for form in ("md", "json", "docx", "pdf", "xlsx", "bib", "ris"):
         kept = client.get(f"{finished}/export/{form}")
         assert kept.status_code == 200, kept.text
         assert kept.content and kept.headers["Content-Disposition"].endswith(f'.{form}"')
