@@ -219,9 +219,9 @@ class Reviewer:
             elsewhere = [BearingSpan(one.text, one.start, one.end) for one in passages.values()]
             elsewhere += self._elsewhere(statement, said, shown) if said else []
             if shown or elsewhere:
-                settled_against = any(one.refuted.settled for one in against)
-                one = _Returned(statement, said, shown, elsewhere, settled_against)
-                found.setdefault(statement.section, []).append(one)
+                settled = any(one.refuted.settled for one in against)
+                returned = _Returned(statement, said, shown, elsewhere, settled)
+                found.setdefault(statement.section, []).append(returned)
         return found
 
     async def _corrected(self, section: ReportSection, returned: Sequence[_Returned]) -> tuple[str, list[str]]:

@@ -74,13 +74,7 @@ _THIRD_PARTY_WARNINGS = (
     r"ignore:unclosed <socket.*raddr=\('127\.0\.0\.1', 2\d{4}\)>:ResourceWarning",
 )
 _PASSED_ON = (
-    "PATH",
-    "LANG",
-    "LC_ALL",
-    "TMPDIR",
-    "XDG_CONFIG_HOME",
-    "XDG_STATE_HOME",
-    "SSL_CERT_FILE",
+    *("PATH", "LANG", "LC_ALL", "TMPDIR", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "SSL_CERT_FILE"),
     "PYTHONDONTWRITEBYTECODE",
 )
 

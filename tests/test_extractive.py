@@ -75,6 +75,13 @@ def source(name: str, number: int) -> SourceText:
     return SourceText(source_id=f"S{number:06x}", url=f"python:{name}", title=title, kind="document", text=topics[name])
 
 
+def quotations_of(text: str, title: str) -> Quotations:
+    """Return what can be quoted of one document."""
+    return Quotations.of_texts(
+        [SourceText(source_id="S000001", url="docs:a.md", title=title, kind="document", text=text)]
+    )
+
+
 def compress_request(
     texts: list[SourceText], step: str = "How Python looks up an attribute", room: int = 600
 ) -> CompressRequest:
@@ -435,8 +442,7 @@ async def test_a_section_is_quoted_in_the_order_in_which_its_author_wrote_it(tmp
 def test_one_line_must_say_how_something_is_done(below: str, answered: Answered) -> None:
     filler = "\n\n".join(f"Paragraph {n} is about something else." for n in range(100))
     text = f"# Classes\n\n## Custom access to attributes\n\n{below}\n\n## More\n\n{filler}"
-    source = SourceText(source_id="S000001", url="docs:a.md", title="Classes", kind="document", text=text)
-    assert Quotations.of_texts([source]).answer("How do I define a custom exception?") is answered
+    assert quotations_of(text, "Classes").answer("How do I define a custom exception?") is answered
 
 
 async def test_the_line_that_tells_stands_before_a_page_of_mentions(tmp_path: Path) -> None:
@@ -459,8 +465,7 @@ async def test_the_line_that_tells_stands_before_a_page_of_mentions(tmp_path: Pa
 
 def test_a_link_alone_is_not_quoted() -> None:
     text = "# Pumps\n\nPress the red button, and the pump stops.\n[Durability](durability.md)\n"
-    source = SourceText(source_id="S000001", url="docs:a.md", title="Pumps", kind="document", text=text)
-    quotations, asked = Quotations.of_texts([source]), "What happens when I press the red button?"
+    quotations, asked = quotations_of(text, "Pumps"), "What happens when I press the red button?"
     quoted = quotations.markdown(quotations.rank(asked)[0], asked)
     assert "red button" in quoted and "Durability" not in quoted
 
@@ -490,8 +495,7 @@ async def test_a_heading_stands_once_above_what_is_quoted_of_its_section(tmp_pat
 )
 def test_how_something_is_done_is_told_where_it_is_done(said: str, answered: Answered) -> None:
     text = f"# Orders\n\n{said}\n\nA colleague may delete what nobody reads.\n"
-    source = SourceText(source_id="S000001", url="docs:a.md", title="Orders", kind="document", text=text)
-    assert Quotations.of_texts([source]).answer("How do I delete the old orders of a shop?") is answered
+    assert quotations_of(text, "Orders").answer("How do I delete the old orders of a shop?") is answered
 
 
 def test_how_something_is_done_is_not_told_by_the_path_of_a_value() -> None:
@@ -513,8 +517,7 @@ def test_what_something_is_for_counts_like_any_other_word() -> None:
         "| `PUMP_NAME` | what the pump is called |\n| `PUMP_READ` | whether others may read the pump |\n"
         "| `KEY`, `ADDRESS` | M7 |\n"
     )
-    source = SourceText(source_id="S000001", url="docs:a.md", title="Settings", kind="document", text=text)
-    worth = Quotations.of_texts([source]).worth("Which variables does a pump read for M7?")
+    worth = quotations_of(text, "Settings").worth("Which variables does a pump read for M7?")
     assert "m7" in max(worth, key=lambda term: worth[term])
 
 
@@ -526,14 +529,14 @@ def test_what_something_is_for_counts_like_any_other_word() -> None:
     ],
 )
 def test_a_date_is_no_count(said: str, answered: Answered) -> None:
-    source = SourceText(source_id="S000001", url="docs:a.md", title="Site", kind="document", text=f"# Site\n\n{said}\n")
-    assert Quotations.of_texts([source]).answer("How many Saturdays of overtime were worked?") is answered
+    assert (
+        quotations_of(f"# Site\n\n{said}\n", "Site").answer("How many Saturdays of overtime were worked?") is answered
+    )
 
 
 def test_what_is_too_far_down_to_be_quoted_answers_nothing() -> None:
     text = "# Drift\n\nDrift shows people what it has.\n\nTwo people of the same name are one person."
-    source = SourceText(source_id="S000001", url="docs:a.md", title="Drift", kind="document", text=text)
-    quotations, asked = Quotations.of_texts([source]), "How many people work on Drift?"
+    quotations, asked = quotations_of(text, "Drift"), "How many people work on Drift?"
     found = quotations.rank(asked)
     counting = [each for each in found if "Two" in quotations.says(each)]
     showing = [each for each in found if each not in counting]
@@ -570,8 +573,7 @@ def test_the_list_below_a_heading_that_is_asked_for_comes_first(asked: str, firs
         "## 2. Actions\n\n| Who | What |\n|---|---|\n| Ida Berg | Repair gate 3 |\n| Ole Dahl | Order lamps |\n\n"
         "Next meeting: 28 September 2026 at the site, with actions.\n"
     )
-    source = SourceText(source_id="S000001", url="docs:a.md", title="Site meeting", kind="document", text=text)
-    quotations = Quotations.of_texts([source])
+    quotations = quotations_of(text, "Site meeting")
     assert first in quotations.markdown(quotations.rank(asked)[0], asked)
 
 
@@ -658,8 +660,7 @@ Der Wartungsvertrag ist jedes Jahr zu erneuern.
 def test_words_of_every_day_find_those_of_a_trade(asked: str, found: str) -> None:
     filler = "\n\n".join(f"Paragraph {n} is about something else." for n in range(100))
     text = f"{CLAUSES}\n## More\n\n{filler}\n"
-    source = SourceText(source_id="S000001", url="docs:a.md", title="Works contract", kind="document", text=text)
-    quotations = Quotations.of_texts([source])
+    quotations = quotations_of(text, "Works contract")
     assert found in quotations.says(quotations.rank(asked)[0])
     assert quotations.answer(asked) is not Answered.no
 
@@ -673,17 +674,12 @@ def test_words_of_every_day_find_those_of_a_trade(asked: str, found: str) -> Non
     ],
 )
 def test_an_age_is_told_in_years_or_where_an_age_is_named(said: str, answered: Answered) -> None:
-    source = SourceText(
-        source_id="S000001", url="docs:a.md", title="Board", kind="document", text=f"# Board\n\n{said}\n"
-    )
-    assert Quotations.of_texts([source]).answer("How old is the pony?") is answered
+    assert quotations_of(f"# Board\n\n{said}\n", "Board").answer("How old is the pony?") is answered
 
 
 def test_what_is_measured_must_be_mentioned() -> None:
     said = "# Orders\n\nThe delivery time of the desk Alto is 6 weeks.\n"
-    quotations = Quotations.of_texts(
-        [SourceText(source_id="S000001", url="docs:a.md", title="Orders", kind="document", text=said)]
-    )
+    quotations = quotations_of(said, "Orders")
     assert quotations.answer("How long is the delivery time for the desk Alto?") is Answered.yes
     assert quotations.answer("How long is the warranty for the desk Alto?") is Answered.no
 
@@ -699,10 +695,7 @@ def test_what_is_measured_must_be_mentioned() -> None:
     ],
 )
 def test_how_high_asks_for_a_height_or_for_the_measure_that_it_names(said: str, asked: str, answered: Answered) -> None:
-    source = SourceText(
-        source_id="S000001", url="docs:a.md", title="Figures", kind="document", text=f"# Figures\n\n{said}\n"
-    )
-    assert Quotations.of_texts([source]).answer(f"How high is the {asked}?") is answered
+    assert quotations_of(f"# Figures\n\n{said}\n", "Figures").answer(f"How high is the {asked}?") is answered
 
 
 def test_to_sort_is_a_deed_and_a_sort_of_something_is_not() -> None:

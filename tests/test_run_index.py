@@ -27,7 +27,7 @@ from fathom.service.caller import AccessRole, Caller
 from fathom.service.run_list import EVERYTHING, Listing
 from fathom.storage.lease import LeaseFile
 from fathom.storage.ownership import Owners
-from fathom.storage.runs import StoredRun, remember, used_stores
+from fathom.storage.runs import StoredRun, other_stores, remember
 from fathom.storage.store import MANIFEST, RESULT, RUNS, ArtifactStore, RunFolder, json_bytes
 from tests.conftest import FathomCLI, PrefectServer
 
@@ -237,7 +237,8 @@ def test_an_address_with_a_secret_is_not_remembered(tmp_path: Path, address: str
     for _ in range(2):
         for used in (str(tmp_path), address, "s3://bucket/runs", str(tmp_path / "gone")):
             remember(used, environment)
-    assert used_stores(environment) == [str(tmp_path), "s3://bucket/runs"]
+    assert other_stores("elsewhere", environment) == [str(tmp_path), "s3://bucket/runs"]
+    assert other_stores(str(tmp_path), environment) == ["s3://bucket/runs"]
     listed = (tmp_path / ".local/state/fathom/stores").read_text()
     assert listed == f"{tmp_path}\ns3://bucket/runs\n{tmp_path / 'gone'}\n"
 
@@ -246,4 +247,4 @@ def test_a_list_that_cannot_be_written_or_read_stops_nothing(tmp_path: Path) -> 
     (tmp_path / ".local").write_text("a file where a folder should be")
     environment = Environment.read({"HOME": str(tmp_path)})
     remember(str(tmp_path), environment)
-    assert used_stores(environment) == []
+    assert other_stores("elsewhere", environment) == []

@@ -16,7 +16,7 @@ from bisect import bisect_right
 from collections.abc import AsyncGenerator, Coroutine, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Self
 
 import httpx
 from prefect.client.schemas.objects import FlowRun, StateType
@@ -141,7 +141,7 @@ class _Feed:
         self.news = asyncio.Event()  # set, and replaced, when there is any
         self._store = store
         self._run_key = found.stored.run_key
-        self._log = LogReader(store, found.run_id, found.stored.run_key, found.folder.folder if found.folder else "")
+        self._log = LogReader.of(store, found)
         self._seconds = LOCAL_SECONDS if store.local else REMOTE_SECONDS
 
     def next(self, after: int) -> RunEvent | None:
@@ -268,6 +268,11 @@ class LogReader:
         self._file = self._open(f"{RESULTS}/{run_key}/{PENDING_FILE}", AuditEvent)
         self._settled = False
         self._told = 0
+
+    @classmethod
+    def of(cls, store: ArtifactStore, found: KnownRun) -> Self:
+        """Return the reader of a known run."""
+        return cls(store, found.run_id, found.stored.run_key, found.folder.folder if found.folder else "")
 
     async def new(self) -> list[RunEvent]:
         """Return the events that were added since the last call.

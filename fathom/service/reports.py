@@ -161,7 +161,8 @@ async def artifact(run: RunHandle, name: str) -> bytes:
         how = f"GET {API}/runs/{run.run_id}/artifacts lists them"
         raise NotThere(f"The run has no file {name[:60]!r}.", next_step=how)
     data = (await run.files([name]))[name]
-    return (await run.hiding())(data) if name.endswith(_TEXT) else data
+    hide = await run.hiding() if name.endswith(_TEXT) else None
+    return hide(data) if hide else data
 
 
 async def audit(run: RunHandle) -> AuditTrail:

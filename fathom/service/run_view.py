@@ -30,6 +30,8 @@ from fathom.text.plain import counted
 
 API = "/api/v1"
 _ModelT = TypeVar("_ModelT", bound=BaseModel)
+Hide = Callable[[bytes], bytes]
+"""What takes paths of the server out of a text."""
 
 
 def summary_of(found: KnownRun, ownership: Ownership, state: RunState, result: RunResult | None) -> RunSummary:
@@ -50,8 +52,8 @@ def summary_of(found: KnownRun, ownership: Ownership, state: RunState, result: R
     )
 
 
-async def read_run(store: ArtifactStore, found: KnownRun, ownership: Ownership) -> Run:
-    """Return all that is known of a run.
+async def read_run(store: ArtifactStore, found: KnownRun, ownership: Ownership, *, with_paths: bool) -> Run:
+    """Return all that is known of a run, without paths of the server unless they are wanted.
 
     Raises:
         StoreError: its files cannot be read.
@@ -71,7 +73,7 @@ async def read_run(store: ArtifactStore, found: KnownRun, ownership: Ownership) 
     live = known if state in (RunState.running, RunState.waiting) else None
     given = flow_run.parameters if flow_run else {"settings": manifest.settings if manifest else {}}
     base = f"{API}/runs/{found.run_id}"
-    return Run.model_validate(
+    run = Run.model_validate(
         {
             **dict(summary_of(found, ownership, state, result)),
             "settings": settings_shown(given),
@@ -95,6 +97,7 @@ async def read_run(store: ArtifactStore, found: KnownRun, ownership: Ownership) 
             ),
         }
     )
+    return run if with_paths else plain(run, hiding(found, manifest, store.address()))
 
 
 def notices_of(*searched: str) -> list[str]:
@@ -140,17 +143,23 @@ def hidden(data: bytes, root: str, settings: Mapping[str, Any]) -> bytes:
     return data
 
 
-def plain(told: _ModelT, hide: Callable[[bytes], bytes]) -> _ModelT:
-    """Return what somebody is told, its texts without what `hide` takes out."""
+def plain(told: _ModelT, hide: Hide | None) -> _ModelT:
+    """Return what somebody is told, its texts without what `hide` takes out, if there is anything to hide."""
+    if hide is None:
+        return told
     kept = hide(data := told.model_dump_json().encode())
     return told if kept == data else type(told).model_validate_json(kept)
 
 
-async def hiding(found: KnownRun, root: str) -> Callable[[bytes], bytes]:
+def hiding(found: KnownRun, manifest: RunManifest | None, root: str) -> Hide:
     """Return what makes `hidden` texts of a run whose store is at `root`."""
-    manifest = await found.folder.manifest() if found.folder else None
     given = found.flow_run.parameters.get("settings") if found.flow_run else None
     return partial(hidden, root=root, settings=manifest.settings if manifest else given or {})
+
+
+async def hiding_of(found: KnownRun, root: str) -> Hide:
+    """Return the same for a run whose manifest is not read yet."""
+    return hiding(found, await found.folder.manifest() if found.folder else None, root)
 
 
 def _texts(value: object) -> Iterator[str]:

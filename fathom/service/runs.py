@@ -58,7 +58,7 @@ from fathom.service.limits import Spending, capped, check_choice, check_most, ch
 from fathom.service.links import ShareLinks
 from fathom.service.options import Options
 from fathom.service.run_list import EVERYTHING, MOST, Listing, RunFilter
-from fathom.service.run_view import hidden, hiding, plain, read_run, told
+from fathom.service.run_view import Hide, hidden, hiding_of, plain, read_run, told
 from fathom.service.submissions import Submissions, cancel_flow_run
 from fathom.service.workers import Readiness
 from fathom.storage.corpora import CorpusStore
@@ -226,11 +226,11 @@ class RunHandle:
 
     async def read(self) -> Run:
         """Return what is known of the run."""
-        return plain(await read_run(self.store, self.found, self._ownership), await self.hiding())
+        return await read_run(self.store, self.found, self._ownership, with_paths=self.caller.is_admin)
 
-    async def hiding(self) -> Callable[[bytes], bytes]:
-        """Return what makes a text of the run one for the caller: only administrators see paths of the server."""
-        return bytes if self.caller.is_admin else await hiding(self.found, self.store.address())
+    async def hiding(self) -> Hide | None:
+        """Return what takes paths of the server out of a text of the run; None for administrators, who see them."""
+        return None if self.caller.is_admin else await hiding_of(self.found, self.store.address())
 
     async def ask(self, request: FollowUpRequest, key: str = "") -> Run:
         """Start a run that follows up on this finished one.
@@ -390,9 +390,8 @@ class RunHandle:
 
     async def log(self) -> list[RunEvent]:
         """Return the events of the run so far."""
-        folder = self.found.folder.folder if self.found.folder else ""
-        events, hide = LogReader(self.store, self.run_id, self.found.stored.run_key, folder), await self.hiding()
-        return [plain(event, hide) for event in await events.new()]
+        hide = await self.hiding()
+        return [plain(event, hide) for event in await LogReader.of(self.store, self.found).new()]
 
     async def events(self, after: int = 0, pulse: float | None = None) -> AsyncGenerator[RunEvent | None, None]:
         """Yield the events of the run after the event `after`, as they come; None after `pulse` seconds without one.

@@ -157,13 +157,13 @@ def remember(address: str, environment: Environment) -> None:
                 file.write(f"{address}\n")
 
 
-def used_stores(environment: Environment) -> list[str]:
-    """Return the addresses of the stores in the list: those on this machine that still exist, then the others.
+def other_stores(root: str, environment: Environment) -> list[str]:
+    """Return the addresses in the list but `root`: the stores on this machine that still exist, then the others.
 
     The last one added comes first.
     """
     try:
-        addresses = _listed(environment.state / _USED)[::-1]
+        addresses = [address for address in _listed(environment.state / _USED)[::-1] if address != root]
     except OSError:  # such as a folder in its place
         return []
     here = [address for address in addresses if _FAR not in address and Path(address).is_dir()]

@@ -26,7 +26,7 @@ from fathom.storage.atomic import side_by_side
 from fathom.storage.library import Kind, LibraryIndex, LibraryMatch, LibraryText
 from fathom.storage.ownership import Owners, Ownership
 from fathom.storage.pruning import PRUNED
-from fathom.storage.runs import StoredRun, used_stores
+from fathom.storage.runs import StoredRun, other_stores
 from fathom.storage.store import ArtifactStore
 from fathom.text.citations import without_citations
 from fathom.text.plain import clean_line, counted
@@ -163,8 +163,7 @@ async def search_here(
         return [hit.model_copy(update={"link": store.address(hit.folder)}) for hit in hits]
 
     hits = await found(root, limit)
-    others = [] if hits or artifacts else [address for address in used_stores(environment) if address != root]
-    for address in others:
+    for address in [] if hits or artifacts else other_stores(root, environment):
         try:
             own = await found(address, limit - len(hits)) if len(hits) < limit else []
         except FathomError as error:  # another store may have something

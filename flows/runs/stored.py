@@ -20,7 +20,7 @@ from fathom.flows.server import find_api
 from fathom.models import AuditHead, Model, ParentRun, Plan, Report, ReportRating, RunResult, RunState
 from fathom.storage.atomic import side_by_side
 from fathom.storage.pruning import PRUNED, PrunedEvidence
-from fathom.storage.runs import StoredRun, used_stores
+from fathom.storage.runs import StoredRun, other_stores
 from fathom.storage.steering import Ratings
 from fathom.storage.store import RUNS, ArtifactStore, RunFolder
 from fathom.telemetry.audit_events import Break, ChainedEvent, check, events_in
@@ -157,8 +157,8 @@ async def find_elsewhere(name: str, root: str) -> tuple[list[StoredRun], list[st
     """
     found: dict[str, StoredRun] = {}
     looked: list[str] = []
-    for address in used_stores(Environment.read()) if _ID.fullmatch(name) else ():
-        if address == root or (found and "://" in address):
+    for address in other_stores(root, Environment.read()) if _ID.fullmatch(name) else ():
+        if found and "://" in address:
             continue
         try:
             own = await find_all(ArtifactStore(address), name)

@@ -101,11 +101,11 @@ def list_(*, artifacts: Root = None, as_json: Json = False) -> None:
 
 async def _elsewhere() -> dict[str, list[str]]:
     """Return the names of the corpora in the other stores that the user has used on this machine, by store."""
-    from fathom.storage.runs import used_stores
+    from fathom.storage.runs import other_stores
 
     found: dict[str, list[str]] = {}
-    for address in used_stores(Environment.read()):
-        if "://" not in address and address != artifact_root():
+    for address in other_stores(artifact_root(), Environment.read()):
+        if "://" not in address:
             try:
                 found[address] = [edition.name for edition in await _corpora(address).all() if not edition.temporary]
             except StoreError:  # it is only a hint

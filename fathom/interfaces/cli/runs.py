@@ -61,11 +61,11 @@ def runs(
 
 def _show_none(artifacts: str | None) -> None:
     """Say which store has no runs and, if it was not named, which others the user has used."""
-    from fathom.storage.runs import used_stores
+    from fathom.storage.runs import other_stores
 
     root = artifact_root(artifacts)
     line(f"No runs in {one_line(root)}.")
-    others = [] if artifacts else [address for address in used_stores(Environment.read()) if address != root]
+    others = [] if artifacts else other_stores(root, Environment.read())
     if others:
         line(("Other stores that you have used; to list one, add --artifacts FOLDER:", "dim"))
     for address in others:
