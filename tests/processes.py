@@ -57,7 +57,10 @@ def end_all() -> None:
 
 def finish(process: subprocess.Popen[str] | Fork) -> dict[str, Any]:
     """Return what a command prints with --json, once it has ended well."""
-    printed, errors = process.communicate(timeout=120)
+    try:
+        printed, errors = process.communicate(timeout=120)
+    except subprocess.TimeoutExpired as late:
+        raise AssertionError(f"It has not ended after {late.timeout:g} s. It said:\n{late.stderr!s}") from late
     assert process.returncode == 0, errors
     result: dict[str, Any] = json.loads(printed)
     return result

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import csv
 import json
 from collections.abc import Sequence
@@ -20,6 +21,8 @@ from fathom.config.given import read_settings
 from fathom.config.groups import Judging, Profile
 from fathom.config.settings import ResearchSettings
 from fathom.errors import BudgetExceeded, InvalidInput
+from fathom.flows.deep_research import deep_research
+from fathom.flows.execution.deploying import deploy
 from fathom.models.run import BatchQuestion, BatchRow, RowStatus
 from fathom.storage.store import ArtifactStore
 from tests.conftest import FathomCLI, Forked, PrefectServer, base_env
@@ -241,9 +244,13 @@ def test_killed_anywhere_each_question_ends_once_and_no_call_is_repeated(
     file.write_text("\n".join(f"What is known about {name} far from here?" for name in names))
     command = ["batch", str(file), "--run-key", "night", "--model", "openai/stub", "--profile", "quick"]
     command += ["--set", "fresh=true", "--at-once", "2", "--json"]
+    # A pool of its own: a worker takes up all that others have left in one, such as other tests' runs.
+    asyncio.run(deploy("night", deep_research, pool="night"))
+    command += ["--deployment", "deep-research/night"]
+    worker = ["worker", "--pool", "night", "--limit", "2"]
     kills = Kills(stubs)
     for answered in (15, 25):
-        processes = forked(env, "worker", "--limit", "2"), forked(env, *command)
+        processes = forked(env, *worker), forked(env, *command)
 
         def kill(processes: Sequence[Fork] = processes) -> None:
             for process in processes:
@@ -251,7 +258,7 @@ def test_killed_anywhere_each_question_ends_once_and_no_call_is_repeated(
                 process.wait()
 
         kills.after(answered, kill)
-    successor = forked(env, "worker", "--limit", "2")
+    successor = forked(env, *worker)
     result = finish(forked(env, *command))
     successor.terminate()
     _, said = successor.communicate(timeout=60)
