@@ -182,8 +182,10 @@ def _joined(texts: Sequence[str]) -> str:
 
 
 def _differ(a: str, b: str) -> bool:
-    """Whether neither of two texts says the other again."""
-    return not (a in b or b in a or is_near_duplicate(a, b))
+    """Whether neither of two texts says the other again, or a sentence of it."""
+    said = {sentence.text for sentence in split_sentences(a)}
+    repeats = any(sentence.text in said for sentence in split_sentences(b))
+    return not (repeats or a in b or b in a or is_near_duplicate(a, b))
 
 
 class _Candidates:

@@ -21,7 +21,7 @@ celsius: °C 1 celsius
 fahrenheit: °F 1 fahrenheit
 length: mm .001 millimetre millimeter, cm .01 centimetre centimeter zentimeter, m 1 metre meter
 length: km 1000 kilometre kilometer, mi 1609.344 mile, ft .3048 foot feet, inch .0254 inches
-area: m² 1 sqm, ha 10000 hectare hektar, acre 4046.86, km² 1000000 km2 sqkm
+area: m² 1 sqm qm quadratmeter, ha 10000 hectare hektar, acre 4046.86, km² 1000000 km2 sqkm
 mass: mg .000001 milligram milligramm, g .001 gram gramm gramme, kg 1 kilogram kilogramm kilo
 mass: t 1000 tonne ton tonnen, lb .4536
 volume: ml .001 millilitre milliliter, l 1 litre liter

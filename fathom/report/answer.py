@@ -14,6 +14,7 @@ from fathom.extractive.questions import missing_words
 from fathom.extractive.reporter import CLOSEST, NOT_FOUND
 from fathom.extractive.tables import words_for_people
 from fathom.facts.dates import MONTHS
+from fathom.facts.ranges import amounts_of, in_range
 from fathom.models import Answered, Claim, Corroboration, Making, Report, ReportSection, Sure, Verdict, insufficiency
 from fathom.report.own_words import AS_OF
 from fathom.report.prose import new_parser
@@ -157,7 +158,9 @@ def _lacking_in(report: Report, answer: str, claims: Sequence[Claim], words: Wor
     held = {term for text in read for term in terms(text)}
     is_computed = shown.startswith(MARK)
     compared = [*grade_words(report.query), *words_for_people(report.query)] if is_computed else ()
-    known = {*compared, *MONTHS}
+    lines = shown.split("\n")
+    ranged = [each.said for each in amounts_of(report.query) if any(in_range((each,), line, shown) for line in lines)]
+    known = {*compared, *MONTHS, *" ".join(ranged).split()}
     missing = [word for word in missing_words(report.query, held) if word not in known and word.lower() not in known]
     lacking: list[str] = []
     if missing and claims:

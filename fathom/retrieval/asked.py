@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from fathom.facts.dates import MONTHS, Date, find_dates, of_iso
+from fathom.facts.ranges import amounts_of
 from fathom.retrieval.expansion import EVERY, MONTH, quantities_of, related_terms, said_otherwise, stand_ins_of
 from fathom.retrieval.synonyms import SAME, same_terms
 from fathom.text.languages import language_of_question
@@ -173,6 +174,9 @@ def read_asked(
     measured = bool(_ASKS_QUANTITY.search(question)) or not _ASKS.search(question)
     forms = said_otherwise(question)
     wanted = {term: {**forms.get(term, {}), **_instead(term, measured)} for term in weights}
+    for amount in amounts_of(question):
+        for term in wanted.keys() & set(terms(amount.said)):
+            wanted[term] = {**wanted[term], amount.as_term: 1.0}
     pairs = frozenset(pair for pair in pairwise(terms(question)) if wanted.keys() >= set(pair))
     only = _RELATION.search(question) or asks_definition(question)
     defined = DEFINED_ONLY if only else 1.0 if _ASKS_ELSE.match(question) else DEFINITION

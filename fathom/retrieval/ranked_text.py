@@ -10,11 +10,12 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from heapq import nlargest
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from typing import NamedTuple
 
 from fathom.facts.code import without_code
 from fathom.facts.extraction import facts_of
+from fathom.facts.ranges import Amount, amounts_of, amounts_sought, in_range
 from fathom.retrieval.asked import QuestionTerms, has_kind
 from fathom.retrieval.excerpts import Excerpt, ReadText, first_cell
 from fathom.retrieval.expansion import DURATION, TIMES, is_quantity, states
@@ -30,11 +31,13 @@ from fathom.text.boilerplate import (
     says_nothing,
 )
 from fathom.text.parsed import KeptTexts
+from fathom.text.tables import cells_of_row
 from fathom.text.terms import terms
 
 KEPT_CHARS = 1_000_000  # characters of the texts whose excerpts are kept; these take 8 bytes a character
 SUBJECTLESS = 0.7  # factor for one that opens with its verb
 POINTING = 0.5  # factor for an excerpt that is nothing but links or a signature, or refers to another place
+BESIDE_ITEM = 4  # items before and behind one that may say its unit
 FEWEST_LISTED = 2  # rows or items, with their header, of a list
 MOST_INSTEAD = 2.0  # times that another word counts for a term
 OWN, LEAD, HEADING, UPPER_HEADING, TITLE, NEIGHBOUR = 1.0, 0.6, 0.8, 0.4, 0.6, 0.25  # weights of the fields
@@ -90,12 +93,16 @@ class RankedText:
         return found
 
     def _occurrences(self, term: str) -> Sequence[int]:
-        """Return the numbers of the sentences that have a term or state a quantity, in order."""
-        if not is_quantity(term):
+        """Return the numbers of the sentences that have a term, or state a quantity or range of a kind, in order."""
+        amounts = amounts_sought(term)
+        if not (amounts or is_quantity(term)):
             return self.text.parsed.occurrences.get(term, ())
         if term not in self._quantities:
-            count = range(len(self.text.parsed.kinds))
-            self._quantities[term] = [n for n in count if states(term, self.text.parsed.sentence(n).text)]
+            self._quantities[term] = [
+                n
+                for n, sentence in enumerate(map(self.text.parsed.sentence, range(len(self.text.parsed.kinds))))
+                if (self.in_range(n, amounts) if amounts else states(term, sentence.text))
+            ]
         return self._quantities[term]
 
     def _units_with(self, term: str) -> set[int]:
@@ -289,19 +296,43 @@ class RankedText:
         return self.text.units[excerpt.units[-1]].group if excerpt.kind == "table" else None
 
     def asked_row(self, group: int, asked: QuestionTerms) -> range | None:
-        """Return the one row of a table that a question names; it takes a look at all of them.
+        """Return the one row of a table that a question means; it takes a look at all of them.
 
         Its first cell has more of the question's words than any other first cell, theirs among them, and so has the
-        whole row.
+        whole row; or else only its range has an amount that the question gives.
         """
         units = [unit for unit in self.text.units if unit.group == group and unit.kind == "table"]
         rows = [unit.own for unit in units if units[0].own == unit.lead]
+        amounts = amounts_of(asked.wording)
+        holding = [row for row in rows if self.in_range(row[0], amounts)] if amounts else []
+        return self._named_row(rows, asked) or (holding[0] if len(holding) == 1 else self._named_row(holding, asked))
+
+    def _named_row(self, rows: Sequence[range], asked: QuestionTerms) -> range | None:
         named = [self._held(first_cell(self.text.parsed.sentence(row[0]).text), asked) for row in rows]
         most = max(range(len(rows)), key=lambda n: len(named[n]), default=-1)
         whole = [self._held(self.text.parsed.sentence(row[0]).text, asked) for row in rows]
         others = (n for n in range(len(rows)) if n != most)
         is_one = rows and all(named[n] < named[most] and whole[n] < whole[most] for n in others)
         return rows[most] if is_one else None
+
+    def in_range(self, number: int, amounts: tuple[Amount, ...]) -> bool | None:
+        """Whether a sentence, row or item states a range with one of some amounts; None if none is comparable.
+
+        A unit that stands only in a table's header, or in another item of the list, holds for all of it.
+        """
+        parsed = self.text.parsed
+        says, at = parsed.sentence(number).text, self._unit_of.get(number)
+        if at is None:
+            return None
+        unit = self.text.units[at]
+        if unit.kind != "table" or not unit.lead:
+            beside = self.text.units[max(0, at - BESIDE_ITEM) : at + BESIDE_ITEM + 1] if unit.kind == "item" else ()
+            around = [n for each in beside if each.headings == unit.headings for n in each.own]
+            return in_range(amounts, says, " ".join(parsed.sentence(n).text for n in (*unit.lead, *around)))
+        names = cells_of_row(parsed.sentence(unit.lead[0]).text)
+        compared = [in_range(amounts, *pair) for pair in zip_longest(cells_of_row(says), names, fillvalue="")]
+        held = [each for each in compared if each is not None]
+        return any(held) if held else None
 
     def _held(self, text: str, asked: QuestionTerms) -> set[str]:
         """Return the terms of a question that a text has, or others in their place."""

@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from typing import NamedTuple
 
+from fathom.facts.ranges import amounts_of
 from fathom.retrieval.asked import QuestionTerms, defines, explains, has_kind, read_asked, states_most
 from fathom.retrieval.excerpts import Excerpt, announced
 from fathom.retrieval.expansion import (
@@ -58,6 +59,8 @@ NEARLY_ALL = 0.54  # the same where what is counted, or has the quantity, is not
 UNASKED = 0.5  # factor for an excerpt that does not have what is asked of something, where that is named
 ANNOUNCED = 1.5  # the same for a list or table whose heading it names
 ASKED_ABOVE = 0.45  # of a question's terms, by worth, in a question above an excerpt that answers it
+IN_RANGE = 1.5  # factor for a row, item or sentence whose range has an amount that the question gives
+OUT_OF_RANGE = 0.4  # the same for a row whose range has none of them and that the question does not name
 OF_KIND = 1.25  # factor for an excerpt with the kind of thing that is asked for
 EXPLAINED = 1.5  # the same where it is asked how something happens, and several sentences tell it
 FEWEST = 100  # units: in a shorter text, what each of its lines says would be worth nothing
@@ -172,6 +175,7 @@ class RankedExcerpts:
         sought = read.sought(asked)
         versions = [term for term in asked.weights if _VERSION.fullmatch(term) and self.has(term, asked)]
         codes = self._codes(asked)
+        amounts = amounts_of(asked.wording)
         alone: dict[int, float] = {}  # scores of units by their numbers
         for excerpt in excerpts:
             if read.is_order(excerpt) and not about_orders:
@@ -183,7 +187,8 @@ class RankedExcerpts:
             share = sum(idf[term] * min(1.0, n) for term, n in counts.items()) / total
             score *= 1 + COVERED * share
             score = math.prod(_as_an_answer(read.says(excerpt), asked), start=score)
-            if read.is_named(excerpt, named):
+            is_named = read.is_named(excerpt, named)
+            if is_named:
                 score *= NAMED
             if not (asked.kind and asked.kind.is_name) and read.is_bare(excerpt, sought):
                 score *= BARE
@@ -195,6 +200,8 @@ class RankedExcerpts:
                 score *= UNASKED
             if any(not counts.get(v) for v in versions) or any(not read.has_code(code, excerpt) for code in codes):
                 score, share = score * OTHER_VERSION, share * OTHER_VERSION
+            if amounts and len(excerpt.units) == 1 and (held := read.in_range(excerpt.own[-1], amounts)) is not None:
+                score *= IN_RANGE if held else OUT_OF_RANGE if excerpt.kind == "table" and not is_named else 1.0
             score = math.prod(read.wanting(excerpt), start=score)
             if read.is_boilerplate(excerpt, asked):
                 score, share = score * BOILERPLATE, share * BOILERPLATE
