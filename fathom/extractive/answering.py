@@ -380,7 +380,7 @@ def _of_rows(lines: Sequence[str], held: Held, chars: int) -> Iterator[_Part]:
     for line in lines[rule + 1 :]:
         cells = cells_of_row(line)
         named = [(name, cell) for name, cell in zip(header[1:], cells[1:], strict=False) if cell]
-        named.sort(key=lambda each: -held(each[0]))
+        named.sort(key=lambda each: (-held(each[0]), -held(each[1])))
         asked = [each for each in named if held(each[0]) >= held(named[0][0])]
         text = _row(cells[0], asked, held, chars)
         if len(text) <= chars:

@@ -48,7 +48,7 @@ _TERM = "<range with "
 class Amount(NamedTuple):
     """What a question says of the case: "12 kDa", "71 m²", "I'm 31"."""
 
-    said: str
+    written: str  # the number with its unit
     value: Decimal
     unit: str  # its usual sign; empty if there is none
     counted: frozenset[str]  # the terms of what is counted, if there is no unit
@@ -56,7 +56,7 @@ class Amount(NamedTuple):
     @property
     def as_term(self) -> str:
         """The term of a question that every range with this amount has."""
-        return f"{_TERM}{self.said}>"
+        return f"{_TERM}{' '.join([self.written, *sorted(self.counted)])}>"
 
 
 class StatedRange(NamedTuple):
@@ -80,10 +80,11 @@ def amounts_of(question: str) -> tuple[Amount, ...]:
     """Return the amounts that a question gives, with their units; of a number alone only an age."""
     text = facts_of(question).undated
     found = [
-        Amount(" ".join([number.text, *number.counted]), value, number.unit, frozenset(number.counted))
+        Amount(number.text, value, number.unit, frozenset(number.counted))
         for number in numbers_of(text)
         for value in _only(number)
         if number.unit not in ("ordinal", "decade") and (number.unit or number.counted)
+        if not (number.spelled and value == 1)  # "one person a year" is no case
     ]
     known = {amount.value for amount in found}
     aged = (each["age"] for each in _AGED.finditer(text))

@@ -159,7 +159,9 @@ def _lacking_in(report: Report, answer: str, claims: Sequence[Claim], words: Wor
     is_computed = shown.startswith(MARK)
     compared = [*grade_words(report.query), *words_for_people(report.query)] if is_computed else ()
     lines = shown.split("\n")
-    ranged = [each.said for each in amounts_of(report.query) if any(in_range((each,), line, shown) for line in lines)]
+    ranged = [
+        each.written for each in amounts_of(report.query) if any(in_range((each,), line, shown) for line in lines)
+    ]
     known = {*compared, *MONTHS, *" ".join(ranged).split()}
     missing = [word for word in missing_words(report.query, held) if word not in known and word.lower() not in known]
     lacking: list[str] = []

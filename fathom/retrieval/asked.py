@@ -175,7 +175,7 @@ def read_asked(
     forms = said_otherwise(question)
     wanted = {term: {**forms.get(term, {}), **_instead(term, measured)} for term in weights}
     for amount in amounts_of(question):
-        for term in wanted.keys() & set(terms(amount.said)):
+        for term in wanted.keys() & set(terms(amount.written)):
             wanted[term] = {**wanted[term], amount.as_term: 1.0}
     pairs = frozenset(pair for pair in pairwise(terms(question)) if wanted.keys() >= set(pair))
     only = _RELATION.search(question) or asks_definition(question)
