@@ -618,6 +618,28 @@ def test_what_amends_or_replaces_a_source_neither_verifies_nor_contradicts_it() 
 
 
 @pytest.mark.parametrize(
+    ("title", "dated", "corroboration"),
+    [
+        ("Bridges of Orlin: yearbook 2019", "2019-04-02", Corroboration.single_source),
+        ("Bridges of Orlin: yearbook 2023", "2023-04-02", Corroboration.contradicted),
+        ("Bridges of Orlin: yearbook 2021", "2021", Corroboration.contradicted),
+        ("Crossings of the strait in figures", "2019-04-02", Corroboration.contradicted),
+    ],
+)
+def test_what_an_earlier_edition_of_its_source_says_does_not_contradict_a_claim(
+    title: str, dated: str, corroboration: Corroboration
+) -> None:
+    own = in_memory(BRIDGE, "Bridges of Orlin: yearbook 2021", "https://a.example.org/2021")
+    other = in_memory(OTHER, title, "https://b.example.com/other")
+    read = [
+        StoredText(one.source.model_copy(update={"published": day}), one.text)
+        for one, day in ((own, "2021-04-02"), (other, dated))
+    ]
+    found = corroborate(CLAIM, Search(read), {}, cited=[own.source.source_id])
+    assert found.corroboration is corroboration
+
+
+@pytest.mark.parametrize(
     ("claim", "other", "same"),
     [
         ("Gauges can be set, go up, and go down.", "A gauge can go up, can go down and can be set.", True),

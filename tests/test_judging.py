@@ -798,6 +798,42 @@ async def test_a_sentence_that_tells_what_was_corrected_goes_back_to_the_writer_
     assert not report.limitations or "Taken out" not in " ".join(report.limitations)
 
 
+MINUTES = {
+    "march": "# Harbour board: minutes of 3 March 2025\n\nThe board decides: the slipway is closed from 1 June.\n",
+    "may": "# Harbour board: minutes of 7 May 2025\n\nThe closing of the slipway is put off to 1 October.\n",
+    "report": "# The slipway\n\nDated 9 June 2025\n\nThe closing of the slipway worries its users.\n",
+}
+
+
+@pytest.mark.parametrize("replacement", ["The slipway is closed from 1 October [{may}].", "{own}"])
+async def test_a_sentence_that_tells_what_a_later_edition_takes_back_goes_back_to_the_writer(
+    providers: Stubs, tmp_path: Path, replacement: str
+) -> None:
+    """Its own source says it word for word, and nobody named a contradiction."""
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    for name, text in MINUTES.items():
+        (docs / f"{name}.md").write_text(text)
+    urls = [f"docs:docs/{name}.md" for name in MINUTES]
+    march, may, report_of_june = (source_ids(urls)[url] for url in urls)
+    own = f"The board decides: the slipway is closed from 1 June [{march}]."
+    providers.settings.section = f"{own} In June its users were worried [{report_of_june}]."
+    providers.settings.verdicts = {"slipway": "supported", "worried": "supported"}
+    providers.settings.replacing, providers.settings.replacement = "put off", replacement.format(may=may, own=own)
+    result = await kept(tmp_path / "out", "When is the slipway closed?", docs=[str(docs)], tools=["documents"])
+    judged, *again = [Prompt(record.body).user for record in providers.calls("judge")]
+    later = re.search(r"\[(\d+)\] [^\[]*put off", judged)
+    assert later and re.search(rf"cites {march}; later: {later[1]}; .*then: In June", judged)
+    assert judged.count("; later: ") == 1, "the report of June is no minutes, and is no later edition of them"
+    assert not any("; later: " in one for one in again)
+    (asked, *_) = [Prompt(record.body).user for record in providers.calls("correction")]
+    assert f"Objection 1: no longer holds\n\n{own}" in asked and "put off to 1 October" in asked
+    report = report_of(result)
+    text = "".join(section.markdown for section in report.sections)
+    assert ("1 October" in text, KEPT in text) == ((True, False) if "October" in replacement else (False, True))
+    assert (await verified(await find(ArtifactStore(str(tmp_path / "out")), result.run_id))).ok
+
+
 BOTH = "A place costs 2.80 EUR per pallet by the port [{first}], and 2.30 EUR by the union [{second}]."
 
 

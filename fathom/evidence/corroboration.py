@@ -58,14 +58,13 @@ def corroborate(
     *,
     head: str = "",
     judged: Judged | None = None,
-    refuted: Iterable[Refuted] = (),
+    otherwise: Iterable[SourcePassage] = (),
 ) -> Corroborated:
     """Return the corroboration of a claim by all texts that are searched; `kind` is as for `nearest`.
 
     `head` has the names of the columns of a row: a row with the same figures in other columns says something else.
 
-    A claim that tells a `refuted` statement, and cites no source that corrects it, is contradicted by these sources;
-    so is one that tells only one side of what nothing settles.
+    `otherwise` has passages of other sources that are known to correct, dispute or replace what it tells.
 
     A source that the claim does not cite must say the same in one sentence. A judge's verdict on the cited sources
     counts more than their words. `credibility` rates the sources from 0 to 1; a source without a rating counts as
@@ -86,8 +85,7 @@ def corroborate(
             support = [p for p in support if p.text.source.source_id not in cited]
         against = {passage.text.source.source_id: passage for passage in reversed(other)}
     sources = {passage.text.source.source_id for passage in support} | (set(cited) if judged else set())
-    saying_otherwise = _saying_otherwise(claim, near, sources, cited, search)
-    for passage in (*saying_otherwise, *(p for one in refuted for p in refuting(claim, cited, one, search))):
+    for passage in (*otherwise, *_saying_otherwise(claim, near, sources, cited, search)):
         against.setdefault(passage.text.source.source_id, passage)
 
     def credible(passage: SourcePassage) -> bool:
@@ -111,11 +109,11 @@ def _saying_otherwise(
     claim: str, near: Sequence[SourcePassage], sources: Collection[str], cited: Collection[str], search: Search
 ) -> Iterator[SourcePassage]:
     """Yield the passages of sources other than a claim's that contradict it by their words."""
-    kept = [_standing(text) for text in search.texts if text.source.source_id in {*sources, *cited}]
+    kept = {text.source.source_id for text in search.texts}.intersection([*sources, *cited])
     titles = {text.source.title for text in search.texts if text.source.source_id in cited} or {""}
     for passage in near:
-        if any(one.changes(_standing(passage.text)) for one in kept):
-            continue  # the claim's own passage is newer, and says that it changes this
+        if any(search.editions.is_later(one, passage.text.source.source_id) for one in kept):
+            continue
         if passage.text.source.source_id not in sources and any(_contradicts(passage, claim, one) for one in titles):
             yield passage
 

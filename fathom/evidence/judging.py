@@ -16,7 +16,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections import deque
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Container, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import count
 from textwrap import shorten
@@ -27,7 +27,7 @@ from fathom.evidence.claims import ClaimSentence
 from fathom.evidence.passages import Search
 from fathom.evidence.support import spaced_words
 from fathom.evidence.words import facts_nowhere, said_in
-from fathom.facts.extraction import facts_of, figures_apart, figures_of
+from fathom.facts.extraction import blanked, facts_of, figures_apart, figures_of
 from fathom.models import Judgement, Model, Verdict
 from fathom.roles.judge import JudgeAnswer, JudgedClaim, JudgeRequest, Opinion, ShownPassage, ShownSource
 from fathom.text.sentences import split_sentences
@@ -63,12 +63,14 @@ class Exchange(Model):
 class Known(NamedTuple):
     """The missing part of a claim, and passages to show that the judge named for a part of it or for other claims.
 
-    `doubted` has the values that the judge took from the question, for which the passages have others.
+    `doubted` has the values that the judge took from the question, for which the passages have others, and `later` the
+    passages that may replace what the claim tells.
     """
 
     look_for: str
     passages: Sequence[ShownPassage]
     doubted: Sequence[str] = ()
+    later: Sequence[BearingSpan] = ()
 
 
 class Settled(NamedTuple):
@@ -77,6 +79,7 @@ class Settled(NamedTuple):
     judgement: Judgement
     shown: list[tuple[str, ShownPassage]]
     look_for: str = ""  # the words that the missing part would have in a source
+    replaced: tuple[str, ShownPassage] | None = None  # a later source, and its passage by which it no longer holds
 
 
 def key_of(statement: ClaimSentence) -> Key:
@@ -84,8 +87,11 @@ def key_of(statement: ClaimSentence) -> Key:
     return statement.sentence, statement.checked_against
 
 
-def unsettled(statements: Iterable[ClaimSentence], search: Search) -> list[ClaimSentence]:
-    """Return the claims to be judged, each once: their sources do not say them word for word.
+def unsettled(
+    statements: Iterable[ClaimSentence], search: Search, replaceable: Container[Key] = ()
+) -> list[ClaimSentence]:
+    """Return the claims to be judged, each once: their sources do not say them word for word, or later ones may replace
+    what they say.
 
     A claim that cites nothing is judged if a number, date, name or piece of code of it stands nowhere in what was read.
     """
@@ -93,7 +99,8 @@ def unsettled(statements: Iterable[ClaimSentence], search: Search) -> list[Claim
     return [
         one
         for one in claims.values()
-        if not said_in(one, search) and (one.checked_against or facts_nowhere(one.sentence, search, None, one.kind))
+        if key_of(one) in replaceable
+        or (not said_in(one, search) and (one.checked_against or facts_nowhere(one.sentence, search, None, one.kind)))
     ]
 
 
@@ -168,7 +175,11 @@ def settled(asked: Iterable[Exchange]) -> dict[Key, Settled]:
                 given=opinion.given if not verdict.objects else [],
             )
             decided = [(source.source_id, passage) for source, passage in map(shown.__getitem__, opinion.passages)]
-            found[claim.key] = Settled(judgement, decided, opinion.look_for)
+            by = shown.get(opinion.replaced_by)
+            replaced = (by[0].source_id, by[1]) if by else None
+            if claim.key in found:  # the second look is for what was not found at the first
+                replaced = replaced or found[claim.key].replaced
+            found[claim.key] = Settled(judgement, decided, opinion.look_for, replaced)
     return found
 
 
@@ -211,6 +222,12 @@ def bearing_on(
     return bearing.chosen([wanted], round(ROOM_A_CLAIM_AGAIN * share_of(statement.sentence)))
 
 
+def without_figures(statement: ClaimSentence) -> ClaimSentence:
+    """Return a claim without its numbers: what replaces it has others."""
+    facts = facts_of(statement.sentence)
+    return statement._replace(sentence=blanked(facts.text, ((one.start, one.end) for one in facts.numbers)))
+
+
 def shown_sources(spans: Iterable[BearingSpan], bearing: Bearing, also: Iterable[str] = ()) -> list[ShownSource]:
     """Return sources with their passages, numbered from 1, and the sources `also` named by their ids."""
     numbers = count(1)
@@ -230,6 +247,21 @@ def shown_sources(spans: Iterable[BearingSpan], bearing: Bearing, also: Iterable
         for source in bearing.sources([*by_source, *also])
         for own in [by_source.get(source.source_id, [])]
     ]
+
+
+def numbers_of(spans: Iterable[BearingSpan], sources: Sequence[ShownSource]) -> list[int]:
+    """Return the numbers of the shown passages that have some passages, in their order."""
+    said = {
+        passage.number: (source.source_id, " ".join(passage.text.split()))
+        for source in sources
+        for passage in source.passages
+    }
+    wanted = ((span.text.source.source_id, " ".join(span.text.text[span.start : span.end].split())) for span in spans)
+    found = (
+        next(number for number, (shown_of, text) in said.items() if shown_of == source_id and words in text)
+        for source_id, words in wanted
+    )
+    return list(dict.fromkeys(found))
 
 
 def _may_take(opinion: Opinion, question: str) -> bool:
@@ -286,22 +318,31 @@ def _request(
     room = ROOM + round((ROOM_A_CLAIM_AGAIN if again else ROOM_A_CLAIM) * shares)
     # A second request shows what is missing; the fields of a source's header still count if nothing of its text does.
     cited = [source_id for statement in statements for source_id in statement.source_ids] if again else []
+    sources = shown_sources(bearing.chosen(wanted, room), bearing, cited)
+    findings = [known.get(key_of(statement), Known("", ())) for statement in statements]
     return JudgeRequest(
         claims=[
             JudgedClaim(
                 number=number,
                 sentence=statement.sentence,
-                context=statement.context,
+                context=_context(statement, found),
                 kind=_KINDS.get(statement.kind, "sentence"),
                 source_ids=list(statement.checked_against),
                 cited=bool(statement.source_ids) and not statement.beside,
-                doubted=list(known[key_of(statement)].doubted) if key_of(statement) in known else [],
+                doubted=list(found.doubted),
+                later=numbers_of(found.later, sources),
             )
-            for number, statement in enumerate(statements, 1)
+            for number, (statement, found) in enumerate(zip(statements, findings, strict=True), 1)
         ],
-        sources=shown_sources(bearing.chosen(wanted, room), bearing, cited),
+        sources=sources,
         again=again,
     )
+
+
+def _context(statement: ClaimSentence, known: Known) -> str:
+    """Return the context of a claim; where later sources may replace what it tells, with the sentence behind it."""
+    behind = [said for said, _ in statement.neighbours if said not in statement.context]
+    return "\n".join([statement.context, *(f"then: {said}" for said in behind if known.later)])
 
 
 def _wanted(statement: ClaimSentence, bearing: Bearing, known: Known | None) -> SoughtClaim:
@@ -313,7 +354,7 @@ def _wanted(statement: ClaimSentence, bearing: Bearing, known: Known | None) -> 
         source_ids=statement.checked_against,
         cited=statement.source_ids,
         look_for=known.look_for if known else "",
-        kept=[span for span in of_text if span],
+        kept=[*(span for span in of_text if span), *(known.later if known else ())],
     )
 
 

@@ -1,0 +1,69 @@
+"""Which sources are later editions of others, and may replace what these say.
+
+An annual report restates the figures of the last one, a meeting takes back what an earlier one decided, a second
+amendment changes the first. Each source says what it says, so a check of a claim against its own source alone does not
+see it. Whether a later edition does replace it, the judge decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import date
+
+from fathom.contradictions.succession import title_terms
+from fathom.evidence.stored import StoredText
+from fathom.sources.corroboration import standing_of
+from fathom.sources.scoring import published_on
+
+ALIKE = 0.6  # share of the shorter title's terms that the titles of two editions have in common
+LEAST_ALIKE = 2  # of these terms
+FAR_OFF = date(9000, 1, 1)  # taken for today: the order is the same on any day, and "3 days ago" the newest
+
+
+class Editions:
+    """The sources of a run, searched for later editions of some of them.
+
+    Another source is a later edition if it says that it changes this one, or if it is newer and its title has most of
+    the same terms: "Minutes of 3 March" and "Minutes of 7 May".
+    """
+
+    def __init__(self, texts: Iterable[StoredText]) -> None:
+        self._texts = {text.source.source_id: text for text in reversed(list(texts))}
+        self._titles = {key: title_terms(text.source.title) for key, text in self._texts.items()}
+        self._published: dict[str, str] = {}
+        self._later: dict[frozenset[str], list[str]] = {}
+
+    def later_than(self, source_ids: Iterable[str]) -> list[str]:
+        """Return the ids of the sources that are later editions of one of some sources, and older than none of them."""
+        cited = frozenset(one for one in source_ids if one in self._texts)
+        if cited not in self._later:
+            self._later[cited] = [
+                other
+                for other in self._texts
+                if other not in cited
+                and any(self.is_later(other, one) for one in cited)
+                and not any(self.is_later(one, other) for one in cited)
+            ]
+        return self._later[cited]
+
+    def is_later(self, source_id: str, other: str) -> bool:
+        """Whether a source is a later edition of another one."""
+        later, earlier = (standing_of(self._texts[key].source, self._texts[key].text) for key in (source_id, other))
+        if later.changes(earlier):
+            return True
+        shared = self._titles[source_id] & self._titles[other]
+        shorter = min(len(self._titles[source_id]), len(self._titles[other]))
+        return len(shared) >= max(LEAST_ALIKE, ALIKE * shorter) and self._is_newer(source_id, other)
+
+    def _is_newer(self, source_id: str, other: str) -> bool:
+        """Whether one date is after another as far as both are known: a year is not after a month of it."""
+        new, old = self._date(source_id), self._date(other)
+        known = min(len(new), len(old))
+        return new[:known] > old[:known]
+
+    def _date(self, source_id: str) -> str:
+        if source_id not in self._published:
+            text = self._texts[source_id]
+            found = published_on(text.source, text.text, FAR_OFF)
+            self._published[source_id] = found.stated if found else ""
+        return self._published[source_id]
