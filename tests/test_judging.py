@@ -18,6 +18,7 @@ from fathom.config.groups import Judging, ReportSettings, RoleModel
 from fathom.errors import InvalidInput
 from fathom.evidence.bearing import Bearing, place_of
 from fathom.evidence.claims import MARKS, ClaimSentence, claims_of, marked, with_replacements
+from fathom.evidence.doubts import unfounded
 from fathom.evidence.judging import (
     JUDGEMENTS,
     Exchange,
@@ -796,6 +797,50 @@ async def test_a_sentence_that_tells_what_was_corrected_goes_back_to_the_writer_
     text = "".join(section.markdown for section in report.sections)
     assert ("2.30 EUR" in text, KEPT in text) == ((True, False) if "2.30" in replacement else (False, True))
     assert not report.limitations or "Taken out" not in " ".join(report.limitations)
+
+
+OUTLAY = "Repairs cost 2.4 million EUR in 2019 and 2.9 million EUR in 2020. Of 288 berths, 29 % were let, then 41 %."
+TOLD = "The master called the slipway “the oldest and most useful of the coast”. It yields up to 42,000 kWh a year."
+
+
+@pytest.mark.parametrize(
+    ("claim", "named"),
+    [
+        ("Repairs became dearer by 500,000 EUR, about 21 %", []),
+        ("Together the repairs cost 5.3 million EUR", []),
+        ("71 % of the 288 berths were empty; later 118 were let, 12 percentage points more", []),
+        ("It yields 42 MWh a year at best", []),
+        ("The slipway is “the oldest and … useful of the coast”", []),
+        ("No passage says that repairs cost 3.1 million EUR", []),
+        ("Repairs became dearer by 400,000 EUR", ["400,000 EUR"]),
+        ("The share of berths that were let rose by 12 %", ["12 %"]),
+        ("It yields up to 42,000 MWh a year", ["42,000 MWh"]),
+        ("The slipway is “the oldest and most beautiful of the coast”", ["the oldest and most beautiful of the coast"]),
+    ],
+)
+def test_figures_and_quotations_that_no_passage_has_are_doubted_unless_they_follow_from_figures(
+    claim: str, named: list[str]
+) -> None:
+    assert unfounded(claim, [OUTLAY, TOLD]) == named
+
+
+@pytest.mark.parametrize("verdicts", [["supported", "contradicted"], ["supported", "supported"]])
+def test_a_claim_that_is_supported_with_a_figure_that_no_passage_has_is_judged_once_more(verdicts: list[str]) -> None:
+    requests: list[JudgeRequest] = []
+
+    async def ask(request: JudgeRequest) -> tuple[JudgeAnswer, str]:
+        requests.append(request)
+        verdict = Verdict(verdicts[len(requests) - 1])
+        return JudgeAnswer(opinions=[Opinion(claim=1, verdict=verdict, passages=[1])]), "judge"
+
+    said = statements("Between its towers the viaduct crosses 498 m of open water [S00000b].")
+    asked = asyncio.run(judge(said, Bearing(TEXTS), ask))
+    assert [request.again for request in requests] == [False, True]
+    call = ModelCall(spec=JUDGE, request=requests[1], model=RoleModel(model="openai/judge"))
+    assert "“498 m” stands in no passage that you saw" in messages(call, Dialect())[-1]["content"]
+    (found,) = settled(asked).values()
+    assert (found.judgement.verdict, found.judgement.searches) == (Verdict(verdicts[1]), 2)
+    assert [found.judgement.verdict for found in settled(asked[:1]).values()] == [Verdict.not_checked]
 
 
 MINUTES = {

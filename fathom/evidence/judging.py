@@ -8,7 +8,8 @@ beside the report, and `settled` follows from them alone.
 
 The question is shown for the values of the asker's own case, such as "40 pallets on 7 December". They never support a
 claim alone: passages must, and the judge names what it takes from the question. If a passage of the claim's sources has
-another value of the same kind, such as 48 EUR a month for 40, the claim is judged again with that passage.
+another value of the same kind, such as 48 EUR a month for 40, the claim is judged again with that passage. So is one
+that is supported with a figure or a quotation that no passage of its sources has, and that does not follow from them.
 """
 
 from __future__ import annotations
@@ -24,12 +25,21 @@ from typing import NamedTuple
 
 from fathom.evidence.bearing import Bearing, BearingSpan, SoughtClaim, share_of
 from fathom.evidence.claims import ClaimSentence
+from fathom.evidence.doubts import unfounded
 from fathom.evidence.passages import Search
 from fathom.evidence.support import spaced_words
 from fathom.evidence.words import facts_nowhere, said_in
 from fathom.facts.extraction import blanked, facts_of, figures_apart, figures_of
 from fathom.models import Judgement, Model, Verdict
-from fathom.roles.judge import JudgeAnswer, JudgedClaim, JudgeRequest, Opinion, ShownPassage, ShownSource
+from fathom.roles.judge import (
+    MOST_PASSAGES,
+    JudgeAnswer,
+    JudgedClaim,
+    JudgeRequest,
+    Opinion,
+    ShownPassage,
+    ShownSource,
+)
 from fathom.text.sentences import split_sentences
 from fathom.text.terms import query_terms
 
@@ -63,13 +73,14 @@ class Exchange(Model):
 class Known(NamedTuple):
     """The missing part of a claim, and passages to show that the judge named for a part of it or for other claims.
 
-    `doubted` has the values that the judge took from the question, for which the passages have others, and `later` the
-    passages that may replace what the claim tells.
+    `doubted` has the values that the judge took from the question, for which the passages have others, `unfounded` what
+    no passage has, and `later` the passages that may replace what the claim tells.
     """
 
     look_for: str
     passages: Sequence[ShownPassage]
     doubted: Sequence[str] = ()
+    unfounded: Sequence[str] = ()
     later: Sequence[BearingSpan] = ()
 
 
@@ -141,7 +152,8 @@ def requests_for(
 def to_judge_again(asked: Iterable[Exchange]) -> dict[Key, Known]:
     """Return the claims that the judge did not find in the shown passages, with the missing and the found parts.
 
-    So are those for which it took a value from the question, while a passage of their sources has another.
+    So are those for which it took a value from the question, while a passage of their sources has another, and those
+    that it supports with a figure or a quotation that no passage has.
     """
     found: dict[Key, Known] = {}
     for one in asked:
@@ -150,6 +162,9 @@ def to_judge_again(asked: Iterable[Exchange]) -> dict[Key, Known]:
             if doubted := _doubted(one.request, claim, opinion):
                 against = [passage for passages in doubted.values() for passage in passages]
                 found[claim.key] = Known("", against, list(doubted))
+            elif nowhere := _unfounded(one.request, claim, opinion):
+                named = [shown[number][1] for number in opinion.passages]
+                found[claim.key] = Known("", named or _own(one.request, claim)[:MOST_PASSAGES], unfounded=nowhere)
             elif opinion.verdict is Verdict.not_stated and not _saw_all(one.request, claim):
                 found[claim.key] = Known(opinion.look_for, [shown[number][1] for number in opinion.passages])
     return found
@@ -164,7 +179,9 @@ def settled(asked: Iterable[Exchange]) -> dict[Key, Settled]:
             verdict: Verdict = opinion.verdict
             if verdict is Verdict.not_stated and not one.request.again and not _saw_all(one.request, claim):
                 verdict = Verdict.not_checked  # until it is judged again
-            doubted = not one.request.again and _doubted(one.request, claim, opinion)
+            doubted = not one.request.again and (
+                _doubted(one.request, claim, opinion) or _unfounded(one.request, claim, opinion)
+            )
             if verdict is Verdict.supported and (doubted or not _may_take(opinion, one.request.question)):
                 verdict = Verdict.not_checked
             judgement = Judgement(
@@ -284,7 +301,7 @@ def _doubted(request: JudgeRequest, claim: JudgedClaim, opinion: Opinion) -> dic
         return {}
     about, asked = set(query_terms(claim.sentence)), facts_of(request.question)
     figures = [asked.text[figure.start : figure.end] for figure in figures_of(asked)]
-    own = [passage for source, passage in request.passages.values() if source.source_id in claim.source_ids]
+    own = _own(request, claim)
     found: dict[str, list[ShownPassage]] = {}
     for value in opinion.given:
         whole = next((figure for figure in figures if spaced_words(value) in spaced_words(figure)), value)
@@ -297,6 +314,24 @@ def _doubted(request: JudgeRequest, claim: JudgedClaim, opinion: Opinion) -> dic
             )
         ]
     return {value: passages for value, passages in found.items() if passages}
+
+
+def _own(request: JudgeRequest, claim: JudgedClaim) -> list[ShownPassage]:
+    """Return the shown passages of a claim's sources."""
+    return [passage for source, passage in request.passages.values() if source.source_id in claim.source_ids]
+
+
+def _unfounded(request: JudgeRequest, claim: JudgedClaim, opinion: Opinion) -> list[str]:
+    """Return the figures and quotations of a supported claim that nothing shown of its sources has."""
+    if opinion.verdict is not Verdict.supported or claim.kind == "code":
+        return []
+    about = (
+        " ".join([source.title, source.published, *source.fields.values()])
+        for source in request.sources
+        if source.source_id in claim.source_ids
+    )
+    texts = (f"{passage.headings} {passage.text}" for passage in _own(request, claim))
+    return unfounded(claim.sentence, [*texts, *about, claim.context, *opinion.given])
 
 
 def _opinions(asked: Exchange) -> Iterable[tuple[JudgedClaim, Opinion]]:
@@ -330,6 +365,7 @@ def _request(
                 source_ids=list(statement.checked_against),
                 cited=bool(statement.source_ids) and not statement.beside,
                 doubted=list(found.doubted),
+                unfounded=list(found.unfounded),
                 later=numbers_of(found.later, sources),
             )
             for number, (statement, found) in enumerate(zip(statements, findings, strict=True), 1)

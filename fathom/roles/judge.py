@@ -54,6 +54,8 @@ class JudgedClaim(Request):
     cited: bool  # all of it is; otherwise it may rest on sources that are cited around it, too
     doubted: list[str] = Field([], exclude_if=not_)
     """Values that it took from the question at the first look, while a passage of its sources has another."""
+    unfounded: list[str] = Field([], exclude_if=not_)
+    """Figures and quotations of it that no passage shown at the first look had, though it was supported then."""
     later: list[int] = Field([], exclude_if=not_)
     """Numbers of passages of later editions of its sources, which may replace what it tells."""
 
