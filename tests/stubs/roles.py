@@ -175,7 +175,7 @@ def _judge(prompt: Prompt, settings: Settings) -> dict[str, Any]:
         missing = sentence if verdict == "not_stated" else ""
         given = settings.given if verdict == "supported" else []
         said = {"claim": number, "verdict": verdict, "passages": shown, "reason": "as scripted", "look_for": missing}
-        opinions.append(said | {"given": given, "replaced_by": later[0] if later else 0})
+        opinions.append(said | {"given": given} | ({"replaced_by": later[0]} if later else {}))
     return {"opinions": opinions}
 
 
