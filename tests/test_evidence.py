@@ -623,6 +623,9 @@ def test_what_amends_or_replaces_a_source_neither_verifies_nor_contradicts_it() 
         ("Bridges of Orlin: yearbook 2019", "2019-04-02", Corroboration.single_source),
         ("Bridges of Orlin: yearbook 2023", "2023-04-02", Corroboration.contradicted),
         ("Bridges of Orlin: yearbook 2021", "2021", Corroboration.contradicted),
+        ("Bridges of Orlin: yearbook 2019", "", Corroboration.single_source),
+        ("Bridges of Orlin: yearbook 2023", "", Corroboration.contradicted),
+        ("Bridges of Orlin: guide 2019", "", Corroboration.contradicted),
         ("Crossings of the strait in figures", "2019-04-02", Corroboration.contradicted),
     ],
 )

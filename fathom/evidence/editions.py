@@ -7,6 +7,7 @@ see it. Whether a later edition does replace it, the judge decides.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from datetime import date
 
@@ -17,6 +18,7 @@ from fathom.sources.scoring import published_on
 
 ALIKE = 0.6  # share of the shorter title's terms that the titles of two editions have in common
 LEAST_ALIKE = 2  # of these terms
+_NUMBER = re.compile(r"(?<![\w.])\d{1,8}(?:\.\d{1,8})*(?![\w])")
 FAR_OFF = date(9000, 1, 1)  # taken for today: the order is the same on any day, and "3 days ago" the newest
 
 
@@ -24,7 +26,8 @@ class Editions:
     """The sources of a run, searched for later editions of some of them.
 
     Another source is a later edition if it says that it changes this one, or if it is newer and its title has most of
-    the same terms: "Minutes of 3 March" and "Minutes of 7 May".
+    the same terms: "Minutes of 3 March" and "Minutes of 7 May". Without a date, the numbers tell which one of two is
+    newer whose titles have no other difference: "Changelog 4.0" and "Changelog 4.1".
     """
 
     def __init__(self, texts: Iterable[StoredText]) -> None:
@@ -51,15 +54,20 @@ class Editions:
         later, earlier = (standing_of(self._texts[key].source, self._texts[key].text) for key in (source_id, other))
         if later.changes(earlier):
             return True
-        shared = self._titles[source_id] & self._titles[other]
-        shorter = min(len(self._titles[source_id]), len(self._titles[other]))
-        return len(shared) >= max(LEAST_ALIKE, ALIKE * shorter) and self._is_newer(source_id, other)
+        own, its = self._titles[source_id], self._titles[other]
+        alike = len(own & its) >= max(LEAST_ALIKE, ALIKE * min(len(own), len(its)))
+        return alike and self._is_newer(source_id, other)
 
     def _is_newer(self, source_id: str, other: str) -> bool:
-        """Whether one date is after another as far as both are known: a year is not after a month of it."""
+        """Whether one date is after the other as far as both are known: a year is not after a month of it."""
         new, old = self._date(source_id), self._date(other)
-        known = min(len(new), len(old))
-        return new[:known] > old[:known]
+        if new and old:
+            known = min(len(new), len(old))
+            return new[:known] > old[:known]
+        (words, numbers), (its_words, its_numbers) = (
+            _numbered(self._texts[key].source.title) for key in (source_id, other)
+        )
+        return words == its_words and numbers > its_numbers
 
     def _date(self, source_id: str) -> str:
         if source_id not in self._published:
@@ -67,3 +75,9 @@ class Editions:
             found = published_on(text.source, text.text, FAR_OFF)
             self._published[source_id] = found.stated if found else ""
         return self._published[source_id]
+
+
+def _numbered(title: str) -> tuple[str, list[tuple[int, ...]]]:
+    """Return a title without its numbers, and these: "Changelog 4.1" is ("changelog ", [(4, 1)])."""
+    numbers = [tuple(map(int, found.split("."))) for found in _NUMBER.findall(title)]
+    return _NUMBER.sub("", title).lower(), numbers
