@@ -150,6 +150,11 @@ class Reviewer:
         await asyncio.gather(*self._ahead)
         return await self._check(report.sections, {one.source_id: one.credibility for one in report.qualities})
 
+    @property
+    def renewed(self) -> list[str]:
+        """The ids of the sources of which the judge was shown later editions."""
+        return self._checking.search.editions.renewed if self._engine.settings.judges else []
+
     async def _check(self, sections: Sequence[ReportSection], credibility: Mapping[str, float]) -> list[Claim]:
         return await asyncio.to_thread(self._checking.claims, claims_of(sections), credibility, settled(self.asked))
 
@@ -231,18 +236,16 @@ class Reviewer:
             section = sections[statement.section]
             said = objections.get(statement.section, {}).get(statement)
             replacing = self._checking.replacing(statement, judged.get(key_of(statement)))
-            replacing = [one for one in replacing if self._is_credible(one)]
-            against = [one for one in refuting if self._is_credible(one.passage)]
-            if section.quoted or not (said or against or replacing):
+            known = [*((one, True) for one in replacing), *((one.passage, one.refuted.settled) for one in refuting)]
+            against = [(one, outdates) for one, outdates in known if self._is_credible(one)]
+            if section.quoted or not (said or against):
                 continue
             shown = self._shown(statement, said, cited_ids(section.markdown) if said else ())
-            saying = [*replacing, *(one.passage for one in against)]
-            passages = {one.text.source.source_id: one for one in reversed(saying)}
+            passages = {one.text.source.source_id: one for one, _ in reversed(against)}
             elsewhere = [BearingSpan(one.text, one.start, one.end) for one in passages.values()]
             elsewhere += self._elsewhere(statement, said, shown) if said else []
             if shown or elsewhere:
-                outdated = bool(replacing) or any(one.refuted.settled for one in against)
-                returned = _Returned(statement, said, shown, elsewhere, outdated)
+                returned = _Returned(statement, said, shown, elsewhere, any(outdates for _, outdates in against))
                 found.setdefault(statement.section, []).append(returned)
         return found
 

@@ -36,6 +36,11 @@ class Editions:
         self._published: dict[str, str] = {}
         self._later: dict[frozenset[str], list[str]] = {}
 
+    @property
+    def renewed(self) -> list[str]:
+        """The ids of the sources that have later editions."""
+        return [source_id for source_id in self._texts if self.later_than([source_id])]
+
     def later_than(self, source_ids: Iterable[str]) -> list[str]:
         """Return the ids of the sources that are later editions of one of some sources, and older than none of them."""
         cited = frozenset(one for one in source_ids if one in self._texts)
