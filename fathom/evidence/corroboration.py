@@ -10,13 +10,13 @@ from typing import NamedTuple
 from fathom.contradictions.finding import Said, find_contradictions
 from fathom.contradictions.titles import title_of
 from fathom.evidence.complaints import agreeing
+from fathom.evidence.editions import Editions
 from fathom.evidence.likeness import cells_of, has_below, nearest_rows, supporting, verbatim
 from fathom.evidence.passages import Search, SourcePassage
-from fathom.evidence.stored import StoredText
 from fathom.facts.extraction import facts_of, figures_apart
 from fathom.models.evidence import Corroboration, Verdict
 from fathom.models.plan import Refuted
-from fathom.sources.corroboration import HELD, Standing, party, standing_of
+from fathom.sources.corroboration import HELD, party
 from fathom.sources.scoring import CREDIBLE
 from fathom.text.blocks import Kind
 from fathom.text.parsed import parse
@@ -98,7 +98,7 @@ def corroborate(
         support += _one_each([p for cell in cells for p in cell if p.text.source.source_id not in known])
     if any(map(credible, against.values())):
         corroboration = Corroboration.contradicted
-    elif all(_two_independent(filter(credible, each)) for each in cells or _by_figure(claim, support)):
+    elif all(_two_independent(filter(credible, each), search.editions) for each in cells or _by_figure(claim, support)):
         corroboration = Corroboration.verified
     else:
         corroboration = Corroboration.single_source if support else Corroboration.unverified
@@ -278,24 +278,21 @@ def _says_the_same(claim: str, passage: SourcePassage) -> bool:
     return len(shared) >= max(LEAST_TERMS, HELD * len(wanted), SAME * len(held))
 
 
-def _two_independent(passages: Iterable[SourcePassage]) -> bool:
-    return any(_independent(*pair) for pair in combinations(passages, 2))
+def _two_independent(passages: Iterable[SourcePassage], editions: Editions) -> bool:
+    return any(_independent(*pair, editions) for pair in combinations(passages, 2))
 
 
-def _independent(a: SourcePassage, b: SourcePassage) -> bool:
+def _independent(a: SourcePassage, b: SourcePassage, editions: Editions) -> bool:
     """Whether two passages come from unrelated sources and most sentences around them differ.
 
-    A source that amends, supplements or replaces the other is related to it.
+    A source is related to its later editions, and to what it amends, supplements or replaces.
     """
-    if party(a.text.source).related(party(b.text.source)) or _standing(a.text).related(_standing(b.text)):
+    ids = a.text.source.source_id, b.text.source.source_id
+    if party(a.text.source).related(party(b.text.source)) or editions.is_later(*ids) or editions.is_later(*ids[::-1]):
         return False
     small, large = sorted((_around(a), _around(b)), key=len)
     same = sum(any(is_near_duplicate(sentence, other) for other in large) for sentence in small)
     return not small or same < COPIED * len(small)
-
-
-def _standing(text: StoredText) -> Standing:
-    return standing_of(text.source, text.text)
 
 
 def _around(passage: SourcePassage) -> list[str]:

@@ -13,7 +13,7 @@ from datetime import date
 
 from fathom.contradictions.succession import title_terms
 from fathom.evidence.stored import StoredText
-from fathom.sources.corroboration import standing_of
+from fathom.sources.corroboration import site, standing_of
 from fathom.sources.scoring import published_on
 
 ALIKE = 0.6  # share of the shorter title's terms that the titles of two editions have in common
@@ -25,9 +25,10 @@ FAR_OFF = date(9000, 1, 1)  # taken for today: the order is the same on any day,
 class Editions:
     """The sources of a run, searched for later editions of some of them.
 
-    Another source is a later edition if it says that it changes this one, or if it is newer and its title has most of
-    the same terms: "Minutes of 3 March" and "Minutes of 7 May". Without a date, the numbers tell which one of two is
-    newer whose titles have no other difference: "Changelog 4.0" and "Changelog 4.1".
+    Another source is a later edition if it says that it changes this one, or if both are of one site or the user's
+    documents, and it is newer and its title has most of the same terms: "Minutes of 3 March" and "Minutes of 7 May".
+    Without a date, the numbers tell which one of two is newer whose titles have no other difference: "Changelog 4.0"
+    and "Changelog 4.1".
     """
 
     def __init__(self, texts: Iterable[StoredText]) -> None:
@@ -56,12 +57,13 @@ class Editions:
 
     def is_later(self, source_id: str, other: str) -> bool:
         """Whether a source is a later edition of another one."""
-        later, earlier = (standing_of(self._texts[key].source, self._texts[key].text) for key in (source_id, other))
-        if later.changes(earlier):
+        later, earlier = self._texts[source_id], self._texts[other]
+        if standing_of(later.source, later.text).changes(standing_of(earlier.source, earlier.text)):
             return True
         own, its = self._titles[source_id], self._titles[other]
         alike = len(own & its) >= max(LEAST_ALIKE, ALIKE * min(len(own), len(its)))
-        return alike and self._is_newer(source_id, other)
+        together = later.source.kind == earlier.source.kind == "document" or site(later.source) == site(earlier.source)
+        return alike and together and self._is_newer(source_id, other)
 
     def _is_newer(self, source_id: str, other: str) -> bool:
         """Whether one date is after the other as far as both are known: a year is not after a month of it."""
