@@ -657,6 +657,8 @@ def test_two_editions_of_a_document_are_no_two_witnesses() -> None:
     ("claim", "other", "same"),
     [
         ("Gauges can be set, go up, and go down.", "A gauge can go up, can go down and can be set.", True),
+        ("The excess is 150 EUR for each loss.", "Your excess is 150 EUR for each loss.", True),
+        ("The excess is 150 EUR for each loss.", "Your excess is 300 EUR for each loss instead of 150 EUR.", False),
         ("Registering blueprints is done once.", "Blueprints provide a means for extensions to register.", False),
         ("`delta()` (For gauge histograms.)", "A histogram may show a state: then it is a gauge histogram.", False),
         (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import combinations
@@ -31,6 +32,11 @@ RETOLD = 0.5  # share of the words of a refuted statement, or of those that both
 LEAST_SHARED = 2  # words that both have and a claim too
 LEAST_TERMS = 3
 COPIED = 0.6  # share of sentences that two copies have in common
+_BEFORE = re.compile(
+    r"\b(?:instead of|rather than|in place of|no longer|and not|statt|anstelle von|nicht mehr|und nicht)\s+"
+    r"(?P<figure>(?:\S+\s+){0,2}?\d\S*(?:\s+\w+)?)",
+    re.IGNORECASE,
+)
 LEAST_CHARS = 40  # words of a sentence that two texts do not share by chance
 
 
@@ -272,10 +278,14 @@ def _has(text: str, figures: Sequence[str]) -> bool:
 
 
 def _says_the_same(claim: str, passage: SourcePassage) -> bool:
-    """Whether the best sentence of a passage has most of a claim's words, and little else."""
+    """Whether the best sentence of a passage has most of a claim's words, little else, and none of its figures as the
+    one before: "300 EUR instead of 150 EUR".
+    """
     wanted, held = set(query_terms(claim)), set(query_terms(passage.best.text))
     shared = wanted & held
-    return len(shared) >= max(LEAST_TERMS, HELD * len(wanted), SAME * len(held))
+    before = " ".join(found["figure"] for found in _BEFORE.finditer(passage.best.text))
+    gone = bool(before and agreeing(claim, [before]))
+    return not gone and len(shared) >= max(LEAST_TERMS, HELD * len(wanted), SAME * len(held))
 
 
 def _two_independent(passages: Iterable[SourcePassage], editions: Editions) -> bool:
