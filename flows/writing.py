@@ -110,7 +110,9 @@ async def write_report(engine: Engine, run: ResearchState) -> Report | None:
         *engine.start.warnings,
         *unread_warnings(run.unread, words),
         *_not_reviewed(run, scored, noted_before, engine, words),
-        *report_warnings(claims, report.qualities, report.sources, today, words, marked=alone),
+        *report_warnings(
+            *(claims, report.qualities, report.sources, today, words), marked=alone, renewed=reviewer.renewed
+        ),
     ]
     seconds = await seconds_worked(engine.start.run_id, _engine=engine)
     writer = "" if report.extractive else engine.model_for(SECTION).model

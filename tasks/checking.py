@@ -20,18 +20,23 @@ from fathom.evidence.claims import ClaimSentence, as_written, claims_of, marked,
 from fathom.evidence.corroboration import is_credible
 from fathom.evidence.judging import (
     Exchange,
+    Key,
     Known,
     Settled,
     bearing_on,
     judge,
     key_of,
+    numbers_of,
     settled,
     shown_sources,
     supporting,
     unsettled,
+    without_figures,
 )
+from fathom.evidence.passages import SourcePassage
 from fathom.evidence.stored import StoredText, stored_texts
-from fathom.evidence.verify import Checking, Refuting
+from fathom.evidence.verify import Checking
+from fathom.evidence.words import said_in
 from fathom.extractive.statements import on_question
 from fathom.facts.extraction import figures_apart
 from fathom.llm.windows import fitting
@@ -53,7 +58,7 @@ from fathom.models import (
 from fathom.models.run import LinkCount
 from fathom.roles import CORRECTION, JUDGE, CorrectionRequest
 from fathom.roles.correction import DISPUTED, OUTDATED, Objection
-from fathom.roles.judge import JudgeAnswer, JudgeRequest, ShownPassage, ShownSource
+from fathom.roles.judge import JudgeAnswer, JudgeRequest, ShownPassage
 from fathom.run.engine import Engine
 from fathom.sources.corroboration import standing_of
 from fathom.sources.scoring import score_sources
@@ -77,21 +82,21 @@ class _Returned(NamedTuple):
     Attributes:
         shown: passages of its own sources, the deciding ones first.
         elsewhere: passages of other sources, those that correct, withdraw or dispute what it tells first.
-        settled: whether what it tells is known not to hold, and not only disputed.
+        outdated: whether what it tells is known not to hold, and not only disputed.
     """
 
     statement: ClaimSentence
     objection: Settled | None
     shown: list[BearingSpan]
     elsewhere: list[BearingSpan]
-    settled: bool
+    outdated: bool
 
     @property
     def verdict(self) -> str:
         """What is said against it."""
         if self.objection:
             return self.objection.judgement.verdict.words
-        return OUTDATED if self.settled else DISPUTED
+        return OUTDATED if self.outdated else DISPUTED
 
 
 class Reviewer:
@@ -145,6 +150,11 @@ class Reviewer:
         await asyncio.gather(*self._ahead)
         return await self._check(report.sections, {one.source_id: one.credibility for one in report.qualities})
 
+    @property
+    def renewed(self) -> list[str]:
+        """The ids of the sources of which the judge was shown later editions."""
+        return self._checking.search.editions.renewed if self._engine.settings.judges else []
+
     async def _check(self, sections: Sequence[ReportSection], credibility: Mapping[str, float]) -> list[Claim]:
         return await asyncio.to_thread(self._checking.claims, claims_of(sections), credibility, settled(self.asked))
 
@@ -161,7 +171,8 @@ class Reviewer:
             return
         judged = {claim.key for one in self.asked for claim in one.request.claims}
         claims = [s for s in claims_of(sections) if not sections[s.section].quoted and key_of(s) not in judged]
-        waiting = await asyncio.to_thread(unsettled, claims, self._checking.search)
+        later = await asyncio.to_thread(self._later_on, claims)
+        waiting = await asyncio.to_thread(unsettled, claims, self._checking.search, later)
         if waiting:
             phase(f"asking the model whether the sources support {counted(len(waiting), 'claim')}")
             before = {
@@ -170,7 +181,9 @@ class Reviewer:
             }
             known = {
                 key_of(s): Known(
-                    "", [*before.get(s.section, ()), *supporting(s.sentence, s.checked_against, self.asked)]
+                    "",
+                    [*before.get(s.section, ()), *supporting(s.sentence, s.checked_against, self.asked)],
+                    later=later.get(key_of(s), ()),
                 )
                 for s in waiting
             }
@@ -178,6 +191,15 @@ class Reviewer:
             fits = fitting(JUDGE, model, await find_window(JUDGE, self._engine))
             told = {"question": self._question(), "today": self._engine.start.today}
             self.asked += await judge(waiting, self._bearing, self._ask, known, fits, **told)
+
+    def _later_on(self, statements: Iterable[ClaimSentence]) -> dict[Key, list[BearingSpan]]:
+        """Return the passages of later editions of their sources that bear on claims, of those that have some."""
+        found = {
+            key_of(one): bearing_on(without_figures(one), ids, self._bearing, least=LEAST_ELSEWHERE)
+            for one in statements
+            if (ids := self._checking.search.editions.later_than(one.source_ids))
+        }
+        return {key: spans for key, spans in found.items() if spans}
 
     def _question(self) -> str:
         """Return the question, with what the asker answered when asked about it."""
@@ -193,12 +215,13 @@ class Reviewer:
         return answer, self._engine.model_for(JUDGE).model
 
     def _objections(self, sections: Sequence[ReportSection]) -> dict[int, dict[ClaimSentence, Settled]]:
-        """Return the judge's objections, by section."""
+        """Return the judge's objections, by section; none to what a source says word for word."""
         judged = settled(self.asked)
         found: dict[int, dict[ClaimSentence, Settled]] = {}
         for statement in claims_of(sections):
             said = judged.get(key_of(statement))
-            if said and said.judgement.verdict.objects and not sections[statement.section].quoted:
+            objects = said and said.judgement.verdict.objects and not sections[statement.section].quoted
+            if said and objects and not said_in(statement, self._checking.search):
                 found.setdefault(statement.section, {})[statement] = said
         return found
 
@@ -208,19 +231,21 @@ class Reviewer:
         """Return the sentences that go back to the writer, by section; without a passage they could only be marked."""
         found: dict[int, list[_Returned]] = {}
         statements = claims_of(sections) if self._engine.settings.judges else []
+        judged = settled(self.asked)
         for statement, refuting in self._checking.refuting(statements).items():
             section = sections[statement.section]
             said = objections.get(statement.section, {}).get(statement)
-            against = [] if section.quoted else [one for one in refuting if self._is_credible(one)]
-            if not (said or against):
+            replacing = self._checking.replacing(statement, judged.get(key_of(statement)))
+            known = [*((one, True) for one in replacing), *((one.passage, one.refuted.settled) for one in refuting)]
+            against = [(one, outdates) for one, outdates in known if self._is_credible(one)]
+            if section.quoted or not (said or against):
                 continue
             shown = self._shown(statement, said, cited_ids(section.markdown) if said else ())
-            passages = {one.text.source.source_id: one for _, one in reversed(against)}
+            passages = {one.text.source.source_id: one for one, _ in reversed(against)}
             elsewhere = [BearingSpan(one.text, one.start, one.end) for one in passages.values()]
             elsewhere += self._elsewhere(statement, said, shown) if said else []
             if shown or elsewhere:
-                settled = any(one.refuted.settled for one in against)
-                returned = _Returned(statement, said, shown, elsewhere, settled)
+                returned = _Returned(statement, said, shown, elsewhere, any(outdates for _, outdates in against))
                 found.setdefault(statement.section, []).append(returned)
         return found
 
@@ -239,8 +264,8 @@ class Reviewer:
                     context=one.statement.context,
                     verdict=one.verdict,
                     reason=one.objection.judgement.reason if one.objection else "",
-                    passages=_numbers(one.shown, sources),
-                    elsewhere=_numbers(one.elsewhere, sources),
+                    passages=numbers_of(one.shown, sources),
+                    elsewhere=numbers_of(one.elsewhere, sources),
                 )
                 for number, one in enumerate(returned, 1)
             ],
@@ -272,8 +297,8 @@ class Reviewer:
         missed = bearing_on(statement, ids, self._bearing, said.look_for) if said and said.look_for else []
         return [*shown, *missed]
 
-    def _is_credible(self, one: Refuting) -> bool:
-        return is_credible(one.passage.text.source.source_id, self._credibility)
+    def _is_credible(self, one: SourcePassage) -> bool:
+        return is_credible(one.text.source.source_id, self._credibility)
 
     def _elsewhere(self, statement: ClaimSentence, said: Settled, shown: Sequence[BearingSpan]) -> list[BearingSpan]:
         """Return passages of the run's other sources on a sentence, which may cite the wrong ones.
@@ -313,21 +338,6 @@ def _taken_out(markdown: str, sentences: Collection[str]) -> tuple[str, list[str
     if not sentences or not claims_of([ReportSection(heading="", markdown=shorter)]):
         return markdown, []
     return shorter, sorted(sentences)
-
-
-def _numbers(spans: Iterable[BearingSpan], sources: Sequence[ShownSource]) -> list[int]:
-    """Return the numbers of the shown passages that have some passages, in their order."""
-    said = {
-        passage.number: (source.source_id, " ".join(passage.text.split()))
-        for source in sources
-        for passage in source.passages
-    }
-    wanted = ((span.text.source.source_id, " ".join(span.text.text[span.start : span.end].split())) for span in spans)
-    found = (
-        next(number for number, (shown_of, text) in said.items() if shown_of == source_id and words in text)
-        for source_id, words in wanted
-    )
-    return list(dict.fromkeys(found))
 
 
 async def read_texts(engine: Engine, results: Iterable[ToolResult]) -> list[StoredText]:

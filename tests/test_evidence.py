@@ -618,9 +618,47 @@ def test_what_amends_or_replaces_a_source_neither_verifies_nor_contradicts_it() 
 
 
 @pytest.mark.parametrize(
+    ("title", "dated", "host", "corroboration"),
+    [
+        ("Bridges of Orlin: yearbook 2019", "2019-04-02", "a.example.org", Corroboration.single_source),
+        ("Bridges of Orlin: yearbook 2019", "2019-04-02", "b.example.com", Corroboration.contradicted),
+        ("Bridges of Orlin: yearbook 2023", "2023-04-02", "a.example.org", Corroboration.contradicted),
+        ("Bridges of Orlin: yearbook 2021", "2021", "a.example.org", Corroboration.contradicted),
+        ("Bridges of Orlin: yearbook 2019", "", "a.example.org", Corroboration.single_source),
+        ("Bridges of Orlin: yearbook 2023", "", "a.example.org", Corroboration.contradicted),
+        ("Bridges of Orlin: guide 2019", "", "a.example.org", Corroboration.contradicted),
+        ("Crossings of the strait in figures", "2019-04-02", "a.example.org", Corroboration.contradicted),
+    ],
+)
+def test_what_an_earlier_edition_of_its_source_says_does_not_contradict_a_claim(
+    title: str, dated: str, host: str, corroboration: Corroboration
+) -> None:
+    own = in_memory(BRIDGE, "Bridges of Orlin: yearbook 2021", "https://a.example.org/2021")
+    other = in_memory(OTHER, title, f"https://{host}/other")
+    read = [
+        StoredText(one.source.model_copy(update={"published": day}), one.text)
+        for one, day in ((own, "2021-04-02"), (other, dated))
+    ]
+    found = corroborate(CLAIM, Search(read), {}, cited=[own.source.source_id])
+    assert found.corroboration is corroboration
+
+
+def test_two_editions_of_a_document_are_no_two_witnesses() -> None:
+    texts = [
+        StoredText(Source(source_id=f"S00000{n}", url=f"docs:{n}.md", title=title, kind="document"), said)
+        for n, (title, said) in enumerate((("Bridges: guide 2019", GUIDE), ("Bridges: guide 2021", BRIDGE)))
+    ]
+    assert corroborate(CLAIM, Search(texts), {}, cited=["S000001"]).corroboration is Corroboration.single_source
+    other = StoredText(texts[0].source.model_copy(update={"title": "Crossings of the strait"}), GUIDE)
+    assert corroborate(CLAIM, Search([other, texts[1]]), {}, cited=["S000001"]).corroboration is Corroboration.verified
+
+
+@pytest.mark.parametrize(
     ("claim", "other", "same"),
     [
         ("Gauges can be set, go up, and go down.", "A gauge can go up, can go down and can be set.", True),
+        ("The excess is 150 EUR for each loss.", "Your excess is 150 EUR for each loss.", True),
+        ("The excess is 150 EUR for each loss.", "Your excess is 300 EUR for each loss instead of 150 EUR.", False),
         ("Registering blueprints is done once.", "Blueprints provide a means for extensions to register.", False),
         ("`delta()` (For gauge histograms.)", "A histogram may show a state: then it is a gauge histogram.", False),
         (

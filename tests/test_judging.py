@@ -18,6 +18,7 @@ from fathom.config.groups import Judging, ReportSettings, RoleModel
 from fathom.errors import InvalidInput
 from fathom.evidence.bearing import Bearing, place_of
 from fathom.evidence.claims import MARKS, ClaimSentence, claims_of, marked, with_replacements
+from fathom.evidence.doubts import unfounded
 from fathom.evidence.judging import (
     JUDGEMENTS,
     Exchange,
@@ -796,6 +797,86 @@ async def test_a_sentence_that_tells_what_was_corrected_goes_back_to_the_writer_
     text = "".join(section.markdown for section in report.sections)
     assert ("2.30 EUR" in text, KEPT in text) == ((True, False) if "2.30" in replacement else (False, True))
     assert not report.limitations or "Taken out" not in " ".join(report.limitations)
+
+
+OUTLAY = "Repairs cost 2.4 million EUR in 2019 and 2.9 million EUR in 2020. Of 288 berths, 29 % were let, then 41 %."
+TOLD = "The master called the slipway “the oldest and most useful of the coast”. It yields up to 42,000 kWh a year."
+
+
+@pytest.mark.parametrize(
+    ("claim", "named"),
+    [
+        ("Repairs became dearer by 500,000 EUR, about 21 %", []),
+        ("Together the repairs cost 5.3 million EUR", []),
+        ("71 % of the 288 berths were empty; later 118 were let, 12 percentage points more", []),
+        ("It yields 42 MWh a year at best", []),
+        ("The slipway is “the oldest and … useful of the coast”", []),
+        ("No passage says that repairs cost 3.1 million EUR", []),
+        ("Repairs became dearer by 400,000 EUR", ["400,000 EUR"]),
+        ("The share of berths that were let rose by 12 %", ["12 %"]),
+        ("It yields up to 42,000 MWh a year", ["42,000 MWh"]),
+        ("The slipway is “the oldest and most beautiful of the coast”", ["the oldest and most beautiful of the coast"]),
+    ],
+)
+def test_figures_and_quotations_that_no_passage_has_are_doubted_unless_they_follow_from_figures(
+    claim: str, named: list[str]
+) -> None:
+    assert unfounded(claim, [OUTLAY, TOLD]) == named
+
+
+@pytest.mark.parametrize("verdicts", [["supported", "contradicted"], ["supported", "supported"]])
+def test_a_claim_that_is_supported_with_a_figure_that_no_passage_has_is_judged_once_more(verdicts: list[str]) -> None:
+    requests: list[JudgeRequest] = []
+
+    async def ask(request: JudgeRequest) -> tuple[JudgeAnswer, str]:
+        requests.append(request)
+        verdict = Verdict(verdicts[len(requests) - 1])
+        return JudgeAnswer(opinions=[Opinion(claim=1, verdict=verdict, passages=[1])]), "judge"
+
+    said = statements("Between its towers the viaduct crosses 498 m of open water [S00000b].")
+    asked = asyncio.run(judge(said, Bearing(TEXTS), ask))
+    assert [request.again for request in requests] == [False, True]
+    call = ModelCall(spec=JUDGE, request=requests[1], model=RoleModel(model="openai/judge"))
+    assert "“498 m” stands in no passage that you saw" in messages(call, Dialect())[-1]["content"]
+    (found,) = settled(asked).values()
+    assert (found.judgement.verdict, found.judgement.searches) == (Verdict(verdicts[1]), 2)
+    assert [found.judgement.verdict for found in settled(asked[:1]).values()] == [Verdict.not_checked]
+
+
+MINUTES = {
+    "march": "# Harbour board: minutes of 3 March 2025\n\nThe board decides: the slipway is closed from 1 June.\n",
+    "may": "# Harbour board: minutes of 7 May 2025\n\nThe closing of the slipway is put off to 1 October.\n",
+    "report": "# The slipway\n\nDated 9 June 2025\n\nThe closing of the slipway worries its users.\n",
+}
+
+
+@pytest.mark.parametrize("replacement", ["The slipway is closed from 1 October [{may}].", "{own}"])
+async def test_a_sentence_that_tells_what_a_later_edition_takes_back_goes_back_to_the_writer(
+    providers: Stubs, tmp_path: Path, replacement: str
+) -> None:
+    """Its own source says it word for word, and nobody named a contradiction."""
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    for name, text in MINUTES.items():
+        (docs / f"{name}.md").write_text(text)
+    urls = [f"docs:docs/{name}.md" for name in MINUTES]
+    march, may, report_of_june = (source_ids(urls)[url] for url in urls)
+    own = f"The board decides: the slipway is closed from 1 June [{march}]."
+    providers.settings.section = f"{own} In June its users were worried [{report_of_june}]."
+    providers.settings.verdicts = {"slipway": "supported", "worried": "supported"}
+    providers.settings.replacing, providers.settings.replacement = "put off", replacement.format(may=may, own=own)
+    result = await kept(tmp_path / "out", "When is the slipway closed?", docs=[str(docs)], tools=["documents"])
+    judged, *again = [Prompt(record.body).user for record in providers.calls("judge")]
+    later = re.search(r"\[(\d+)\] [^\[]*put off", judged)
+    assert later and re.search(rf"cites {march}; later: {later[1]}; .*then: In June", judged)
+    assert judged.count("; later: ") == 1, "the report of June is no minutes, and is no later edition of them"
+    assert not any("; later: " in one for one in again)
+    (asked, *_) = [Prompt(record.body).user for record in providers.calls("correction")]
+    assert f"Objection 1: no longer holds\n\n{own}" in asked and "put off to 1 October" in asked
+    report = report_of(result)
+    text = "".join(section.markdown for section in report.sections)
+    assert ("1 October" in text, KEPT in text) == ((True, False) if "October" in replacement else (False, True))
+    assert (await verified(await find(ArtifactStore(str(tmp_path / "out")), result.run_id))).ok
 
 
 BOTH = "A place costs 2.80 EUR per pallet by the port [{first}], and 2.30 EUR by the union [{second}]."

@@ -713,6 +713,8 @@ def test_warnings_name_what_a_report_rests_on_the_gravest_first() -> None:
         "“Gazette” may have been written by a machine.",
     ]
     assert report_warnings(fewer, qualities, sources, TODAY, ENGLISH) == others
+    newer_read = report_warnings(fewer, qualities, sources, TODAY, ENGLISH, renewed=["S000002"])
+    assert newer_read[:2] == [others[0], others[2]], "nobody need look for it"
     (paywalled,) = report_warnings([claim(1, "S000003")], [quality(3, flags=["paywalled"])], sources, TODAY, ENGLISH)
     assert paywalled == "“Gazette” is behind a paywall: only a part of it was read."
 

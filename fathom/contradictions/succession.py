@@ -156,12 +156,12 @@ def readings(markdown: str, title: str, date: str = "", subject: str = "") -> tu
     day = of_iso(date) if date else None
     for fence in reversed(list(fences(markdown))):
         markdown = markdown[: fence.start] + markdown[fence.end :]
-    named = _title_terms(title)
+    named = title_terms(title)
     called = frozenset(content_terms(subject)) - _UNTOLD
     return tuple(reading._replace(date=day, subject=called) for reading in _each(markdown, named))
 
 
-def _title_terms(title: str) -> frozenset[str]:
+def title_terms(title: str) -> frozenset[str]:
     """Return the terms of a title without numbers and months, in which editions of one document differ."""
     return frozenset(term for term in query_terms(title) if not term.isdigit()) - _MONTHS
 
@@ -253,7 +253,7 @@ def replaced_documents(texts: Sequence[SourceText]) -> dict[str, SourceText]:
     """
     editions: dict[frozenset[str], list[SourceText]] = {}
     for text in texts:
-        title = _title_terms(text.title)
+        title = title_terms(text.title)
         if text.kind == "document" and text.published and title and title.isdisjoint(_MEETINGS):
             editions.setdefault(title, []).append(text)
     replaced: dict[str, SourceText] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import combinations
@@ -10,13 +11,13 @@ from typing import NamedTuple
 from fathom.contradictions.finding import Said, find_contradictions
 from fathom.contradictions.titles import title_of
 from fathom.evidence.complaints import agreeing
+from fathom.evidence.editions import Editions
 from fathom.evidence.likeness import cells_of, has_below, nearest_rows, supporting, verbatim
 from fathom.evidence.passages import Search, SourcePassage
-from fathom.evidence.stored import StoredText
 from fathom.facts.extraction import facts_of, figures_apart
 from fathom.models.evidence import Corroboration, Verdict
 from fathom.models.plan import Refuted
-from fathom.sources.corroboration import HELD, Standing, party, standing_of
+from fathom.sources.corroboration import HELD, party
 from fathom.sources.scoring import CREDIBLE
 from fathom.text.blocks import Kind
 from fathom.text.parsed import parse
@@ -31,6 +32,11 @@ RETOLD = 0.5  # share of the words of a refuted statement, or of those that both
 LEAST_SHARED = 2  # words that both have and a claim too
 LEAST_TERMS = 3
 COPIED = 0.6  # share of sentences that two copies have in common
+_BEFORE = re.compile(
+    r"\b(?:instead of|rather than|in place of|no longer|and not|statt|anstelle von|nicht mehr|und nicht)\s+"
+    r"(?P<figure>(?:\S+\s+){0,2}?\d\S*(?:\s+\w+)?)",
+    re.IGNORECASE,
+)
 LEAST_CHARS = 40  # words of a sentence that two texts do not share by chance
 
 
@@ -58,14 +64,13 @@ def corroborate(
     *,
     head: str = "",
     judged: Judged | None = None,
-    refuted: Iterable[Refuted] = (),
+    otherwise: Iterable[SourcePassage] = (),
 ) -> Corroborated:
     """Return the corroboration of a claim by all texts that are searched; `kind` is as for `nearest`.
 
     `head` has the names of the columns of a row: a row with the same figures in other columns says something else.
 
-    A claim that tells a `refuted` statement, and cites no source that corrects it, is contradicted by these sources;
-    so is one that tells only one side of what nothing settles.
+    `otherwise` has passages of other sources that are known to correct, dispute or replace what it tells.
 
     A source that the claim does not cite must say the same in one sentence. A judge's verdict on the cited sources
     counts more than their words. `credibility` rates the sources from 0 to 1; a source without a rating counts as
@@ -86,8 +91,7 @@ def corroborate(
             support = [p for p in support if p.text.source.source_id not in cited]
         against = {passage.text.source.source_id: passage for passage in reversed(other)}
     sources = {passage.text.source.source_id for passage in support} | (set(cited) if judged else set())
-    saying_otherwise = _saying_otherwise(claim, near, sources, cited, search)
-    for passage in (*saying_otherwise, *(p for one in refuted for p in refuting(claim, cited, one, search))):
+    for passage in (*otherwise, *_saying_otherwise(claim, near, sources, cited, search)):
         against.setdefault(passage.text.source.source_id, passage)
 
     def credible(passage: SourcePassage) -> bool:
@@ -100,7 +104,7 @@ def corroborate(
         support += _one_each([p for cell in cells for p in cell if p.text.source.source_id not in known])
     if any(map(credible, against.values())):
         corroboration = Corroboration.contradicted
-    elif all(_two_independent(filter(credible, each)) for each in cells or _by_figure(claim, support)):
+    elif all(_two_independent(filter(credible, each), search.editions) for each in cells or _by_figure(claim, support)):
         corroboration = Corroboration.verified
     else:
         corroboration = Corroboration.single_source if support else Corroboration.unverified
@@ -111,11 +115,11 @@ def _saying_otherwise(
     claim: str, near: Sequence[SourcePassage], sources: Collection[str], cited: Collection[str], search: Search
 ) -> Iterator[SourcePassage]:
     """Yield the passages of sources other than a claim's that contradict it by their words."""
-    kept = [_standing(text) for text in search.texts if text.source.source_id in {*sources, *cited}]
+    kept = {text.source.source_id for text in search.texts}.intersection([*sources, *cited])
     titles = {text.source.title for text in search.texts if text.source.source_id in cited} or {""}
     for passage in near:
-        if any(one.changes(_standing(passage.text)) for one in kept):
-            continue  # the claim's own passage is newer, and says that it changes this
+        if any(search.editions.is_later(one, passage.text.source.source_id) for one in kept):
+            continue
         if passage.text.source.source_id not in sources and any(_contradicts(passage, claim, one) for one in titles):
             yield passage
 
@@ -274,30 +278,31 @@ def _has(text: str, figures: Sequence[str]) -> bool:
 
 
 def _says_the_same(claim: str, passage: SourcePassage) -> bool:
-    """Whether the best sentence of a passage has most of a claim's words, and little else."""
+    """Whether the best sentence of a passage has most of a claim's words, little else, and none of its figures as the
+    one before: "300 EUR instead of 150 EUR".
+    """
     wanted, held = set(query_terms(claim)), set(query_terms(passage.best.text))
     shared = wanted & held
-    return len(shared) >= max(LEAST_TERMS, HELD * len(wanted), SAME * len(held))
+    before = " ".join(found["figure"] for found in _BEFORE.finditer(passage.best.text))
+    gone = bool(before and agreeing(claim, [before]))
+    return not gone and len(shared) >= max(LEAST_TERMS, HELD * len(wanted), SAME * len(held))
 
 
-def _two_independent(passages: Iterable[SourcePassage]) -> bool:
-    return any(_independent(*pair) for pair in combinations(passages, 2))
+def _two_independent(passages: Iterable[SourcePassage], editions: Editions) -> bool:
+    return any(_independent(*pair, editions) for pair in combinations(passages, 2))
 
 
-def _independent(a: SourcePassage, b: SourcePassage) -> bool:
+def _independent(a: SourcePassage, b: SourcePassage, editions: Editions) -> bool:
     """Whether two passages come from unrelated sources and most sentences around them differ.
 
-    A source that amends, supplements or replaces the other is related to it.
+    A source is related to its later editions, and to what it amends, supplements or replaces.
     """
-    if party(a.text.source).related(party(b.text.source)) or _standing(a.text).related(_standing(b.text)):
+    ids = a.text.source.source_id, b.text.source.source_id
+    if party(a.text.source).related(party(b.text.source)) or editions.is_later(*ids) or editions.is_later(*ids[::-1]):
         return False
     small, large = sorted((_around(a), _around(b)), key=len)
     same = sum(any(is_near_duplicate(sentence, other) for other in large) for sentence in small)
     return not small or same < COPIED * len(small)
-
-
-def _standing(text: StoredText) -> Standing:
-    return standing_of(text.source, text.text)
 
 
 def _around(passage: SourcePassage) -> list[str]:

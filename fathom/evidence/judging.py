@@ -8,7 +8,8 @@ beside the report, and `settled` follows from them alone.
 
 The question is shown for the values of the asker's own case, such as "40 pallets on 7 December". They never support a
 claim alone: passages must, and the judge names what it takes from the question. If a passage of the claim's sources has
-another value of the same kind, such as 48 EUR a month for 40, the claim is judged again with that passage.
+another value of the same kind, such as 48 EUR a month for 40, the claim is judged again with that passage. So is one
+that is supported with a figure or a quotation that no passage of its sources has, and that does not follow from them.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections import deque
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Container, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import count
 from textwrap import shorten
@@ -24,12 +25,21 @@ from typing import NamedTuple
 
 from fathom.evidence.bearing import Bearing, BearingSpan, SoughtClaim, share_of
 from fathom.evidence.claims import ClaimSentence
+from fathom.evidence.doubts import unfounded
 from fathom.evidence.passages import Search
 from fathom.evidence.support import spaced_words
 from fathom.evidence.words import facts_nowhere, said_in
-from fathom.facts.extraction import facts_of, figures_apart, figures_of
+from fathom.facts.extraction import blanked, facts_of, figures_apart, figures_of
 from fathom.models import Judgement, Model, Verdict
-from fathom.roles.judge import JudgeAnswer, JudgedClaim, JudgeRequest, Opinion, ShownPassage, ShownSource
+from fathom.roles.judge import (
+    MOST_PASSAGES,
+    JudgeAnswer,
+    JudgedClaim,
+    JudgeRequest,
+    Opinion,
+    ShownPassage,
+    ShownSource,
+)
 from fathom.text.sentences import split_sentences
 from fathom.text.terms import query_terms
 
@@ -63,12 +73,15 @@ class Exchange(Model):
 class Known(NamedTuple):
     """The missing part of a claim, and passages to show that the judge named for a part of it or for other claims.
 
-    `doubted` has the values that the judge took from the question, for which the passages have others.
+    `doubted` has the values that the judge took from the question, for which the passages have others, `unfounded` what
+    no passage has, and `later` the passages that may replace what the claim tells.
     """
 
     look_for: str
     passages: Sequence[ShownPassage]
     doubted: Sequence[str] = ()
+    unfounded: Sequence[str] = ()
+    later: Sequence[BearingSpan] = ()
 
 
 class Settled(NamedTuple):
@@ -77,6 +90,7 @@ class Settled(NamedTuple):
     judgement: Judgement
     shown: list[tuple[str, ShownPassage]]
     look_for: str = ""  # the words that the missing part would have in a source
+    replaced: tuple[str, ShownPassage] | None = None  # a later source, and its passage by which it no longer holds
 
 
 def key_of(statement: ClaimSentence) -> Key:
@@ -84,8 +98,11 @@ def key_of(statement: ClaimSentence) -> Key:
     return statement.sentence, statement.checked_against
 
 
-def unsettled(statements: Iterable[ClaimSentence], search: Search) -> list[ClaimSentence]:
-    """Return the claims to be judged, each once: their sources do not say them word for word.
+def unsettled(
+    statements: Iterable[ClaimSentence], search: Search, replaceable: Container[Key] = ()
+) -> list[ClaimSentence]:
+    """Return the claims to be judged, each once: their sources do not say them word for word, or later ones may replace
+    what they say.
 
     A claim that cites nothing is judged if a number, date, name or piece of code of it stands nowhere in what was read.
     """
@@ -93,7 +110,8 @@ def unsettled(statements: Iterable[ClaimSentence], search: Search) -> list[Claim
     return [
         one
         for one in claims.values()
-        if not said_in(one, search) and (one.checked_against or facts_nowhere(one.sentence, search, None, one.kind))
+        if key_of(one) in replaceable
+        or (not said_in(one, search) and (one.checked_against or facts_nowhere(one.sentence, search, None, one.kind)))
     ]
 
 
@@ -134,7 +152,8 @@ def requests_for(
 def to_judge_again(asked: Iterable[Exchange]) -> dict[Key, Known]:
     """Return the claims that the judge did not find in the shown passages, with the missing and the found parts.
 
-    So are those for which it took a value from the question, while a passage of their sources has another.
+    So are those for which it took a value from the question, while a passage of their sources has another, and those
+    that it supports with a figure or a quotation that no passage has.
     """
     found: dict[Key, Known] = {}
     for one in asked:
@@ -143,6 +162,9 @@ def to_judge_again(asked: Iterable[Exchange]) -> dict[Key, Known]:
             if doubted := _doubted(one.request, claim, opinion):
                 against = [passage for passages in doubted.values() for passage in passages]
                 found[claim.key] = Known("", against, list(doubted))
+            elif nowhere := _unfounded(one.request, claim, opinion):
+                named = [shown[number][1] for number in opinion.passages]
+                found[claim.key] = Known("", named or _own(one.request, claim)[:MOST_PASSAGES], unfounded=nowhere)
             elif opinion.verdict is Verdict.not_stated and not _saw_all(one.request, claim):
                 found[claim.key] = Known(opinion.look_for, [shown[number][1] for number in opinion.passages])
     return found
@@ -157,7 +179,9 @@ def settled(asked: Iterable[Exchange]) -> dict[Key, Settled]:
             verdict: Verdict = opinion.verdict
             if verdict is Verdict.not_stated and not one.request.again and not _saw_all(one.request, claim):
                 verdict = Verdict.not_checked  # until it is judged again
-            doubted = not one.request.again and _doubted(one.request, claim, opinion)
+            doubted = not one.request.again and (
+                _doubted(one.request, claim, opinion) or _unfounded(one.request, claim, opinion)
+            )
             if verdict is Verdict.supported and (doubted or not _may_take(opinion, one.request.question)):
                 verdict = Verdict.not_checked
             judgement = Judgement(
@@ -168,7 +192,11 @@ def settled(asked: Iterable[Exchange]) -> dict[Key, Settled]:
                 given=opinion.given if not verdict.objects else [],
             )
             decided = [(source.source_id, passage) for source, passage in map(shown.__getitem__, opinion.passages)]
-            found[claim.key] = Settled(judgement, decided, opinion.look_for)
+            by = shown.get(opinion.replaced_by)
+            replaced = (by[0].source_id, by[1]) if by else None
+            if claim.key in found:  # the second look is for what was not found at the first
+                replaced = replaced or found[claim.key].replaced
+            found[claim.key] = Settled(judgement, decided, opinion.look_for, replaced)
     return found
 
 
@@ -211,6 +239,12 @@ def bearing_on(
     return bearing.chosen([wanted], round(ROOM_A_CLAIM_AGAIN * share_of(statement.sentence)))
 
 
+def without_figures(statement: ClaimSentence) -> ClaimSentence:
+    """Return a claim without its numbers: what replaces it has others."""
+    facts = facts_of(statement.sentence)
+    return statement._replace(sentence=blanked(facts.text, ((one.start, one.end) for one in facts.numbers)))
+
+
 def shown_sources(spans: Iterable[BearingSpan], bearing: Bearing, also: Iterable[str] = ()) -> list[ShownSource]:
     """Return sources with their passages, numbered from 1, and the sources `also` named by their ids."""
     numbers = count(1)
@@ -230,6 +264,21 @@ def shown_sources(spans: Iterable[BearingSpan], bearing: Bearing, also: Iterable
         for source in bearing.sources([*by_source, *also])
         for own in [by_source.get(source.source_id, [])]
     ]
+
+
+def numbers_of(spans: Iterable[BearingSpan], sources: Sequence[ShownSource]) -> list[int]:
+    """Return the numbers of the shown passages that have some passages, in their order."""
+    said = {
+        passage.number: (source.source_id, " ".join(passage.text.split()))
+        for source in sources
+        for passage in source.passages
+    }
+    wanted = ((span.text.source.source_id, " ".join(span.text.text[span.start : span.end].split())) for span in spans)
+    found = (
+        next(number for number, (shown_of, text) in said.items() if shown_of == source_id and words in text)
+        for source_id, words in wanted
+    )
+    return list(dict.fromkeys(found))
 
 
 def _may_take(opinion: Opinion, question: str) -> bool:
@@ -252,7 +301,7 @@ def _doubted(request: JudgeRequest, claim: JudgedClaim, opinion: Opinion) -> dic
         return {}
     about, asked = set(query_terms(claim.sentence)), facts_of(request.question)
     figures = [asked.text[figure.start : figure.end] for figure in figures_of(asked)]
-    own = [passage for source, passage in request.passages.values() if source.source_id in claim.source_ids]
+    own = _own(request, claim)
     found: dict[str, list[ShownPassage]] = {}
     for value in opinion.given:
         whole = next((figure for figure in figures if spaced_words(value) in spaced_words(figure)), value)
@@ -265,6 +314,24 @@ def _doubted(request: JudgeRequest, claim: JudgedClaim, opinion: Opinion) -> dic
             )
         ]
     return {value: passages for value, passages in found.items() if passages}
+
+
+def _own(request: JudgeRequest, claim: JudgedClaim) -> list[ShownPassage]:
+    """Return the shown passages of a claim's sources."""
+    return [passage for source, passage in request.passages.values() if source.source_id in claim.source_ids]
+
+
+def _unfounded(request: JudgeRequest, claim: JudgedClaim, opinion: Opinion) -> list[str]:
+    """Return the figures and quotations of a supported claim that nothing shown of its sources has."""
+    if opinion.verdict is not Verdict.supported or claim.kind == "code":
+        return []
+    about = (
+        " ".join([source.title, source.published, *source.fields.values()])
+        for source in request.sources
+        if source.source_id in claim.source_ids
+    )
+    texts = (f"{passage.headings} {passage.text}" for passage in _own(request, claim))
+    return unfounded(claim.sentence, [*texts, *about, claim.context, *opinion.given])
 
 
 def _opinions(asked: Exchange) -> Iterable[tuple[JudgedClaim, Opinion]]:
@@ -286,22 +353,32 @@ def _request(
     room = ROOM + round((ROOM_A_CLAIM_AGAIN if again else ROOM_A_CLAIM) * shares)
     # A second request shows what is missing; the fields of a source's header still count if nothing of its text does.
     cited = [source_id for statement in statements for source_id in statement.source_ids] if again else []
+    sources = shown_sources(bearing.chosen(wanted, room), bearing, cited)
+    findings = [known.get(key_of(statement), Known("", ())) for statement in statements]
     return JudgeRequest(
         claims=[
             JudgedClaim(
                 number=number,
                 sentence=statement.sentence,
-                context=statement.context,
+                context=_context(statement, found),
                 kind=_KINDS.get(statement.kind, "sentence"),
                 source_ids=list(statement.checked_against),
                 cited=bool(statement.source_ids) and not statement.beside,
-                doubted=list(known[key_of(statement)].doubted) if key_of(statement) in known else [],
+                doubted=list(found.doubted),
+                unfounded=list(found.unfounded),
+                later=numbers_of(found.later, sources),
             )
-            for number, statement in enumerate(statements, 1)
+            for number, (statement, found) in enumerate(zip(statements, findings, strict=True), 1)
         ],
-        sources=shown_sources(bearing.chosen(wanted, room), bearing, cited),
+        sources=sources,
         again=again,
     )
+
+
+def _context(statement: ClaimSentence, known: Known) -> str:
+    """Return the context of a claim; where later sources may replace what it tells, with the sentence behind it."""
+    behind = [said for said, _ in statement.neighbours if said not in statement.context]
+    return "\n".join([statement.context, *(f"then: {said}" for said in behind if known.later)])
 
 
 def _wanted(statement: ClaimSentence, bearing: Bearing, known: Known | None) -> SoughtClaim:
@@ -313,7 +390,7 @@ def _wanted(statement: ClaimSentence, bearing: Bearing, known: Known | None) -> 
         source_ids=statement.checked_against,
         cited=statement.source_ids,
         look_for=known.look_for if known else "",
-        kept=[span for span in of_text if span],
+        kept=[*(span for span in of_text if span), *(known.later if known else ())],
     )
 
 

@@ -13,6 +13,7 @@ from heapq import nlargest
 from math import fsum
 from typing import NamedTuple
 
+from fathom.evidence.editions import Editions
 from fathom.evidence.stored import StoredText
 from fathom.evidence.support import claim_weights, places
 from fathom.text.blocks import Kind
@@ -64,6 +65,11 @@ class Search:
     def texts(self) -> list[StoredText]:
         """The texts that are searched."""
         return [read.text for read in self._read]
+
+    @cached_property
+    def editions(self) -> Editions:
+        """Which of the sources are later editions of others."""
+        return Editions(self.texts)
 
     def passages(
         self, claim: str, source_ids: Collection[str] | None = None, *, least: float = LEAST, most: int = 3

@@ -119,6 +119,11 @@ class Checking:
             for statement, refuted in self._refuted_for(statements).items()
         }
 
+    def replacing(self, statement: ClaimSentence, said: Settled | None) -> list[SourcePassage]:
+        """Return the passage of a later edition by which a claim no longer holds, as the judge found."""
+        place = place_of(said.replaced[1], self._texts) if said and said.replaced else None
+        return [self.search.narrowed(statement.sentence, *place)] if place else []
+
     def _refuted_for(self, statements: Sequence[ClaimSentence]) -> dict[ClaimSentence, tuple[Refuted, ...]]:
         """Return what each claim of a report may not tell.
 
@@ -173,7 +178,10 @@ class Checking:
             *(statement.sentence, self.search, credibility, statement.kind, statement.source_ids),
             head=statement.head,
             judged=by_judge,
-            refuted=refuted,
+            otherwise=[
+                *self.replacing(statement, judged),
+                *(p for one in refuted for p in refuting(statement.sentence, statement.source_ids, one, self.search)),
+            ],
         )
         known = {passage.text.source.source_id for passage in decided}
         nearest = [passage for passage in words.passages if passage.text.source.source_id not in known]

@@ -164,12 +164,17 @@ def _numbers_nowhere(facts: Facts, read: Sequence[str]) -> Iterator[str]:
         one = number.spelled and max(number.values) <= 1
         if one or _is_own_count(number, facts.text, read) or _COMPARED.match(facts.text, number.end):
             continue
-        about = bool(_ROUNDED.search(facts.text[max(0, number.start - BEFORE) : number.start]))
         changed = _CHANGED_BY.search(facts.text[max(0, number.start - STATED_TOGETHER) : number.start])
         if changed and any(_is_change(number, text, up=bool(changed["up"])) for text in read):
             continue
-        if not any(_has_number(text, number, about) or _is_within(number, facts.text, text) for text in read):
+        if not any(stands_in(number, facts.text, text) for text in read):
             yield number.text
+
+
+def stands_in(number: Number, claim: str, text: str) -> bool:
+    """Whether a text has a number of a claim, rounded where the claim says so, or the year or the share that it is."""
+    about = bool(_ROUNDED.search(claim[max(0, number.start - BEFORE) : number.start]))
+    return _has_number(text, number, about) or _is_within(number, claim, text)
 
 
 def _is_own_count(number: Number, claim: str, read: Sequence[str]) -> bool:

@@ -54,6 +54,10 @@ class JudgedClaim(Request):
     cited: bool  # all of it is; otherwise it may rest on sources that are cited around it, too
     doubted: list[str] = Field([], exclude_if=not_)
     """Values that it took from the question at the first look, while a passage of its sources has another."""
+    unfounded: list[str] = Field([], exclude_if=not_)
+    """Figures and quotations of it that no passage shown at the first look had, though it was supported then."""
+    later: list[int] = Field([], exclude_if=not_)
+    """Numbers of passages of later editions of its sources, which may replace what it tells."""
 
     @property
     def key(self) -> tuple[str, tuple[str, ...]]:
@@ -107,6 +111,11 @@ class Opinion(Answer):
         json_schema_extra=bounds(items=MOST_GIVEN),
         exclude_if=not_,
     )
+    replaced_by: int = Field(
+        0,
+        description="Number of the later passage by which what the claim tells no longer holds. Else 0.",
+        exclude_if=not_,
+    )
 
 
 class JudgeAnswer(Answer):
@@ -119,7 +128,7 @@ class JudgeAnswer(Answer):
 
 def _normalize(request: JudgeRequest, answer: JudgeAnswer) -> JudgeAnswer:
     """Drop verdicts that were not asked for, repetitions, and numbers of passages that were not shown."""
-    asked, shown = {claim.number for claim in request.claims}, request.passages
+    asked, shown = {claim.number: claim for claim in request.claims}, request.passages
     first = {opinion.claim: opinion for opinion in reversed(answer.opinions) if opinion.claim in asked}
     return JudgeAnswer(
         opinions=[
@@ -133,6 +142,7 @@ def _normalize(request: JudgeRequest, answer: JudgeAnswer) -> JudgeAnswer:
                     "given": list(dict.fromkeys(one for text in opinion.given if (one := " ".join(text.split()))))[
                         :MOST_GIVEN
                     ],
+                    "replaced_by": opinion.replaced_by if opinion.replaced_by in asked[opinion.claim].later else 0,
                 }
             )
             for _, opinion in sorted(first.items())
@@ -148,8 +158,11 @@ def _check(request: JudgeRequest, answer: JudgeAnswer) -> list[Complaint]:
 
 def _schema(request: JudgeRequest) -> dict[str, Any]:
     schema = JudgeAnswer.new_schema()
+    fields = schema["$defs"]["Opinion"]["properties"]
     if not request.question:
-        del schema["$defs"]["Opinion"]["properties"]["given"]
+        del fields["given"]
+    if not any(claim.later for claim in request.claims):
+        del fields["replaced_by"]
     return schema
 
 

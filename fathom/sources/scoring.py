@@ -79,7 +79,7 @@ def published_on(source: Source, text: str, today: date) -> Published | None:
     bylines = [byline["date"] for byline in _BYLINE.finditer(text[:_BYLINE_CHARS])]
     if dated and not parse_date(source.published, today):
         bylines = [dated[1]]
-    written = (source.published, *bylines)
+    written = filter(None, (source.published, *bylines))
     return next((Published(day, each) for each in written if (day := parse_date(each, today))), None)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import date
 
 from fathom.facts.extraction import plain
@@ -40,10 +40,12 @@ def report_warnings(
     words: Wording,
     *,
     marked: int = 0,
+    renewed: Collection[str] = (),
 ) -> list[str]:
     """Return at most three sentences about the sources of a report's claims, the most serious first.
 
-    One more comes before them if some claims are `marked` in the text because they lack a second source.
+    One more comes before them if some claims are `marked` in the text because they lack a second source. Of `renewed`
+    sources, by their ids, claims were compared with a later edition: nobody need look for one.
     """
     scored = {quality.source_id: quality for quality in qualities}
     uses = Counter(source_id for claim in claims for source_id in dict.fromkeys(claim.source_ids))
@@ -53,7 +55,7 @@ def report_warnings(
         *_objections(claims, named, words),
         *_disputed(claims, named, words),
         *_doubtful(used, scored, uses, words),
-        *_outdated(used, scored, today, words),
+        *_outdated([source for source in used if source.source_id not in renewed], scored, today, words),
         *_flagged(used, scored, words),
         *_alone(claims, used, words, tell=not marked),
     ]

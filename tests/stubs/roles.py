@@ -165,6 +165,7 @@ def _answer(prompt: Prompt, settings: Settings) -> dict[str, Any]:
 def _judge(prompt: Prompt, settings: Settings) -> dict[str, Any]:
     """Find each sentence word for word in what its sources say, but judge otherwise what the settings name."""
     opinions: list[dict[str, Any]] = []
+    later = [int(n) for n, text in prompt.passages.items() if settings.replacing and settings.replacing in text]
     for number, (sentence, numbers) in prompt.claims.items():
         wanted = " ".join(re.findall(r"\w+", sentence.lower()))
         own = [int(n) for n in numbers if wanted in " ".join(re.findall(r"\w+", prompt.passages[int(n)].lower()))]
@@ -174,7 +175,7 @@ def _judge(prompt: Prompt, settings: Settings) -> dict[str, Any]:
         missing = sentence if verdict == "not_stated" else ""
         given = settings.given if verdict == "supported" else []
         said = {"claim": number, "verdict": verdict, "passages": shown, "reason": "as scripted", "look_for": missing}
-        opinions.append(said | {"given": given})
+        opinions.append(said | {"given": given} | ({"replaced_by": later[0]} if later else {}))
     return {"opinions": opinions}
 
 

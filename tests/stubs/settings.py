@@ -42,6 +42,7 @@ class Settings:
         confidence: what the model states of a short answer.
         says: what the model answers, word for word, to prompts that match a regular expression; the first one counts.
         verdicts: what the judge says of sentences that have a part; of others, whether their sources say them.
+        replacing: part of the later passage by which, as the judge says, what claims tell no longer holds.
         given: what the judge takes from the question for each sentence that it supports.
         replacement: what the writer puts in place of a sentence to which the judge objects; empty: it takes it out.
         lacking: regular expression; the model finds nothing for sections of a template whose heading matches.
@@ -93,6 +94,7 @@ class Settings:
     answer: str = ""
     confidence: float = 0.9
     verdicts: dict[str, str] = field(default_factory=dict)
+    replacing: str = ""
     given: list[str] = field(default_factory=list)
     replacement: str = ""
     lacking: str = ""
