@@ -35,6 +35,7 @@ from fathom.extractive.statements import (
     asks_list,
     quotations_for,
 )
+from fathom.facts.ranges import amounts_sought, in_range
 from fathom.models import Answered, Note
 from fathom.retrieval.asked import asks_default, asks_for_steps, has_kind, kind_of, states_most
 from fathom.retrieval.expansion import is_quantity, states
@@ -289,7 +290,10 @@ class _Candidates:
 
 
 def _says(text: str, said: Collection[str], words: Collection[str]) -> bool:
-    return any(word in said or (is_quantity(word) and states(word, text)) for word in words)
+    return any(
+        word in said or (is_quantity(word) and states(word, text)) or in_range(amounts_sought(word), text, "")
+        for word in words
+    )
 
 
 def _summaries(notes: Sequence[Note]) -> list[QuotedStatement]:
