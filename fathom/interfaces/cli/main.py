@@ -21,8 +21,7 @@ except KeyboardInterrupt:
 def main() -> NoReturn:
     """Run the command line, then end this process with its objects as they are.
 
-    Python would take them apart one by one, which takes a tenth of a second; in a fork it also copies the memory that
-    is shared.
+    Python would take them apart one by one: 30 ms, and in a fork a copy of the memory that is shared.
     """
     code: Any = 0
     try:
