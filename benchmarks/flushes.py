@@ -6,6 +6,7 @@ FILE gets the number when the command ends.
 
 from __future__ import annotations
 
+import atexit
 import os
 import sys
 from pathlib import Path
@@ -29,11 +30,9 @@ def main() -> None:
 
     file, real = Path(sys.argv.pop(1)), os.fsync
     sys.addaudithook(hear)
-    try:
-        with patch("os.fsync", fsync):
-            fathom()
-    finally:
-        file.write_text(str(len(counted)))
+    atexit.register(lambda: file.write_text(str(len(counted))))
+    with patch("os.fsync", fsync):
+        fathom()
 
 
 if __name__ == "__main__":

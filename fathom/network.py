@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     import httpx
 
 
+@cache  # reading the version takes longer than many a request
 def user_agent(contact: str = "") -> str:
     """Return the user agent for web servers and their robots.txt, with the contact address, if any."""
     name = f"fathom/{version('fathom-research')}"

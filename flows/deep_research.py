@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import aclosing
 from datetime import UTC, datetime
 from functools import partial
@@ -28,7 +29,7 @@ from fathom.flows.runs import following
 from fathom.flows.runs.endings import compare_with_last, ended, page, tell_failure, whereabouts
 from fathom.flows.runs.library import library_of
 from fathom.flows.runs.states import FLOW
-from fathom.flows.writing import provenance_of, save_exchanges, save_explanation, save_report
+from fathom.flows.writing import load, provenance_of, save_exchanges, save_explanation, save_report
 from fathom.llm.model_checks import check_models, models_of
 from fathom.models import Report, RunResult
 from fathom.network import keeping_in, sharing
@@ -210,7 +211,7 @@ async def _name_in_parent(engine: Engine) -> None:
 async def _research(engine: Engine, display: Display) -> ResearchState:
     """Plan, then research and reflect in rounds until the decision says to stop."""
     await take_up_servers(engine)
-    run = await agree(engine)
+    run, _ = await asyncio.gather(agree(engine), asyncio.to_thread(load))  # while a model plans
     said = run.plan.clarifications
     folder = await claim_folder(run.plan.plan_title, engine.start.run_id, _engine=engine, _clarifications=said)
     await engine.enter(folder)

@@ -18,7 +18,8 @@ from fathom.llm.windows import spare_tokens
 from fathom.models import Note, PlanStep, SourceText, ToolCall, ToolFailure, ToolOutput, ToolResult, Usage
 from fathom.retrieval.narrowing import message_tokens
 from fathom.retrieval.portions import MOST_REQUESTS, Shown, said_anew, shown
-from fathom.retrieval.ranking import titled
+from fathom.retrieval.ranked_text import ranked_text
+from fathom.retrieval.ranking import Passage, titled
 from fathom.roles import COMPRESSOR, CompressAnswer, CompressRequest
 from fathom.roles.compressor import merged
 from fathom.run.engine import Engine
@@ -207,9 +208,8 @@ async def _asked(
         request.model_copy(update={"texts": some, "page_tokens": _page_tokens(some, engine)})
         for some in spread.requests
     ]
-    # While the model is waited for, the terms of the texts are looked for: the scores and the report need them.
     asking = asyncio.gather(*(ask(COMPRESSOR, one, engine, saving=saving) for one in requests))
-    answers, _ = await asyncio.gather(asking, asyncio.to_thread(_find_terms, request.texts))
+    answers, _ = await asyncio.gather(asking, _read_ahead(request.texts, engine))
     return [answer for answer, _ in answers], sum((used for _, used in answers), Usage())
 
 
@@ -265,9 +265,19 @@ async def serving(result: ToolResult, noted: NotedBefore, step: PlanStep, engine
     return list((await asyncio.to_thread(noted.covering, texts, [step])).values())
 
 
-def _find_terms(texts: list[SourceText]) -> None:
-    for text in texts:
-        _ = parse(text.text).occurrences
+async def _read_ahead(texts: list[SourceText], engine: Engine) -> None:
+    """Read texts as the scores and the report need them, while the model is waited for.
+
+    One output after the other: side by side it would take as long, and leave no thread to the journal.
+    """
+
+    def read() -> None:
+        for text in texts:
+            _ = parse(text.text).occurrences
+            ranked_text(Passage(text.text, text.title))
+
+    async with engine.reading_ahead:
+        await asyncio.to_thread(read)
 
 
 def _grounded(step: PlanStep, result: ToolResult, answer: CompressAnswer, texts: list[SourceText]) -> Grounded:

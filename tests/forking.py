@@ -196,7 +196,8 @@ def _serve() -> None:
 
 def _run(order: dict[str, Any]) -> NoReturn:
     """Be the command line."""
-    from fathom.interfaces.cli.waiting import become, work_and_end
+    from fathom.interfaces.cli.main import main
+    from fathom.interfaces.cli.waiting import become
 
     for number, path in ((1, Path(order["output"])), (2, _errors(Path(order["output"])))):
         os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
@@ -204,7 +205,7 @@ def _run(order: dict[str, Any]) -> NoReturn:
     become(order["env"], order["folder"], order["arguments"])
     if boundary := os.environ.get(DIES_AT):
         arm(BOUNDARIES[boundary])
-    work_and_end()
+    main()
 
 
 if __name__ == "__main__":

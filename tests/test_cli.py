@@ -35,12 +35,12 @@ QUERY = "How does Python look up an attribute on an instance?"
 HEAVY = {"prefect", "litellm", "s3fs", "fsspec", "pypdf", "trafilatura", "httpx"}
 HELP = """
 import contextlib, io, json, sys
-from fathom.interfaces.cli.main import main
+from fathom.interfaces.cli.main import run
 texts = []
 for arguments in json.loads(sys.argv[1]):
     sys.argv = ["fathom", *arguments]
     with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.suppress(SystemExit):
-        main()
+        run()
     texts.append(out.getvalue())
 print(json.dumps({"texts": texts, "modules": sorted(sys.modules)}))
 """
@@ -55,7 +55,7 @@ def importing(frame):
 
 disturbed = set()
 gc.callbacks.append(lambda _phase, _info: disturbed.update(importing(sys._getframe())))
-from fathom.interfaces.cli.main import main
+from fathom.interfaces.cli.main import run
 from fathom.models import Model, Received
 
 def derived(base):
@@ -65,7 +65,7 @@ def derived(base):
 
 told = sys.argv.pop(1)
 try:
-    main()
+    run()
 finally:
     known = [*derived(Model), *derived(Received)]
     unbuilt = [model.__name__ for model in known if not model.__pydantic_complete__]

@@ -9,11 +9,15 @@ from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 
+import jinja2
 import pytest
+from jinja2 import meta
 
 from fathom.config.environment import Environment
 from fathom.config.groups import EXTRACTIVE, RoleModel, StructuredOutput
+from fathom.llm import prompts
 from fathom.llm.base import Completion, ModelCall
 from fathom.llm.client import ModelBackend
 from fathom.llm.dialects import dialect_of
@@ -137,3 +141,29 @@ def test_texts_in_json_are_left_as_they_are() -> None:
 def test_a_quotation_is_no_debris(text: str) -> None:
     call = ModelCall(SECTION, SECTION_REQUEST, RoleModel(model=EXTRACTIVE))
     assert accept(call, Completion(text=text, usage=Usage(), model=EXTRACTIVE)) == Text(text=text)
+
+
+def test_the_hash_of_a_prompt_covers_all_that_it_imports(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """As Jinja finds the imports, which takes too long at the start of a run."""
+    source = {path.name: path.read_text(encoding="utf-8") for path in prompts.FOLDER.glob("*.md")}
+
+    def reached(name: str) -> set[str]:
+        imported = filter(None, meta.find_referenced_templates(jinja2.Environment().parse(source[name])))
+        return {name}.union(*map(reached, imported))
+
+    def hashes() -> dict[str, str]:
+        prompts.prompt_hashes.cache_clear()
+        return prompts.prompt_hashes()
+
+    request.addfinalizer(prompts.prompt_hashes.cache_clear)
+    monkeypatch.setattr(prompts, "FOLDER", tmp_path)
+    for name, text in source.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    before = hashes()
+    for name, text in source.items():
+        (tmp_path / name).write_text(f"{text}\n", encoding="utf-8")
+        changed = {role for role, found in hashes().items() if found != before[role]}
+        assert changed == {role for role in before if name in reached(f"{role}.md")}
+        (tmp_path / name).write_text(text, encoding="utf-8")

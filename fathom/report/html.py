@@ -64,7 +64,7 @@ def render_html(report: Report, phases: Sequence[Phase] = ()) -> str:
     figures, series, unread = figures_of(report), series_of(report), unread_lines(report.unread, words)
     sections = list(_sections(report, answer, numbers))
     style, script = ((_FOLDER / name).read_text(encoding="utf-8") for name in ("report.css", "report.js"))
-    return _template().render(
+    return page_template().render(
         report=report,
         words=words,
         state_of=state_of,
@@ -150,7 +150,8 @@ def pages_in(folder: Path) -> Environment:
 
 
 @cache
-def _template() -> Template:
+def page_template() -> Template:
+    """Return the template of the page of a report."""
     environment = pages_in(_FOLDER)
     environment.filters.update(
         inline=inline_html,

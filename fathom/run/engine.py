@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
@@ -144,6 +145,7 @@ class Engine:
         self.exchanges: list[ExchangeRecord] = []  # with models, repeated ones more than once
         self.remarks: list[str] = []  # a person's remarks on earlier drafts of the report
         self.plan: Plan | None = None  # as it was accepted
+        self.reading_ahead = asyncio.Lock()
         settings = start.settings
         self._models = ModelBackend(
             environment, ledger, settings.model_calls, settings.prices, self.warnings, scope=settings.scope

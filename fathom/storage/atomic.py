@@ -186,8 +186,7 @@ class AtomicFiles:
         only the first bytes.
         """
         target = Path(self.root, path)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with target.open("ab", buffering=0) as file:
+        with _opened(target, lambda: target.open("ab", buffering=0)) as file:
             self.confirm()
             if (end := file.seek(0, os.SEEK_END)) != at:
                 return end
@@ -225,7 +224,7 @@ class AtomicFiles:
         hidden = {path: str(Path(path).with_name(f".{uuid4().hex}.tmp")) for path in files}
         try:
             for path, data in files.items():
-                with _opened(Path(self.root, hidden[path]), _ANYBODYS) as file:
+                with _created(Path(self.root, hidden[path]), _ANYBODYS) as file:
                     file.write(data)
             yield hidden
         finally:
@@ -306,7 +305,7 @@ class AtomicFiles:
         target = Path(self.root, path)
         hidden = target.with_name(f".{uuid4().hex}.tmp")
         try:
-            with _opened(hidden, mode) as file:
+            with _created(hidden, mode) as file:
                 file.write(data)
                 if data and flush is not Flush.nothing:  # a probe has nothing to lose
                     file.flush()
@@ -327,13 +326,17 @@ class AtomicFiles:
             hidden.unlink(missing_ok=True)
 
 
-def _opened(path: Path, mode: int) -> BinaryIO:
-    """Create a file, again if another process has removed the folder, which was empty, in between."""
+def _opened(path: Path, open_it: Callable[[], T]) -> T:
+    """Open a file, once its folder is made if that is missing: other processes remove folders that are empty."""
     for _ in range(_TRIES):
-        path.parent.mkdir(parents=True, exist_ok=True)
         with suppress(FileNotFoundError):
-            return open(path, "xb", opener=partial(os.open, mode=mode))
-    return open(path, "xb", opener=partial(os.open, mode=mode))
+            return open_it()
+        path.parent.mkdir(parents=True, exist_ok=True)
+    return open_it()
+
+
+def _created(path: Path, mode: int) -> BinaryIO:
+    return _opened(path, lambda: open(path, "xb", opener=partial(os.open, mode=mode)))
 
 
 def _flush_folder(folder: Path) -> None:

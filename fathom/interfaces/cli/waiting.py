@@ -6,7 +6,6 @@ that asked, gets that command's signals, and is terminated if the command is kil
 
 from __future__ import annotations
 
-import atexit
 import importlib
 import json
 import os
@@ -19,7 +18,7 @@ from contextlib import suppress
 from io import TextIOWrapper
 from pathlib import Path
 from time import monotonic
-from typing import Any, NoReturn
+from typing import Any
 
 from fathom.config.environment import Environment
 from fathom.flows.server import be_patient, quieten
@@ -52,7 +51,7 @@ def wait_for_questions(address: str, seconds: float) -> None:
         return
     os.umask(order["umask"])
     become(order["environment"], order["folder"], order["arguments"])
-    work_and_end()
+    main()
 
 
 def become(environment: Mapping[str, str], folder: str, arguments: Sequence[str]) -> None:
@@ -69,25 +68,6 @@ def become(environment: Mapping[str, str], folder: str, arguments: Sequence[str]
         if arguments[0] in ("batch", "worker"):
             be_patient()
         refresh_global_settings_context()
-
-
-def work_and_end() -> NoReturn:
-    """Run the command line, then end this process, a fork, with its objects as they are.
-
-    Python would take them apart one by one, and so copy the memory that it shares: longer than many a command works.
-    """
-    code: Any = 0
-    try:
-        main()
-    except SystemExit as ending:
-        code = ending.code
-    # What Python does first at any end.
-    threading._shutdown()  # type: ignore[attr-defined]  # waits for threads, as of pools
-    atexit._run_exitfuncs()
-    for stream in (sys.stdout, sys.stderr):
-        with suppress(BrokenPipeError):
-            stream.flush()
-    os._exit(int(code or 0))
 
 
 def _next_order(address: str, seconds: float) -> dict[str, Any] | None:
