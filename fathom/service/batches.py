@@ -19,7 +19,7 @@ from prefect.client.schemas.objects import FlowRun, StateType
 from prefect.exceptions import ObjectNotFound
 from pydantic import ValidationError
 
-from fathom.batch.folder import BATCHES, QUESTIONS, BatchFolder
+from fathom.batch.folder import QUESTIONS, BatchFolder
 from fathom.batch.questions import Format, lines_of, read_questions, settings_of
 from fathom.client.resources import Batch, BatchList, BatchRequest, BatchSummary, Question
 from fathom.config.settings import ResearchSettings
@@ -40,7 +40,7 @@ from fathom.storage.atomic import side_by_side
 from fathom.storage.lease import result_key
 from fathom.storage.names import slug
 from fathom.storage.ownership import Ownership
-from fathom.storage.store import json_bytes
+from fathom.storage.store import BATCHES, json_bytes
 from fathom.tasks.clients import prefect_client
 
 FOLDER = ".serve/batches"

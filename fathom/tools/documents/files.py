@@ -10,8 +10,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fathom.errors import InvalidInput
+from fathom.storage.editions import CORPORA
+from fathom.storage.lease import RESULTS
+from fathom.storage.store import BATCHES, RUNS
 from fathom.text.plain import clean_line
 
+_STORED = (RUNS, BATCHES, CORPORA)
 KINDS = "any text, html, pdf, docx, xlsx, pptx, ods, odt, odp, epub, csv, eml, mbox, ipynb, vtt, srt, yaml, json, toml"
 
 
@@ -32,7 +36,8 @@ class File(NamedTuple):
 def find_files(paths: Sequence[str]) -> Iterator[File]:
     """Yield the files below the paths in a fixed order, each once.
 
-    In folders, hidden files and folders are skipped. Whether a file can be read is seen when it is read.
+    In folders, hidden files and folders are skipped, and what a store of Fathom has: its runs repeat the question and
+    would answer it. Whether a file can be read is seen when it is read.
 
     Raises:
         InvalidInput: a path does not exist.
@@ -66,7 +71,8 @@ def digest(file: File) -> str:
 
 def _walk(root: Path) -> Iterator[Path]:
     for folder, folders, files in os.walk(root):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        stored = _STORED if RESULTS in folders else ()
+        folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in stored)
         for name in sorted(files):
             if not name.startswith("."):
                 yield Path(folder, name)
