@@ -13,6 +13,7 @@ from typing import Any
 
 import httpx
 import pytest
+from prefect.client.orchestration import get_client
 
 from fathom.client import Fathom
 from fathom.errors import InvalidInput, WrongValue
@@ -108,6 +109,12 @@ def test_no_more_runs_wait_than_may(server: Served) -> None:
         assert "2 runs wait" in refused[0].json()["detail"]
         assert ask("one").json()["id"] == first
         assert client.delete(f"/api/v1/runs/{second}").status_code == 204
+        started = client.post(
+            "/api/v1/batches", json={"questions": ["What is a slot?", QUESTION], "at_once": 500}
+        ).json()
+        with get_client(sync_client=True) as prefect:
+            assert prefect.read_flow_run(uuid.UUID(started["run_id"])).parameters["at_once"] == 1, "one more may wait"
+        assert client.delete(f"/api/v1/batches/{started['id']}").status_code == 204
         assert ask("three").status_code == 202
         for one in (first, ask("three").json()["id"]):
             client.delete(f"/api/v1/runs/{one}")

@@ -174,7 +174,7 @@ async def _created(  # noqa: PLR0917 - what is asked, and by whom
     path = f"{BATCHES}/{key}/{QUESTIONS}"
     about = "Research many questions that were asked of the server."
     async with prefect_client() as client:
-        await service.submissions.check_room(client)
+        room = await service.submissions.check_room(client)
         await service.store.write(path, lines_of(questions).encode())
         made = await deploy(
             service.options.deployment, research_batch, description=about, pool=service.options.work_pool
@@ -184,7 +184,7 @@ async def _created(  # noqa: PLR0917 - what is asked, and by whom
             parameters={
                 "file": service.store.address(path),
                 "settings": capped(caller, settings).model_dump(mode="json", exclude_unset=True),
-                "at_once": request.at_once,
+                "at_once": min(request.at_once, room),
                 "budget": request.budget.model_dump(exclude_none=True) | capped_at,
                 "deployment": f"{FLOW}/{service.options.deployment}",
                 "run_key": key,
