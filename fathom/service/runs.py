@@ -113,7 +113,8 @@ class RunService:
             raise InvalidInput("Corpora are named twice.", next_step="leave them out of the settings")
         given = {**request.settings, **({"corpora": request.corpora} if request.corpora else {})}
         settings = self.settings_for(caller, given, request.template)
-        await self.corpora.check_readable(caller, settings.corpora or [])
+        if names := await self.corpora.check_readable(caller, settings.corpora or []):
+            settings = settings.model_copy(update={"corpora": names})
         checked = await asyncio.to_thread(check_request, request.question, settings, ask_prefect=False)
         ownership = owned_by(caller, shared=request.shared)
         started = await self.submissions.submit(caller, checked.query, checked.settings, ownership, key=key)
@@ -250,7 +251,7 @@ class RunHandle:
         taken = choosable(caller, parent.settings, service.options)
         earlier = parent.model_copy(update={"settings": taken}).settings_with(given)
         if "corpora" in given:
-            await service.corpora.check_readable(caller, given["corpora"])
+            earlier["corpora"] = await service.corpora.check_readable(caller, given["corpora"])
         elif "corpora" in earlier:  # of somebody else, or gone: what the earlier run has found stays
             earlier["corpora"] = await service.corpora.readable(caller, earlier["corpora"])
             if not (earlier["corpora"] or earlier.get("docs")):
