@@ -335,6 +335,8 @@ def test_wrong_settings_are_named_with_what_is_allowed(client: httpx.Client) -> 
         "sorces": (None, "there is no such setting; did you mean sources or sources.scores?"),
         "model_calls.at_once": (65, "it must be at least 1 and at most 64"),
     }
+    broken = client.post("/api/v1/runs", content='{"question": "Why?"', headers={"Content-Type": "application/json"})
+    assert broken.json()["detail"].startswith("The body is not JSON at character 19: ")
     empty = client.post("/api/v1/runs", json={"question": "", "extra": [1]}).json()["errors"]
     assert [one["path"] for one in empty] == ["question", "extra"]
     assert "no word" in client.post("/api/v1/runs", json={"question": "???"}).json()["detail"]
