@@ -208,7 +208,10 @@ async def test_a_name_of_a_corpus_belongs_to_its_owner(tmp_path: Path) -> None:
         await corpora.read(EVE, "handbook")
     anns = (await corpora.share(ANN, "handbook", shared=True)).name
     assert await files(BOB, "handbook") == ["bobs.md"] and await files(BOB, anns) == ["anns.md"]
-    await corpora.add(BOB, "handbook", [upload("more.md")])
+    bobs = (await corpora.share(BOB, "handbook", shared=True)).name
+    with pytest.raises(InvalidInput, match=f"called 'handbook'.*{anns}.*of ann.*{bobs}.*of bob"):
+        await corpora.read(EVE, "handbook")
+    await corpora.add(BOB, bobs, [upload("more.md")])
     await corpora.remove(BOB, "handbook")
     assert await files(BOB, "handbook") == await files(EVE, "handbook") == await files(ANN, anns) == ["anns.md"]
     assert {one.name for one in (await corpora.list(ROOT)).corpora} == {"handbook", anns}

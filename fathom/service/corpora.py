@@ -10,6 +10,7 @@ from itertools import takewhile
 from pathlib import PurePath
 
 from fathom.client.shapes import Corpus, CorpusLimits, CorpusList, CorpusSummary
+from fathom.config.settings import ResearchSettings
 from fathom.service.caller import AccessRole, Caller, check_owner
 from fathom.storage.corpora import CorpusStore
 from fathom.storage.editions import (
@@ -83,8 +84,9 @@ class CorpusService:
         """
         caller.check(AccessRole.asker)
         check_name(name)
-        if (there := await self.corpora.meant(name, caller)) and there.owner == caller.name:
-            raise name_taken(name, there)
+        for one in (own_name(name, caller.name), name):
+            if (there := await self.corpora.find(one)) and there.owner == caller.name:
+                raise name_taken(name, there)
         good, left_out = await asyncio.to_thread(sorted_out, uploads)
         kept = name if caller.is_admin else own_name(name, caller.name)
         return _corpus(await self.corpora.create(kept, good, left_out, owner=caller.name, shared=shared), None)
@@ -167,6 +169,15 @@ class CorpusService:
         if unknown := [name for name in names if name not in found]:
             raise unknown_corpus(unknown[0])
         return [edition.name for edition in found.values()]
+
+    async def named_in(self, caller: Caller, settings: ResearchSettings) -> ResearchSettings:
+        """Return settings with the names that their corpora have in the store, which mean the same to everybody.
+
+        Raises:
+            InvalidInput: there is no such corpus, or the caller may not read it.
+        """
+        names = await self.check_readable(caller, settings.corpora or [])
+        return settings.model_copy(update={"corpora": names}) if names else settings
 
     async def check_owner(self, caller: Caller, name: str) -> str:
         """Check that the caller may change a corpus, and return its name in the store.

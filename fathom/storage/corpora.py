@@ -70,13 +70,20 @@ class CorpusStore:
     async def meant(self, name: str, reader: Reader) -> Edition | None:
         """Return the corpus that somebody means by a name, as it is now; None if they may read none of that name.
 
-        It is their own, or the one that has the name in the store, or the first one that its owner calls so.
+        It is their own, or the one that has the name in the store, or the one that its owner calls so.
+
+        Raises:
+            InvalidInput: several others call a corpus so.
         """
         for one in (own_name(name, reader.name), name):
             if (edition := await self.find(one)) and edition.ownership.readable_by(reader):
                 return edition
-        others = [one for one in await self.all() if folder_of(called(one.name)) == folder_of(name)]
-        return next((one for one in others if one.ownership.readable_by(reader)), None)
+        same = [one for one in await self.all() if folder_of(called(one.name)) == folder_of(name)]
+        others = [one for one in same if one.ownership.readable_by(reader)]
+        if len(others) > 1:
+            which = ", ".join(f"{one.name!r} of {one.owner}" for one in others)
+            raise InvalidInput(f"Several corpora are called {name!r}.", next_step=f"name one of them: {which}")
+        return others[0] if others else None
 
     async def get(self, name: str) -> Edition:
         """Return a corpus as it is now.

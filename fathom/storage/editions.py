@@ -98,7 +98,8 @@ def name_for_question(files: str) -> str:
 
 def own_name(name: str, owner: str) -> str:
     """Return the name in the store of the corpus that somebody calls by a name, whatever others call theirs."""
-    return f"{name} .{hashlib.sha256(owner.encode()).hexdigest()[:6]}"
+    end = f" .{hashlib.sha256(owner.encode()).hexdigest()[:6]}"
+    return name if name.endswith(end) else f"{name}{end}"
 
 
 def called(name: str) -> str:
