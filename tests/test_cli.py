@@ -274,6 +274,10 @@ def test_make_calls_a_question_without_an_answer_no_error(tmp_path: Path, code: 
         (["research", "not UTF-8: \udcff"], "not valid UTF-8"),
         (["research", "q", "--docs", ""], "--docs path is empty"),
         (["research", "q", "--docs", "nowhere"], "nowhere"),
+        (
+            ["research", "q", "--docs", "https://a.example/b"],
+            "--docs https://a.example/b: it is no file or folder. (write",
+        ),
         (["research", "q", "--docs", "empty"], "Nothing to read"),
         (
             ["research", "q", "--docs", "sheet.xlsx"],
