@@ -95,7 +95,7 @@ def test_no_more_runs_wait_than_may(server: Served) -> None:
     with served_with(options, limit=0) as full, httpx.Client(base_url=full.url, timeout=60) as client:
 
         def ask(key: str) -> httpx.Response:
-            return client.post("/api/v1/runs", json=asked, headers={"Idempotency-Key": key})
+            return client.post("/api/v1/runs", json=asked, headers={"Idempotency-Key": f"room-{key}"})
 
         first, second = ask("one").json()["id"], ask("two").json()["id"]
         batch = {"questions": [asked["question"]], "name": "more"}
