@@ -606,7 +606,7 @@ def test_lines_of_a_log_do_not_contradict_each_other() -> None:
     ]
     log = in_memory("\n".join(f"- {line}" for line in days), url="docs:backup.log")
     for line in days:
-        found = corroborate(line, Search([log]), {}, cited=[log.source.source_id])
+        found = corroborate(line, Search([log]), {}, "item", [log.source.source_id])
         assert (found.corroboration, found.contradicting) == (Corroboration.single_source, []), line
 
 

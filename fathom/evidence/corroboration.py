@@ -77,7 +77,8 @@ def corroborate(
         for passage in _supporting(claim, near, search, kind, head)
         if kind in ("table", "code") or passage.text.source.source_id in cited or _says_the_same(claim, passage)
     ]
-    if kind == "prose":  # where many lines are alike, as in a log, the line itself may not be among the nearest
+    if kind not in ("table", "code"):
+        # Where many lines are alike, as in a log, the line itself may not be among the nearest.
         named = {passage.text.source.source_id for passage in support}
         own = verbatim(claim, search, cited, kind)
         support += [passage for passage in own if passage.text.source.source_id not in named]
