@@ -59,7 +59,7 @@ class UserError(FathomError):
 class WrongValue:
     """A setting, or a field of a request, that cannot have the value that was given."""
 
-    path: str  # dotted, as docs/settings.md names settings, such as `budget.max_usd`
+    path: str  # dotted, as docs/settings.md names settings, such as `budget.max_usd`; empty: all that was sent
     value: str | int | float | bool | None  # what was given, a long text shortened; None if it is a list or a table
     message: str  # what is allowed, such as `it must be at least 1 and at most 5`
 
@@ -67,7 +67,8 @@ class WrongValue:
         """Return a sentence that begins with the value as it was given, by default with its path and value."""
         value = "" if self.value is None else f" {self.value!r}"
         end = "" if self.message.endswith(("?", ".", ")")) else "."
-        return f"{given or f'{self.path}{value}'.strip()}: {self.message}{end}"
+        named = given or f"{self.path}{value}".strip()
+        return f"{named}{': ' if named else ''}{self.message}{end}"
 
 
 class InvalidInput(UserError):

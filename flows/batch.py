@@ -22,7 +22,7 @@ from prefect.exceptions import Abort, PrefectException, PrefectHTTPStatusError
 from prefect.states import Cancelling, Completed, Failed
 from pydantic import Field
 
-from fathom.batch.folder import BATCHES, QUESTIONS, BatchFolder, Record, dollars, used, words
+from fathom.batch.folder import QUESTIONS, BatchFolder, Record, dollars, used, words
 from fathom.batch.questions import format_of, lines_of, read_questions, settings_of
 from fathom.budget.ledger import Cost, Ledger, SharedBudget, caps
 from fathom.config.environment import Environment
@@ -40,7 +40,7 @@ from fathom.flows.server import MOST_AT_ONCE
 from fathom.models import RunResult
 from fathom.models.run import BatchQuestion, BatchResult, BatchRow, RowStatus
 from fathom.storage.lease import died, note_progress, read_lease, result_key
-from fathom.storage.store import ArtifactStore
+from fathom.storage.store import BATCHES, ArtifactStore
 from fathom.tasks.clients import prefect_client
 from fathom.tasks.durable import current_run_id, current_run_key, run_logger, run_store
 from fathom.tasks.supervision import Supervision

@@ -95,6 +95,9 @@ def check_settings(settings: ResearchSettings, *, follow_up: bool = False) -> tu
     environment = Environment.read()
     if not all(path.strip() for path in settings.docs):  # an empty path would mean the present folder
         raise InvalidInput("A --docs path is empty.", next_step="give a file or folder, or leave --docs out")
+    if pages := [path for path in settings.docs if "://" in path]:
+        how = "write the address of a page in the question, and the page is read"
+        raise InvalidInput(f"--docs {pages[0]}: it is no file or folder.", next_step=how)
     settings = settings.model_copy(
         update={
             "docs": [str(Path(path).expanduser().resolve()) for path in settings.docs],

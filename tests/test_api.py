@@ -13,6 +13,7 @@ from typing import Any
 
 import httpx
 import pytest
+from prefect.client.orchestration import get_client
 
 from fathom.client import Fathom
 from fathom.errors import InvalidInput, WrongValue
@@ -94,7 +95,7 @@ def test_no_more_runs_wait_than_may(server: Served) -> None:
     with served_with(options, limit=0) as full, httpx.Client(base_url=full.url, timeout=60) as client:
 
         def ask(key: str) -> httpx.Response:
-            return client.post("/api/v1/runs", json=asked, headers={"Idempotency-Key": key})
+            return client.post("/api/v1/runs", json=asked, headers={"Idempotency-Key": f"room-{key}"})
 
         first, second = ask("one").json()["id"], ask("two").json()["id"]
         batch = {"questions": [asked["question"]], "name": "more"}
@@ -108,6 +109,12 @@ def test_no_more_runs_wait_than_may(server: Served) -> None:
         assert "2 runs wait" in refused[0].json()["detail"]
         assert ask("one").json()["id"] == first
         assert client.delete(f"/api/v1/runs/{second}").status_code == 204
+        started = client.post(
+            "/api/v1/batches", json={"questions": ["What is a slot?", QUESTION], "at_once": 500}
+        ).json()
+        with get_client(sync_client=True) as prefect:
+            assert prefect.read_flow_run(uuid.UUID(started["run_id"])).parameters["at_once"] == 1, "one more may wait"
+        assert client.delete(f"/api/v1/batches/{started['id']}").status_code == 204
         assert ask("three").status_code == 202
         for one in (first, ask("three").json()["id"]):
             client.delete(f"/api/v1/runs/{one}")
@@ -239,7 +246,7 @@ def test_the_questions_of_a_batch_are_runs_of_its_owner(client: httpx.Client) ->
     [row] = found["rows"]
     assert client.get(row["report"]).status_code == 200
     assert client.get(f"/api/v1/runs/{row['run_id']}").json()["owner"] == "local"
-    assert [one["id"] for one in client.get("/api/v1/batches").json()["batches"]] == [found["id"]]
+    assert client.get("/api/v1/batches").json()["batches"][0]["id"] == found["id"], "the newest first"
     assert client.delete(made.headers["Location"]).status_code == 204
     for body, kind, status in (
         (table, "image/png", 415),
@@ -328,6 +335,8 @@ def test_wrong_settings_are_named_with_what_is_allowed(client: httpx.Client) -> 
         "sorces": (None, "there is no such setting; did you mean sources or sources.scores?"),
         "model_calls.at_once": (65, "it must be at least 1 and at most 64"),
     }
+    broken = client.post("/api/v1/runs", content='{"question": "Why?"', headers={"Content-Type": "application/json"})
+    assert broken.json()["detail"].startswith("The body is not JSON at character 19: ")
     empty = client.post("/api/v1/runs", json={"question": "", "extra": [1]}).json()["errors"]
     assert [one["path"] for one in empty] == ["question", "extra"]
     assert "no word" in client.post("/api/v1/runs", json={"question": "???"}).json()["detail"]

@@ -73,7 +73,11 @@ def test_a_row_has_settings_of_its_own() -> None:
         ("csv", "topic\nTides\n", "does not name a column `question`"),
         ("csv", "question,depth\nWhat are tides?,2\nWhy?,two\n", "Line 3: depth 'two'"),
         ("csv", "question,depth\nWhy?,9\nHow?,1\nWhy?,two\n", "Line 2: depth '9'.*Line 4: depth 'two'"),
-        ("csv", "question,dept\nWhat are tides?,2\n", "Column 'dept': there is no such setting; did you mean depth"),
+        (
+            "csv",
+            "question,dept\nWhat are tides?,2\n",
+            "Column 'dept': there is no such setting; did you mean depth[?] ",
+        ),
         ("csv", "question,owner\nWhy?,Ida\nHow?,Bo\n", "Column 'owner': .*setting.* name it `label.owner` to keep it"),
         ("csv", "question\nWhat are tides, really?\n", "Line 2 has 2 cells"),
         ("jsonl", '{"question": "a"}\n{"question": \n', "Line 2 is not JSON"),
@@ -89,6 +93,14 @@ def test_a_row_has_settings_of_its_own() -> None:
 def test_what_cannot_be_used_is_named_with_its_line(kind: Any, text: str, said: str) -> None:
     with pytest.raises(InvalidInput, match=said):
         read_questions(text, kind, BASE)
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+def test_a_table_is_divided_as_the_spreadsheet_of_any_country_does(delimiter: str) -> None:
+    rows = [["Question", "profile"], ["Which is it: this, that; or both?", "quick"]]
+    text = "".join(delimiter.join(f'"{cell}"' for cell in row) + "\r\n" for row in rows)
+    (question,) = read_questions(text, "csv", BASE)
+    assert (question.question, question.settings) == ("Which is it: this, that; or both?", {"profile": "quick"})
 
 
 @settings(max_examples=200)

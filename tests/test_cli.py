@@ -27,6 +27,7 @@ from fathom.config.settings import ResearchSettings
 from fathom.interfaces.cli.options import GivenOptions
 from fathom.interfaces.cli.printing import open_page
 from fathom.models import RunResult
+from fathom.tools.documents.files import find_files
 from tests.conftest import ROOT, FathomCLI, Forked, PrefectServer, base_env, quiet_port
 from tests.processes import Kills, asking
 from tests.stubs import Stubs
@@ -273,6 +274,10 @@ def test_make_calls_a_question_without_an_answer_no_error(tmp_path: Path, code: 
         (["research", "not UTF-8: \udcff"], "not valid UTF-8"),
         (["research", "q", "--docs", ""], "--docs path is empty"),
         (["research", "q", "--docs", "nowhere"], "nowhere"),
+        (
+            ["research", "q", "--docs", "https://a.example/b"],
+            "--docs https://a.example/b: it is no file or folder. (write",
+        ),
         (["research", "q", "--docs", "empty"], "Nothing to read"),
         (
             ["research", "q", "--docs", "sheet.xlsx"],
@@ -505,6 +510,8 @@ def test_own_documents_from_another_folder(
     assert "three times" in report.read_text()
     manifest = json.loads((report.parent / "run.json").read_text())
     assert manifest["settings"]["docs"] == [str(tmp_path / "notes")]
+    (found,) = find_files([str(tmp_path)])
+    assert found.path == tmp_path / "notes/retries.md", "what runs have stored is no document of the folder around it"
 
 
 def test_an_unfinished_run_is_shown_with_its_steps_as_planned(fathom_cli: FathomCLI, tmp_path: Path) -> None:

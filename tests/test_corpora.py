@@ -33,7 +33,7 @@ from fathom.service.options import Options
 from fathom.service.runs import RunService
 from fathom.service.tokens import Tokens
 from fathom.storage.corpora import CorpusStore, prune_uploads
-from fathom.storage.editions import CORPORA, StorageLimits
+from fathom.storage.editions import CORPORA, StorageLimits, own_name
 from fathom.storage.ownership import Asker
 from fathom.storage.runs import runs
 from fathom.storage.store import ArtifactStore, RunFolder
@@ -168,7 +168,7 @@ async def test_who_may_read_and_change_a_corpus(tmp_path: Path) -> None:
         await corpora.create(EVE, "eves", [upload("a.md")])
     await corpora.create(ANN, "handbook", [upload("a.md")])
     with pytest.raises(Conflict, match="taken by one that differs in case"):
-        await corpora.create(BOB, "Handbook", [upload("a.md")])
+        await corpora.create(ANN, "Handbook", [upload("a.md")])
     for caller in (BOB, EVE):
         assert not (await corpora.list(caller)).corpora
         with pytest.raises(NotThere):
@@ -189,9 +189,32 @@ async def test_who_may_read_and_change_a_corpus(tmp_path: Path) -> None:
     await corpora.remove(ROOT, "handbook")
     with pytest.raises(NotThere):
         await corpora.read(ANN, "handbook")
-    with pytest.raises(Conflict):  # runs that wait may still name it
-        await corpora.create(BOB, "handbook", [upload("b.md")])
     assert (await corpora.create(ANN, "Handbook", [upload("b.md")])).files == 1
+
+
+async def test_a_name_of_a_corpus_belongs_to_its_owner(tmp_path: Path) -> None:
+    """Nobody hears that others use it, and everybody reads their own by it, or else what is shared with them."""
+    corpora = service_of(tmp_path)
+
+    async def files(caller: Caller, name: str) -> list[str]:
+        return [file.name for file in (await corpora.read(caller, name)).contents]
+
+    for caller, file in ((ANN, "anns.md"), (ROOT, "roots.md"), (BOB, "bobs.md")):
+        await corpora.create(caller, "handbook", [upload(file)])
+        assert await files(caller, "Handbook") == [file]
+        with pytest.raises(Conflict):
+            await corpora.create(caller, "handbook", [upload(file)])
+    with pytest.raises(NotThere):
+        await corpora.read(EVE, "handbook")
+    anns = (await corpora.share(ANN, "handbook", shared=True)).name
+    assert await files(BOB, "handbook") == ["bobs.md"] and await files(BOB, anns) == ["anns.md"]
+    bobs = (await corpora.share(BOB, "handbook", shared=True)).name
+    with pytest.raises(InvalidInput, match=f"called 'handbook'.*{anns}.*of ann.*{bobs}.*of bob"):
+        await corpora.read(EVE, "handbook")
+    await corpora.add(BOB, bobs, [upload("more.md")])
+    await corpora.remove(BOB, "handbook")
+    assert await files(BOB, "handbook") == await files(EVE, "handbook") == await files(ANN, anns) == ["anns.md"]
+    assert {one.name for one in (await corpora.list(ROOT)).corpora} == {"handbook", anns}
 
 
 async def test_two_who_change_a_corpus_at_once_lose_nothing(tmp_path: Path) -> None:
@@ -207,12 +230,16 @@ async def test_what_an_unfinished_run_reads_is_not_pruned(tmp_path: Path) -> Non
         await corpora.create(ANN, name, [upload("a.md")])
         await corpora.add(ANN, name, [upload("a.md", TRAVEL)])
     await corpora.remove(ANN, "other")
-    manifest = {"query": QUESTION, "started": "2026-01-01T00:00:00+00:00", "corpora": {"Handbook": "a digest"}}
+    manifest = {
+        "query": QUESTION,
+        "started": "2026-01-01T00:00:00+00:00",
+        "corpora": {own_name("Handbook", ANN.name): "a digest"},
+    }
     folder = await RunFolder.claim(store, "Leave", "1a2b3c4d", "a-key", manifest)
     old = timedelta(0)
     assert not (await prune(store, timedelta(days=1))).uploads.files  # all of it is young
     assert (await prune(store, old, dry_run=True)).uploads.files == 5  # three editions and two files of `other`
-    assert (await prune(store, old)).uploads.files == 5 and not (tmp_path / CORPORA / "other").exists()
+    assert (await prune(store, old)).uploads.files == 5 and len([*(tmp_path / CORPORA).iterdir()]) == 1
     await folder.save_json("result.json", {})
     assert (await prune(store, old, keep_reports=True)).uploads.files == 2  # the first edition and its file
     assert (await corpora.read(ANN, "handbook")).documents == 1
@@ -331,7 +358,7 @@ def test_a_large_upload_is_refused_over_http(prefect_server: object, tmp_path: P
 @pytest.mark.usefixtures("home", "prefect_server")
 async def test_runs_keep_the_edition_that_they_began_with(tmp_path: Path) -> None:
     store, corpora = ArtifactStore(str(tmp_path / "store")), service_of(tmp_path / "store")
-    await corpora.create(ANN, "handbook", [upload("Leave.md"), upload("travel.md", TRAVEL)])
+    name = (await corpora.create(ANN, "handbook", [upload("Leave.md"), upload("travel.md", TRAVEL)])).name
     used = await corpora.corpora.fixed(["handbook"], Asker())
     chosen: dict[str, Any] = {"model": "extractive", "profile": "quick", "corpora": ["handbook"], "run_key": "one"}
 
@@ -339,11 +366,11 @@ async def test_runs_keep_the_edition_that_they_began_with(tmp_path: Path) -> Non
         """Ask in another run with the same key, which takes over the folder."""
         result = await research(store.address(), QUESTION, sufficiency=sufficiency, **chosen)
         calls = {name for name in await store.list(".results/one") if name.startswith("tool-")}
-        read = json.loads(Path(result.artifacts, "run.json").read_bytes())["corpora"]["handbook"]
+        read = json.loads(Path(result.artifacts, "run.json").read_bytes())["corpora"][name]
         return result, calls, read, Path(result.report or "").read_text(encoding="utf-8")
 
     first, calls, read, report = await asked(8)
-    assert [source.url for source in first.sources] == ["corpus:handbook/Leave.md"] and "30 days" in report
+    assert [source.url for source in first.sources] == [f"corpus:{name}/Leave.md"] and "30 days" in report
     cache = Environment.read().cache
     assert all(str(cache).encode() not in path.read_bytes() for path in files_below(tmp_path / "store"))
     assert (await asked(7))[1:3] == (calls, read)

@@ -598,6 +598,18 @@ def test_nobody_witnesses_what_was_worked_out_from_two_sources(claim: str, corro
     assert corroborate(claim, Search(texts), {}, cited=ids, judged=told).corroboration is corroboration
 
 
+def test_lines_of_a_log_do_not_contradict_each_other() -> None:
+    days = [
+        f"2026-03-0{day} 02:00:0{second} INFO backup {what}"
+        for day in range(1, 6)
+        for second, what in ((1, "started"), (2, "ended"))
+    ]
+    log = in_memory("\n".join(f"- {line}" for line in days), url="docs:backup.log")
+    for line in days:
+        found = corroborate(line, Search([log]), {}, "item", [log.source.source_id])
+        assert (found.corroboration, found.contradicting) == (Corroboration.single_source, []), line
+
+
 def test_what_amends_or_replaces_a_source_neither_verifies_nor_contradicts_it() -> None:
     own = in_memory(BRIDGE, "BR-14: The bridge", "https://a.example.org/br-14")
 

@@ -34,6 +34,7 @@ from fathom.tools.fetch_tool import FetchTool
 from fathom.tools.redact import redact
 from fathom.tools.registry import configured_tools
 from fathom.tools.toolbox import open_toolbox
+from tests.inprocess import investigated
 from tests.listening import app_of, listening
 
 HTML = """<html><head><title>Tides on Titan</title>
@@ -499,6 +500,25 @@ async def test_when_fetch_is_offered(tmp_path: Path) -> None:
         configured_tools(ResearchSettings(fetch_allow_hosts=["everything"]), bare)
     allowing = Environment.read({"HOME": str(tmp_path), "FATHOM_FETCH_ALLOW": "wiki.corp:80, 10.0.0.0/8"})
     assert resolve(ResearchSettings(), allowing, []).fetch_allow_hosts == ["10.0.0.0/8", "wiki.corp:80"]
+
+
+@pytest.mark.usefixtures("home")
+async def test_a_page_named_in_the_question_answers_it_without_a_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The words of its address are no words of the question, which the page would have to have."""
+    times = "<title>Ferry</title><p>The last ferry leaves the island at 21:40 in summer and at 18:15 in winter.</p>"
+
+    async def page(_request: web.Request) -> web.Response:
+        return web.Response(text=times, content_type="text/html")
+
+    async with listening(app_of(page)) as address:
+        monkeypatch.setenv("FATHOM_FETCH_ALLOW", address.removeprefix("http://"))
+        asked = f"When does the last ferry leave in winter, according to {address}/timetables/index.html?"
+        found = await investigated(tmp_path, asked, model="extractive", profile="quick")
+    assert found.report, found.unanswered
+    text = Path(found.report).read_text(encoding="utf-8")
+    assert "18:15" in text.partition("## Answer\n")[2].partition("\n## ")[0]
 
 
 def test_addresses_in_a_question() -> None:

@@ -29,7 +29,7 @@ from prefect.states import Cancelled, Crashed
 from starlette.datastructures import Headers
 from starlette.responses import StreamingResponse
 
-from fathom.batch.folder import BATCHES, QUESTIONS
+from fathom.batch.folder import QUESTIONS
 from fathom.config.secrets import without_credentials
 from fathom.errors import InvalidInput, NotSignedIn
 from fathom.flows.deep_research import deep_research
@@ -47,7 +47,7 @@ from fathom.service.outages import outage
 from fathom.service.runs import RunService
 from fathom.service.tokens import COOKIE, BrowserSessions, Tokens
 from fathom.storage.ownership import Ownership
-from fathom.storage.store import ArtifactStore, json_bytes
+from fathom.storage.store import BATCHES, ArtifactStore, json_bytes
 from tests.conftest import ROOT, FathomCLI, Forked, PrefectServer, base_env, quiet_port
 from tests.processes import asking
 from tests.server import Served, served_with, without_worker

@@ -87,6 +87,36 @@ def test_a_folder_that_cannot_be_written_is_named_and_stays_as_it_is() -> None:
     assert all("Permission denied" in line and "--artifacts" in line for line in said), said
 
 
+CLOSED = """
+import os, sys
+from fathom.tools.documents.uploads import local_files, sorted_out
+if os.getuid() == 0:  # to whom everything is permitted
+    os.setgid(65534)
+    os.setuid(65534)
+for path in sys.argv[1:]:
+    good, left_out = sorted_out(local_files([path]))
+    print(*sorted(file.name for file in good), *sorted(f"{one.path}: {one.reason}" for one in left_out), sep=", ")
+"""
+
+
+def test_files_and_folders_that_may_not_be_opened_are_named() -> None:
+    with tempfile.TemporaryDirectory() as root:
+        folder = Path(root, "notes")
+        for name in ("open/a.md", "closed/a.md", "unlisted/a.md", "a.md", "b.md"):
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text("# Rent\n\nIt is 10 euros.\n")
+        modes = {"closed": 0o000, "unlisted": 0o444, "b.md": 0o000}
+        for name, mode in modes.items():
+            (folder / name).chmod(mode)
+        Path(root).chmod(0o755)
+        said = in_process(CLOSED, str(folder)).strip()
+        for name in modes:
+            (folder / name).chmod(0o755)
+    denied = [f"notes/{name}: Permission denied" for name in ("b.md", "closed", "unlisted/a.md")]
+    assert said == ", ".join(["notes/a.md", "notes/open/a.md", *denied])
+
+
 FULL_DISK = """
 import resource, sys
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv.pop(1)), resource.RLIM_INFINITY))

@@ -14,7 +14,7 @@ from benchmarks.research.benchmark import SYSTEM, Benchmark
 from benchmarks.research.outcome import file_name, write_outcome
 from benchmarks.results import SYSTEM as SYSTEM_FILE
 from benchmarks.results import Question, System, read_lines, read_system
-from fathom.batch.folder import BATCHES, RESULTS
+from fathom.batch.folder import RESULTS
 from fathom.batch.questions import read_questions
 from fathom.config.given import settings_from
 from fathom.config.settings import ResearchSettings
@@ -22,6 +22,7 @@ from fathom.errors import InvalidInput
 from fathom.flows.preflight import check_batch, estimated_batch
 from fathom.models.run import BatchQuestion, BatchResult, BatchRow, PhaseCost
 from fathom.storage.lease import result_key
+from fathom.storage.store import BATCHES
 from fathom.text.plain import counted
 
 STORE, RUN_KEY = "store", "run_key"

@@ -19,10 +19,9 @@ from fathom.models.run import BatchQuestion, BatchResult, BatchRow, RowStatus
 from fathom.report.html import policy
 from fathom.report.tables import FORMULA_SIGNS
 from fathom.storage.atomic import side_by_side
-from fathom.storage.store import ArtifactStore, json_bytes
+from fathom.storage.store import BATCHES, ArtifactStore, json_bytes
 from fathom.text.plain import clean_text, counted
 
-BATCHES = "research_batches"
 QUESTIONS = "questions.jsonl"
 RESULTS = "results.jsonl"
 TABLE = "results.csv"

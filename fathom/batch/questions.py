@@ -15,7 +15,7 @@ from pydantic_core import from_json
 from fathom.config.given import path_of, placed, settings_from, unknown, wrong_in
 from fathom.config.inputs import check_query
 from fathom.config.settings import ResearchSettings
-from fathom.errors import InvalidInput
+from fathom.errors import InvalidInput, WrongValue
 from fathom.models.run import BatchQuestion
 
 Format = Literal["txt", "csv", "jsonl"]
@@ -23,6 +23,7 @@ FORMATS: Mapping[str, Format] = {".txt": "txt", ".csv": "csv", ".jsonl": "jsonl"
 MOST_QUESTIONS = 10_000
 MOST_NAMED = 5  # of the lines that cannot be used
 _NAMES = ("question", "query")
+_DELIMITERS = ",;\t"
 _LOOKS: Mapping[Format, str] = {
     "txt": "write one question per line",
     "csv": "name the columns in the first line, such as question,profile; each further line is a question with its "
@@ -43,7 +44,7 @@ def format_of(name: str) -> Format:
     if ending not in FORMATS:
         raise InvalidInput(
             f"The ending of {name} does not tell how questions are written in it.",
-            next_step="name the format: --format txt, csv or jsonl",
+            next_step="save a table as CSV; for another text, name its format: --format txt, csv or jsonl",
         )
     return FORMATS[ending]
 
@@ -135,7 +136,7 @@ def _check_columns(header: Sequence[str]) -> None:
             continue
         if path.partition(".")[0] not in ResearchSettings.model_fields:
             raise InvalidInput(
-                f"Column {name.strip()!r}: {unknown([path], ResearchSettings)}.",
+                WrongValue(path, None, unknown([path], ResearchSettings)).told(f"Column {name.strip()!r}"),
                 next_step=f"remove the column, or name it `{_LABEL}{path}` to keep it beside the results",
             )
 
@@ -162,10 +163,13 @@ def _objects(text: str) -> Iterator[tuple[int, Mapping[str, JsonValue]]]:
 
 
 def _table(text: str) -> Iterator[tuple[int, Mapping[str, JsonValue]]]:
-    rows = csv.reader(io.StringIO(text, newline=""), strict=True)
+    # What divides the columns differs by country: a spreadsheet writes semicolons where numbers have commas.
+    first = text.partition("\n")[0]
+    delimiter = next((one for one in _DELIMITERS if _names_question(first.replace('"', "").split(one))), ",")
+    rows = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=delimiter)
     try:
         header = next(rows, [])
-        if not {name.strip().lower() for name in header} & set(_NAMES):
+        if not _names_question(header):
             raise InvalidInput("The first line does not name a column `question`.", next_step=_LOOKS["csv"])
         _check_columns(header)
         for cells in rows:
@@ -173,10 +177,14 @@ def _table(text: str) -> Iterator[tuple[int, Mapping[str, JsonValue]]]:
                 continue
             if len(cells) > len(header):
                 said = f"Line {rows.line_num} has {len(cells)} cells, and the first line {len(header)}."
-                raise InvalidInput(said, next_step="put cells with commas in quotes")
+                raise InvalidInput(said, next_step=f"put cells with {delimiter!r} in quotes")
             yield rows.line_num, {name: _cell(name, cell) for name, cell in zip(header, cells, strict=False)}
     except csv.Error as error:
         raise InvalidInput(f"Line {rows.line_num} is not CSV: {error}.", next_step="check its quotes") from None
+
+
+def _names_question(header: Sequence[str]) -> bool:
+    return any(name.strip().lower() in _NAMES for name in header)
 
 
 def _cell(name: str, cell: str) -> JsonValue:

@@ -211,6 +211,8 @@ def _value(path: str, text: str) -> JsonValue:
 
 def _wrong(error: Mapping[str, Any], model: type[BaseModel] | None) -> WrongValue:
     place = error["loc"]
+    if error["type"] == "json_invalid":  # its place is the number of a character
+        return WrongValue("", None, f"The body is not JSON at character {place[-1]}: {error['ctx']['error']}")
     if place[-1:] == ("[key]",):
         return WrongValue(_dotted(place[:-1]), None, f"the name{_allowed(error, model).removeprefix('it')}")
     what = unknown(place, model) if error["type"] == "extra_forbidden" else _allowed(error, model)

@@ -30,6 +30,7 @@ def asks_nothing(text: str) -> bool:
 
 
 _HOW = 'ask a question: fathom research "How does ...?"'
+LOOK_FOR = "give the words to look for"
 
 
 def check_query(query: str) -> str:
@@ -44,17 +45,17 @@ def check_query(query: str) -> str:
     return query
 
 
-def check_words(query: str) -> str:
-    """Return what to search for, without control characters and surrounding space.
+def check_words(query: str, how: str = _HOW) -> str:
+    """Return what to search for, without control characters and surrounding space; `how` to write it otherwise.
 
     Raises:
         InvalidInput: it is empty, longer than 10,000 characters, or has neither a letter nor a digit ("???").
     """
     query = without_controls(query).strip()
     if not query:
-        raise InvalidInput("The query is empty.", next_step=_HOW)
+        raise InvalidInput("The query is empty.", next_step=how)
     if not re.search(r"[^\W_]", query):
-        raise InvalidInput("The question has no word.", next_step=_HOW)
+        raise InvalidInput("The question has no word.", next_step=how)
     if len(query) > MAX_QUERY_CHARS:
         raise InvalidInput(
             f"The query has {len(query):,} characters; the limit is {MAX_QUERY_CHARS:,}.",

@@ -77,11 +77,7 @@ def corroborate(
     credible.
     """
     near = search.passages(claim, least=NEAR, most=2)[:MAX_PASSAGES]
-    support = [
-        passage
-        for passage in _supporting(claim, near, search, kind, head)
-        if kind in ("table", "code") or passage.text.source.source_id in cited or _says_the_same(claim, passage)
-    ]
+    support = _support(claim, near, search, kind, head, cited)
     against: dict[str, SourcePassage] = {}
     if judged:
         own, other = ([], judged.passages) if judged.verdict is Verdict.contradicted else (judged.passages, [])
@@ -127,6 +123,20 @@ def _saying_otherwise(
 def is_credible(source_id: str, credibility: Mapping[str, float]) -> bool:
     """Whether a source counts for or against a claim: its rating, 0 to 1, is high enough, or it has none."""
     return credibility.get(source_id, CREDIBLE) >= CREDIBLE
+
+
+def _support(  # noqa: PLR0917 - what is asked of `corroborate`
+    claim: str, near: Sequence[SourcePassage], search: Search, kind: Kind, head: str, cited: Collection[str]
+) -> list[SourcePassage]:
+    """Return the passages that support a claim; of sources that it does not cite, those that say the same."""
+    found = _supporting(claim, near, search, kind, head)
+    if kind in ("table", "code"):
+        return found
+    found = [p for p in found if p.text.source.source_id in cited or _says_the_same(claim, p)]
+    known = {passage.text.source.source_id for passage in found}
+    # Where many lines are alike, as in a log, the line itself may not be among the nearest.
+    own = verbatim(claim, search, cited, kind)
+    return [*found, *(passage for passage in own if passage.text.source.source_id not in known)]
 
 
 def _supporting(

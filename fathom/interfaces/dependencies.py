@@ -1,4 +1,7 @@
-"""What routes are given: the service, the gate, who asks, and the run of an address, for who may see it."""
+"""What routes are given: the service, the gate, who asks, and the run of an address, for who may see it.
+
+All are coroutines: FastAPI sends each function that is none to a thread, which costs more than most of a request.
+"""
 
 from __future__ import annotations
 
@@ -11,19 +14,19 @@ from fathom.service.caller import Caller
 from fathom.service.runs import RunHandle, RunService
 
 
-def _service(request: Request) -> RunService:
+async def _service(request: Request) -> RunService:
     service = request.app.state.service
     assert isinstance(service, RunService)
     return service
 
 
-def _gate(request: Request) -> Gate:
+async def _gate(request: Request) -> Gate:
     gate = request.app.state.gate
     assert isinstance(gate, Gate)
     return gate
 
 
-def _caller(request: Request) -> Caller:
+async def _caller(request: Request) -> Caller:
     caller = request.state.caller
     assert isinstance(caller, Caller)
     return caller

@@ -26,7 +26,7 @@ from fathom.report.figures import ClaimCell, ClaimTable, figures_of
 from fathom.report.own_words import BETWEEN, CLOSEST, COMPUTED_NOTICE, EXTRACTIVE_NOTICE, HOW_SURE, POSSIBLE, Added
 from fathom.report.quotations import escaped, quoted_markdown, with_names
 from fathom.sources.corroboration import site
-from fathom.storage.editions import file_for_question
+from fathom.storage.editions import file_for_question, shown_name
 from fathom.text.citations import without_citations
 from fathom.text.languages import language_tag
 from fathom.text.plain import clean_line
@@ -92,7 +92,7 @@ def title_of(source: Source) -> str:
 def address_in_words(url: str, words: Wording) -> str:
     """Return the address of a source that is not on the web, as a reader recognises it."""
     file = file_for_question(url)
-    return words("{file}, a file for this question", file=file) if file else clean_line(url)
+    return words("{file}, a file for this question", file=file) if file else clean_line(shown_name(url))
 
 
 def place_in(source: Source, words: Wording) -> list[str]:

@@ -19,7 +19,7 @@ from prefect.client.schemas.objects import FlowRun, StateType
 from prefect.exceptions import ObjectNotFound
 from pydantic import ValidationError
 
-from fathom.batch.folder import BATCHES, QUESTIONS, BatchFolder
+from fathom.batch.folder import QUESTIONS, BatchFolder
 from fathom.batch.questions import Format, lines_of, read_questions, settings_of
 from fathom.client.resources import Batch, BatchList, BatchRequest, BatchSummary, Question
 from fathom.config.settings import ResearchSettings
@@ -40,7 +40,7 @@ from fathom.storage.atomic import side_by_side
 from fathom.storage.lease import result_key
 from fathom.storage.names import slug
 from fathom.storage.ownership import Ownership
-from fathom.storage.store import json_bytes
+from fathom.storage.store import BATCHES, json_bytes
 from fathom.tasks.clients import prefect_client
 
 FOLDER = ".serve/batches"
@@ -174,7 +174,7 @@ async def _created(  # noqa: PLR0917 - what is asked, and by whom
     path = f"{BATCHES}/{key}/{QUESTIONS}"
     about = "Research many questions that were asked of the server."
     async with prefect_client() as client:
-        await service.submissions.check_room(client)
+        room = await service.submissions.check_room(client)
         await service.store.write(path, lines_of(questions).encode())
         made = await deploy(
             service.options.deployment, research_batch, description=about, pool=service.options.work_pool
@@ -184,7 +184,7 @@ async def _created(  # noqa: PLR0917 - what is asked, and by whom
             parameters={
                 "file": service.store.address(path),
                 "settings": capped(caller, settings).model_dump(mode="json", exclude_unset=True),
-                "at_once": request.at_once,
+                "at_once": min(request.at_once, room),
                 "budget": request.budget.model_dump(exclude_none=True) | capped_at,
                 "deployment": f"{FLOW}/{service.options.deployment}",
                 "run_key": key,

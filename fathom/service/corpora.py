@@ -10,9 +10,19 @@ from itertools import takewhile
 from pathlib import PurePath
 
 from fathom.client.shapes import Corpus, CorpusLimits, CorpusList, CorpusSummary
-from fathom.service.caller import AccessRole, Caller, check_owner, check_read
+from fathom.config.settings import ResearchSettings
+from fathom.service.caller import AccessRole, Caller, check_owner
 from fathom.storage.corpora import CorpusStore
-from fathom.storage.editions import Edition, Upload, check_name, name_for_question, no_corpus, unknown_corpus
+from fathom.storage.editions import (
+    Edition,
+    Upload,
+    check_name,
+    name_for_question,
+    name_taken,
+    no_corpus,
+    own_name,
+    unknown_corpus,
+)
 from fathom.tools.documents.corpus import CorpusReading
 from fathom.tools.documents.readers import ENDINGS
 from fathom.tools.documents.uploads import examine, examined, sorted_out
@@ -22,6 +32,8 @@ _STEM_CHARS = 40
 _FEWEST_SHARED = 4  # characters that the names of several files begin with, to be named after them
 _NOT_IN_NAMES = re.compile(r"[^\w.-]+|^[\W_]+")
 _PARTS = re.compile(r"[^\W_]+|[\W_]+")
+
+Names = list[str]  # which means something else inside the class
 
 
 class CorpusService:
@@ -61,6 +73,9 @@ class CorpusService:
     async def create(self, caller: Caller, name: str, uploads: Sequence[Upload], *, shared: bool = False) -> Corpus:
         """Make a corpus of files. A file of a kind that is not read is left out and listed as unread.
 
+        Nobody hears that the name is taken by a corpus that they may not read: all but administrators have names of
+        their own.
+
         Raises:
             NotAllowed: the caller may not.
             InvalidInput: a name cannot be used, or all files are of a kind that is not read.
@@ -69,8 +84,12 @@ class CorpusService:
         """
         caller.check(AccessRole.asker)
         check_name(name)
+        for one in (own_name(name, caller.name), name):
+            if (there := await self.corpora.find(one)) and there.owner == caller.name:
+                raise name_taken(name, there)
         good, left_out = await asyncio.to_thread(sorted_out, uploads)
-        return _corpus(await self.corpora.create(name, good, left_out, owner=caller.name, shared=shared), None)
+        kept = name if caller.is_admin else own_name(name, caller.name)
+        return _corpus(await self.corpora.create(kept, good, left_out, owner=caller.name, shared=shared), None)
 
     async def create_for_run(self, caller: Caller, uploads: Sequence[Upload], *, temporary: bool) -> str:
         """Make a corpus of the files that came with a question, named after them, and return its name.
@@ -100,7 +119,7 @@ class CorpusService:
             InvalidInput: a name cannot be used, or all files are of a kind that is not read.
             TooLarge: a limit is exceeded.
         """
-        await self.check_owner(caller, name)
+        name = await self.check_owner(caller, name)
         good, left_out = await asyncio.to_thread(sorted_out, uploads)
         return _corpus(await self.corpora.add(name, good, left_out, by=caller.name), None)
 
@@ -111,7 +130,7 @@ class CorpusService:
             NotThere: it has no such file.
             NotAllowed: it is somebody else's.
         """
-        await self.check_owner(caller, name)
+        name = await self.check_owner(caller, name)
         return _corpus(await self.corpora.drop(name, file, by=caller.name), None)
 
     async def remove(self, caller: Caller, name: str) -> None:
@@ -120,7 +139,7 @@ class CorpusService:
         Raises:
             NotAllowed: it is somebody else's.
         """
-        await self.check_owner(caller, name)
+        name = await self.check_owner(caller, name)
         await self.corpora.remove(name, by=caller.name)
 
     async def share(self, caller: Caller, name: str, *, shared: bool) -> Corpus:
@@ -129,33 +148,46 @@ class CorpusService:
         Raises:
             NotAllowed: it is somebody else's.
         """
-        await self.check_owner(caller, name)
+        name = await self.check_owner(caller, name)
         return _corpus(await self.corpora.share(name, shared=shared, by=caller.name), None)
 
-    async def readable(self, caller: Caller, names: Sequence[str]) -> Sequence[str]:
-        """Return the names of the corpora that exist and that the caller may read."""
-        return [*await self._readable_of(caller, names)]
+    async def readable(self, caller: Caller, names: Sequence[str]) -> Names:
+        """Return the names, in the store, of the corpora that exist and that the caller may read."""
+        return [edition.name for edition in (await self._readable_of(caller, names)).values()]
 
     async def _readable_of(self, caller: Caller, names: Sequence[str]) -> dict[str, Edition]:
-        found = {name: await self.corpora.find(name) for name in names}
-        return {name: one for name, one in found.items() if one and one.ownership.readable_by(caller)}
+        found = {name: await self.corpora.meant(name, caller) for name in names}
+        return {name: one for name, one in found.items() if one}
 
-    async def check_readable(self, caller: Caller, names: Sequence[str]) -> None:
-        """Check that the caller may read some corpora.
+    async def check_readable(self, caller: Caller, names: Sequence[str]) -> Names:
+        """Check that the caller may read some corpora, and return their names in the store.
 
         Raises:
             InvalidInput: there is no such corpus, or the caller may not read it.
         """
-        if unknown := [name for name in names if name not in await self.readable(caller, names)]:
+        found = await self._readable_of(caller, names)
+        if unknown := [name for name in names if name not in found]:
             raise unknown_corpus(unknown[0])
+        return [edition.name for edition in found.values()]
 
-    async def check_owner(self, caller: Caller, name: str) -> None:
-        """Check that the caller may change a corpus.
+    async def named_in(self, caller: Caller, settings: ResearchSettings) -> ResearchSettings:
+        """Return settings with the names that their corpora have in the store, which mean the same to everybody.
+
+        Raises:
+            InvalidInput: there is no such corpus, or the caller may not read it.
+        """
+        names = await self.check_readable(caller, settings.corpora or [])
+        return settings.model_copy(update={"corpora": names}) if names else settings
+
+    async def check_owner(self, caller: Caller, name: str) -> str:
+        """Check that the caller may change a corpus, and return its name in the store.
 
         Raises:
             NotAllowed: it is somebody else's.
         """
-        check_owner((await self._readable(caller, name)).ownership, caller, "corpus")
+        edition = await self._readable(caller, name)
+        check_owner(edition.ownership, caller, "corpus")
+        return edition.name
 
     def _read(self, key: str, done: asyncio.Task[CorpusReading]) -> None:
         self._reading.pop(key, None)
@@ -168,12 +200,9 @@ class CorpusService:
 
     async def _readable(self, caller: Caller, name: str) -> Edition:
         caller.check(AccessRole.reader)
-        edition = await self.corpora.find(name)
-        missing = no_corpus(name)
-        if edition is None:
-            raise missing
-        check_read(edition.ownership, caller, missing)
-        return edition
+        if edition := await self.corpora.meant(name, caller):
+            return edition
+        raise no_corpus(name)
 
 
 def _named_after(files: Sequence[str]) -> str:

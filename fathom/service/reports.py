@@ -22,7 +22,7 @@ from fathom.client.shapes import (
     SourceUse,
     what_is,
 )
-from fathom.config.inputs import check_words
+from fathom.config.inputs import LOOK_FOR, check_words
 from fathom.errors import InvalidInput, NoReport, NotInstalled, NotThere, RunNotFound, StoreError
 from fathom.evidence import words
 from fathom.evidence.claims import ClaimSentence, comparable
@@ -313,6 +313,6 @@ async def search_library(service: RunService, caller: Caller, query: str, limit:
         except RunNotFound:
             return False
 
-    hits = await service.library.search(check_words(query), min(limit, MOST_HITS), may_read)
+    hits = await service.library.search(check_words(query, LOOK_FOR), min(limit, MOST_HITS), may_read)
     linked = [hit.model_copy(update={"link": f"/runs/{hit.run_id}"}) for hit in hits]
     return LibraryHits(query=query, hits=linked)

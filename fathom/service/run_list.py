@@ -14,7 +14,8 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from functools import partial
+from functools import cached_property, partial
+from itertools import islice
 from time import monotonic
 from typing import Any, NamedTuple, TypeVar
 
@@ -121,15 +122,28 @@ class _Kept:
         return value
 
 
+class _Known:
+    """The runs that Prefect and the store knew, the newest first: the same for all readings while nothing changes."""
+
+    def __init__(self, asked: dict[str, KnownRun], stored: list[StoredRun]) -> None:
+        self.asked, self.stored = asked, stored
+        self.lines = sorted(_merged(asked, stored), key=lambda line: line.order, reverse=True)
+
+    @cached_property
+    def groups(self) -> list[list[KnownRun]]:
+        """The same by conversation."""
+        return grouped(self.lines)
+
+
 class _Reading:
-    """The runs that Prefect and the store knew, the newest first, and what was asked of this reading.
+    """What was known at a time, and what was asked of this reading.
 
     `began`: when it was begun to read them.
     """
 
-    def __init__(self, began: float, lines: list[KnownRun]) -> None:
+    def __init__(self, began: float, known: _Known) -> None:
         self.began = began
-        self.lines = lines
+        self.known = known
         self._answers: dict[tuple[object, ...], asyncio.Future[Any]] = {}
 
     async def answer(self, asked: tuple[object, ...], read: Callable[[], Awaitable[T]]) -> T:
@@ -153,7 +167,7 @@ class Listing:
         self._kept = _Kept()
         self._lock = asyncio.Lock()
         self._outage: tuple[float, httpx.HTTPError] | None = None
-        self._last = _Reading(-1.0, [])
+        self._last = _Reading(-1.0, _Known({}, []))
         self._readers = asyncio.Semaphore(READERS)
 
     async def page(self, caller: Caller, wanted: RunFilter, limit: int, cursor: str) -> RunList:
@@ -163,21 +177,19 @@ class Listing:
             InvalidInput: the cursor is none.
         """
         after, known = read_cursor(cursor), await self._refresh()
-        page = partial(self._page, caller, wanted, limit, after, known.lines)
+        page = partial(self._page, caller, wanted, limit, after, known.known.lines)
         return await known.answer(("page", caller, wanted, limit, cursor), page)
 
     async def _page(
         self, caller: Caller, wanted: RunFilter, limit: int, after: _Place | None, known: Sequence[KnownRun]
     ) -> RunList:
-        lines = [line for line in known if (not after or line.order < after) and wanted.takes(line)]
+        lines = (line for line in known if (not after or line.order < after) and wanted.takes(line))
         if wanted.states:
-            lines = [line for line in lines if self._ended_as(line) in {None, *wanted.states}]
+            lines = (line for line in lines if self._ended_as(line) in {None, *wanted.states})
         found: list[tuple[KnownRun, RunSummary]] = []
         more = False
-        at = 0
-        while at < len(lines) and not more:
-            # A piece at a time: the rest of a long list is not looked at.
-            piece, at = lines[at : at + MOST], at + MOST
+        # A piece at a time: the rest of a long list is not looked at.
+        while not more and (piece := [*islice(lines, MOST)]):
             visible = await self._visible(caller, wanted, piece)
             if not wanted.states:
                 visible = visible[: limit + 1 - len(found)]
@@ -200,26 +212,22 @@ class Listing:
             InvalidInput: the cursor is none.
         """
         after, known = read_cursor(cursor), await self._refresh()
-        threads = partial(self._threads, caller, wanted, limit, after, known.lines)
+        threads = partial(self._threads, caller, wanted, limit, after, known.known.groups)
         return await known.answer(("threads", caller, wanted, limit, cursor), threads)
 
     async def _threads(
-        self, caller: Caller, wanted: RunFilter, limit: int, after: _Place | None, known: Sequence[KnownRun]
+        self, caller: Caller, wanted: RunFilter, limit: int, after: _Place | None, groups: Sequence[list[KnownRun]]
     ) -> ThreadList:
-        groups = grouped(known)
         several = [line for group in groups if len(group) > 1 for line in group]
         hidden = {line.run_id for line in several}
-        hidden -= {line.run_id for line in await self._visible(caller, EVERYTHING, several)}
-        groups = [[line for line in group if line.run_id not in hidden] for group in groups]
-        groups = [
-            group
-            for group in sorted(filter(None, groups), key=lambda group: group[0].order, reverse=True)
-            if (not after or group[0].order < after) and any(map(wanted.takes, group))
-        ]
+        if hidden := hidden - {line.run_id for line in await self._visible(caller, EVERYTHING, several)}:
+            shown = ([line for line in group if line.run_id not in hidden] for group in groups)
+            groups = sorted(filter(None, shown), key=lambda group: group[0].order, reverse=True)
+        wanted_ones = (
+            group for group in groups if (not after or group[0].order < after) and any(map(wanted.takes, group))
+        )
         found: list[tuple[KnownRun, Thread]] = []
-        at = 0
-        while at < len(groups) and len(found) <= limit:
-            piece, at = groups[at : at + limit + 1], at + limit + 1
+        while len(found) <= limit and (piece := [*islice(wanted_ones, limit + 1)]):
             threads = await asyncio.gather(*(self._readable(caller, group) for group in piece))
             for group, listed in zip(piece, threads, strict=True):
                 runs = [one.summary for one in listed]
@@ -235,7 +243,7 @@ class Listing:
 
     async def thread_of(self, caller: Caller, run_id: str) -> list[ListedRun]:
         """Return the questions of the conversation of a run that the caller may see, the newest first."""
-        groups = grouped((await self._refresh()).lines)
+        groups = (await self._refresh()).known.groups
         group = next((group for group in groups if any(line.run_id == run_id for line in group)), [])
         return await self._readable(caller, group)
 
@@ -260,9 +268,9 @@ class Listing:
             except httpx.HTTPError as error:
                 self._outage = monotonic(), error
                 raise
-            stored = {run.run_id: run for run in await self._index.read() if run.run_id and not run.damaged}
-            lines = sorted(_merged(known, stored), key=lambda line: line.order, reverse=True)
-            self._last = _Reading(began, lines)
+            stored, last = await self._index.read(), self._last.known
+            same = known == last.asked and stored is last.stored
+            self._last = _Reading(began, last if same else _Known(known, stored))
             return self._last
 
     async def _visible(self, caller: Caller, wanted: RunFilter, lines: Sequence[KnownRun]) -> list[KnownRun]:
@@ -348,12 +356,12 @@ def read_cursor(cursor: str) -> _Place | None:
     return created, run_id
 
 
-def _merged(known: dict[str, KnownRun], stored: dict[str, StoredRun]) -> list[KnownRun]:
+def _merged(asked: dict[str, KnownRun], stored: list[StoredRun]) -> list[KnownRun]:
     """Return the runs of Prefect and of the store, each once; a run has its files from the store."""
-    lines = {run_id: KnownRun.of_stored(run) for run_id, run in stored.items()}
-    for run_id, line in known.items():
-        own = stored.get(run_id)
-        lines[run_id] = line.with_files(own) if own else line
+    lines = {run.run_id: KnownRun.of_stored(run) for run in stored if run.run_id and not run.damaged}
+    for run_id, line in asked.items():
+        own = lines.get(run_id)
+        lines[run_id] = line.with_files(own.stored) if own else line
     return [*lines.values()]
 
 

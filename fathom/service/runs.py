@@ -113,7 +113,7 @@ class RunService:
             raise InvalidInput("Corpora are named twice.", next_step="leave them out of the settings")
         given = {**request.settings, **({"corpora": request.corpora} if request.corpora else {})}
         settings = self.settings_for(caller, given, request.template)
-        await self.corpora.check_readable(caller, settings.corpora or [])
+        settings = await self.corpora.named_in(caller, settings)
         checked = await asyncio.to_thread(check_request, request.question, settings, ask_prefect=False)
         ownership = owned_by(caller, shared=request.shared)
         started = await self.submissions.submit(caller, checked.query, checked.settings, ownership, key=key)
@@ -202,15 +202,15 @@ class RunService:
         check_choice(caller, settings, self.options)
         return settings
 
-    async def check_use(self, caller: Caller, settings: ResearchSettings) -> None:
-        """Check what each of several runs would take and read; `start` does not hear of these runs.
+    async def check_use(self, caller: Caller, settings: ResearchSettings) -> ResearchSettings:
+        """Check what each of several runs would take and read, of which `start` does not hear; see `named_in`.
 
         Raises:
             NotAllowed: one run of the caller may not use so much.
             InvalidInput: there is no such corpus, or the caller may not read it.
         """
         check_most(caller, settings)
-        await self.corpora.check_readable(caller, settings.corpora or [])
+        return await self.corpora.named_in(caller, settings)
 
 
 class RunHandle:
@@ -250,7 +250,7 @@ class RunHandle:
         taken = choosable(caller, parent.settings, service.options)
         earlier = parent.model_copy(update={"settings": taken}).settings_with(given)
         if "corpora" in given:
-            await service.corpora.check_readable(caller, given["corpora"])
+            earlier["corpora"] = await service.corpora.check_readable(caller, given["corpora"])
         elif "corpora" in earlier:  # of somebody else, or gone: what the earlier run has found stays
             earlier["corpora"] = await service.corpora.readable(caller, earlier["corpora"])
             if not (earlier["corpora"] or earlier.get("docs")):

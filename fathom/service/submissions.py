@@ -123,8 +123,8 @@ class Submissions:
         finally:
             self._turns.release()
 
-    async def check_room(self, client: PrefectClient) -> None:
-        """Check that one more run may wait. Several who ask at the same moment may all come in.
+    async def check_room(self, client: PrefectClient) -> int:
+        """Check that one more run may wait, and return how many may. Several who ask at once may all come in.
 
         Raises:
             TooManyRequests: as many wait as may.
@@ -136,6 +136,7 @@ class Submissions:
                 next_step="ask again later; `fathom serve --queue N` lets more wait",
                 retry_after=FULL_SECONDS,
             )
+        return self._options.queue - waiting
 
 
 async def _exists(client: PrefectClient, key: str) -> bool:

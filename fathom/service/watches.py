@@ -44,7 +44,7 @@ async def add(service: RunService, caller: Caller, request: WatchRequest) -> Wat
     _check_countable(caller)
     if request.report:
         (await service.open(caller, request.report)).finished()
-    await service.check_use(caller, settings)
+    settings = await service.check_use(caller, settings)
     checked = await asyncio.to_thread(check_request, request.question, settings, ask_prefect=False)
     name = watches.name_of(request.name or checked.query)
     if not name:

@@ -28,6 +28,7 @@ from fathom.storage.editions import (
     StorageLimits,
     Upload,
     UsedCorpus,
+    called,
     check_name,
     composed,
     edition_path,
@@ -35,11 +36,12 @@ from fathom.storage.editions import (
     is_name,
     name_taken,
     no_corpus,
+    own_name,
     unknown_corpus,
 )
 from fathom.storage.lease import RESULTS, read_lease
 from fathom.storage.names import numbers_in
-from fathom.storage.ownership import Asker
+from fathom.storage.ownership import Asker, Reader
 from fathom.storage.runs import runs
 from fathom.storage.store import REMOVED_AT_ONCE, RESULT, ArtifactStore, json_bytes
 
@@ -65,6 +67,24 @@ class CorpusStore:
         edition = await self._last(folder_of(name)) if is_name(name) else None
         return edition if edition and not edition.removed else None
 
+    async def meant(self, name: str, reader: Reader) -> Edition | None:
+        """Return the corpus that somebody means by a name, as it is now; None if they may read none of that name.
+
+        It is their own, or the one that has the name in the store, or the one that its owner calls so.
+
+        Raises:
+            InvalidInput: several others call a corpus so.
+        """
+        for one in (own_name(name, reader.name), name):
+            if (edition := await self.find(one)) and edition.ownership.readable_by(reader):
+                return edition
+        same = [one for one in await self.all() if folder_of(called(one.name)) == folder_of(name)]
+        others = [one for one in same if one.ownership.readable_by(reader)]
+        if len(others) > 1:
+            which = ", ".join(f"{one.name!r} of {one.owner}" for one in others)
+            raise InvalidInput(f"Several corpora are called {name!r}.", next_step=f"name one of them: {which}")
+        return others[0] if others else None
+
     async def get(self, name: str) -> Edition:
         """Return a corpus as it is now.
 
@@ -81,15 +101,15 @@ class CorpusStore:
         Raises:
             InvalidInput: one does not exist, is not for whoever asks, or has no files.
         """
-        found: list[UsedCorpus] = []
-        for name in {folder_of(name): name for name in names}.values():
-            edition = await self.find(name)
-            if edition is None or not edition.ownership.readable_by(asker):
+        found: dict[str, UsedCorpus] = {}
+        for name in names:
+            edition = await self.meant(name, asker)
+            if edition is None:
                 raise unknown_corpus(name)
             if not edition.files:
                 raise InvalidInput(f"The corpus {name!r} has no files.", next_step="add some, or choose another corpus")
-            found.append(edition.used())
-        return found
+            found[edition.name] = edition.used()
+        return [*found.values()]
 
     async def edition(self, used: UsedCorpus) -> Edition:
         """Return the edition that a run reads.

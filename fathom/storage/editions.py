@@ -22,8 +22,10 @@ _LIST = "fathom corpora list shows what there is"
 NAME_CHARS, FILE_NAME_CHARS = 60, 300
 _NUMBER = r" _[0-9a-f]{6}"  # it tells corpora of questions apart, and readers nothing
 _FILE_FOR_QUESTION = re.compile(rf"corpus:[^/]+{_NUMBER}/([^/]+)")
-_NUMBERED = re.compile(rf"{_NUMBER}\Z")
-_NAME = re.compile(rf"[^\W_][\w .-]{{0,{NAME_CHARS - 1}}}")
+_OF_OWNER = r" \.[0-9a-f]{6}"  # it tells the corpora of two users apart that gave them the same name
+_OWNED = re.compile(rf"{_OF_OWNER}\Z")
+_NUMBERED = re.compile(rf"(?:{_NUMBER}|{_OF_OWNER})(?=/|\Z)")
+_NAME = re.compile(rf"[^\W_][\w .-]{{0,{NAME_CHARS - 1}}}(?:{_OF_OWNER})?")
 
 
 class Edition(Model):
@@ -94,6 +96,17 @@ def name_for_question(files: str) -> str:
     return check_name(f"{files} _{secrets.token_hex(3)}")
 
 
+def own_name(name: str, owner: str) -> str:
+    """Return the name in the store of the corpus that somebody calls by a name, whatever others call theirs."""
+    end = f" .{hashlib.sha256(owner.encode()).hexdigest()[:6]}"
+    return name if name.endswith(end) else f"{name}{end}"
+
+
+def called(name: str) -> str:
+    """Return what its owner calls a corpus, by its name in the store."""
+    return _OWNED.sub("", name)
+
+
 def file_for_question(url: str) -> str:
     """Return the name of the file that came with a question, by its address as a source; empty for other addresses."""
     found = _FILE_FOR_QUESTION.fullmatch(url)
@@ -101,8 +114,8 @@ def file_for_question(url: str) -> str:
 
 
 def shown_name(name: str) -> str:
-    """Return the name or the address of a corpus as readers see it."""
-    return _NUMBERED.sub("", name)
+    """Return the name or the address of a corpus, or the address of a file of it, as readers see it."""
+    return _NUMBERED.sub("", name, count=1)
 
 
 def check_file_name(name: str) -> str:
@@ -146,8 +159,7 @@ def unknown_corpus(name: str) -> InvalidInput:
 
 def name_taken(name: str, last: Edition) -> Conflict:
     """Return the error of a new corpus whose name is in use."""
-    # The same for everybody: it reveals nothing about another user's corpus except that the name is in use.
-    similar = "" if last.name == name else " by one that differs in case or punctuation only"
+    similar = "" if name in {last.name, called(last.name)} else " by one that differs in case or punctuation only"
     return Conflict(f"The name {name!r} is taken{similar}.", next_step="choose another name")
 
 

@@ -16,7 +16,7 @@ _OWNER, _SHARED, _ADMIN = "owner:", "shared", "admin"
 """Tags of a flow run that say the same: they are set when it is created, before the store can be."""
 
 
-class _Reader(Protocol):
+class Reader(Protocol):
     """Somebody who reads what others own."""
 
     @property
@@ -73,7 +73,7 @@ class Ownership(Model):
         """The owner as somebody who reads other runs."""
         return Asker(self.owner, self.admin or not self.owner)
 
-    def readable_by(self, reader: _Reader) -> bool:
+    def readable_by(self, reader: Reader) -> bool:
         """Whether somebody may see it."""
         return not self.removed and (reader.is_admin or self.shared or reader.name in {self.owner, self.guest} - {""})
 

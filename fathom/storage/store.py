@@ -28,7 +28,7 @@ from fathom.storage.journal import SOON_SECONDS, FileChange, Journal, RestoredFi
 from fathom.storage.names import RESPONSES, folder_names
 from fathom.text.urls import source_ids
 
-RUNS = "research_artifacts"
+RUNS, BATCHES = "research_artifacts", "research_batches"
 CHANGED = ".runs/changed"  # processes that add or remove runs leave a note there, for the index of runs
 MANIFEST, PLAN, NOTES, RESULT = "run.json", "plan.json", "notes.json", "result.json"
 REPORT, REPORT_TEXT, REPORT_PAGE = "report.json", "report.md", "report.html"

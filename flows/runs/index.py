@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -36,6 +36,7 @@ KEPT_SECONDS = 3_600.0
 """How long notes are kept: longer than anybody takes to read and write the index."""
 WORTH_SAVING = 8  # number of runs that were read anew
 _WORTH_A_WORD = 200
+_CLOCK_NS = 2_000_000_000  # a folder that changed so shortly before it was listed may have changed again in that time
 
 
 class _Row(NamedTuple):
@@ -62,6 +63,19 @@ class _Stored(BaseModel):
     rows: list[_Row]
 
 
+class _Derived(NamedTuple):
+    """What follows from the runs that were read.
+
+    `taken`: places of the results of runs with folders, whose leases say nothing more. `doubtful`: places that are
+    read each time. `empty`: folders without a run, into which one is perhaps being copied.
+    """
+
+    runs: list[StoredRun]
+    taken: set[str]
+    doubtful: set[str]
+    empty: set[str]
+
+
 class RunIndex:
     """The runs of one store. `say` is called with the reason if reading takes long."""
 
@@ -73,9 +87,11 @@ class RunIndex:
         self._listed = 0.0
         self._opened = False
         self._readers = asyncio.Semaphore(READERS)
+        self._derived: _Derived | None = None  # None once a run has changed
+        self._versions: dict[str, tuple[int, ...]] = {}  # the folders that are listed, as they were then
 
     async def read(self, *, listed: bool = False) -> list[StoredRun]:
-        """Return all runs, with `listed` after listing the folders in any case.
+        """Return all runs, with `listed` after listing the folders in any case; the same list while nothing changes.
 
         Raises:
             StoreError: the store cannot be read.
@@ -85,20 +101,21 @@ class RunIndex:
         began = time()
         notes = await self._notes()
         new = {place for place, at in notes if at + SETTLED_SECONDS > self._read.get(place, 0.0)}
+        versions = await self._store.versions([RUNS, RESULTS])
         if listed := listed or self._store.local or began - self._listed > LISTED_SECONDS:
-            new |= await self._unknown()
-        doubtful = {place for place, run in self._runs.items() if run.damaged or not run.whole or not self._read[place]}
+            new |= self._derive().empty if versions and versions == self._versions else await self._unknown()
+        doubtful = self._derive().doubtful
         folders = {place for place in new | doubtful if _is_folder(place)}
         if len(folders) > _WORTH_A_WORD:
             self._say(f"Reading {len(folders):,} runs of {self._store.address()} for the index, which is made once.")
         await asyncio.gather(*map(self._look, folders))
-        taken = self._taken()  # keys of runs with folders, whose leases say nothing more
-        new -= taken
+        new -= self._derive().taken
         await asyncio.gather(*(self._look(place) for place in new | doubtful if not _is_folder(place)))
+        self._versions = versions if _settled(versions, began) else {}
         self._listed = began if listed else self._listed
         if len(new) >= WORTH_SAVING or (listed and not self._store.local):
-            await self._save(notes, taken)
-        return [run for place, run in self._runs.items() if run.whole and place not in taken]
+            await self._save(notes)
+        return self._derive().runs
 
     async def now(self, run: StoredRun) -> StoredRun | None:
         """Return a run from its own files, as they will be restored if it was interrupted; None if it is gone, or
@@ -142,17 +159,27 @@ class RunIndex:
         for gone in self._read.keys() - there:
             del self._read[gone]
             self._runs.pop(gone, None)
-        empty = {place for place in there - self._runs.keys() if _is_folder(place)}  # perhaps it is being copied
-        return (there - self._read.keys() | empty) - self._taken()
+            self._derived = None
+        return (there - self._read.keys() | self._derive().empty) - self._derive().taken
 
-    def _taken(self) -> set[str]:
-        return {f"{RESULTS}/{run.run_key}" for run in self._runs.values() if run.folder}
+    def _derive(self) -> _Derived:
+        if self._derived is None:
+            runs, taken = self._runs.items(), {f"{RESULTS}/{run.run_key}" for run in self._runs.values() if run.folder}
+            self._derived = _Derived(
+                [run for place, run in runs if run.whole and place not in taken],
+                taken,
+                {place for place, run in runs if run.damaged or not run.whole or not self._read[place]},
+                {place for place in self._read if place not in self._runs and _is_folder(place)},
+            )
+        return self._derived
 
     async def _look(self, place: str) -> None:
         """Read the run at a place."""
         async with self._readers:
             at = time()
             run = await (read_manifest(self._store, place) if _is_folder(place) else self._begun(place))
+        if not self._read.get(place) or self._runs.get(place) != run:
+            self._derived = None
         self._read[place] = at
         self._runs.pop(place, None)
         if run:
@@ -172,7 +199,8 @@ class RunIndex:
         )
         return found if found.query else None  # else it is a batch's
 
-    async def _save(self, notes: Sequence[tuple[str, float]], taken: set[str]) -> None:
+    async def _save(self, notes: Sequence[tuple[str, float]]) -> None:
+        taken = self._derive().taken
         rows = [_row(place, at, self._runs.get(place)) for place, at in self._read.items() if place not in taken]
         old = [(place, at) for place, at in notes if time() - at > KEPT_SECONDS]
         try:
@@ -183,6 +211,11 @@ class RunIndex:
                 await self._store.remove_all([note_path(*note) for note in old[start : start + REMOVED_AT_ONCE]])
         except StoreError as error:  # a process with read access only still has all runs
             self._say(f"The index of runs cannot be stored: {error.message}")
+
+
+def _settled(versions: Mapping[str, tuple[int, ...]], at: float) -> bool:
+    """Whether a change of the folders after a time gives them another version."""
+    return all(changed < at * 1e9 - _CLOCK_NS for _, changed, _ in filter(None, versions.values()))
 
 
 def _is_folder(place: str) -> bool:

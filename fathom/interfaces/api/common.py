@@ -29,7 +29,7 @@ After = Annotated[
 ]
 
 
-def _json_only(request: Request) -> None:
+async def _json_only(request: Request) -> None:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != JSON and not (kind.startswith("application/") and kind.endswith("+json")):
         raise WrongMediaType(f"The body must be JSON, not {kind[:60] or 'of no media type'}.")

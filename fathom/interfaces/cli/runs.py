@@ -127,11 +127,11 @@ def library(
     """
 
     from fathom.client.shapes import LibraryHits
-    from fathom.config.inputs import check_words
+    from fathom.config.inputs import LOOK_FOR, check_words
     from fathom.flows.runs.library import search_here
     from fathom.flows.runs.stored import on_stderr
 
-    hits = asyncio.run(search_here(check_words(query), limit, artifacts, on_stderr))
+    hits = asyncio.run(search_here(check_words(query, LOOK_FOR), limit, artifacts, on_stderr))
     output(LibraryHits(query=query, hits=hits), _show_hits, as_json=as_json)
 
 

@@ -22,9 +22,10 @@ from fathom.client.shapes import CorpusSummary, RunSummary
 from fathom.config.environment import Environment
 from fathom.config.form import limits_of
 from fathom.config.groups import ABOUT, EXTRACTIVE, AccessScope, Profile
+from fathom.config.inputs import check_query
 from fathom.config.settings import SETTINGS, ResearchSettings, scope_of
 from fathom.config.templates import shipped, template_of
-from fathom.errors import UserError
+from fathom.errors import InvalidInput, UserError
 from fathom.interfaces.dependencies import TheCaller, TheService
 from fathom.interfaces.page.forms import FormValues, Wrong, run_request, text, texts
 from fathom.interfaces.page.rendering import page
@@ -41,7 +42,7 @@ RECENT = 6
 _SHOWN = 8  # corpora
 LONGEST = 10_000
 SOME = "What is known about this, and what is disputed?"
-"""Stands for the question that nobody has typed yet."""
+"""Stands for a question that nobody has typed yet."""
 
 _USUAL = ResearchSettings()
 
@@ -180,7 +181,7 @@ def _names(service: RunService, caller: Caller, chosen: str) -> list[str]:
 
 
 async def _offers(given: FormValues, names: Sequence[str]) -> dict[str, Any]:
-    question, template = " ".join(given["question"][:2_000].split()) or SOME, given["template"]
+    question, template = _estimable(given["question"]), given["template"]
     chosen, model = given["profile"] or _USUAL.profile.value, given["model"] if given["model"] in names else names[0]
 
     def offered() -> dict[str, Any]:
@@ -194,6 +195,14 @@ async def _offers(given: FormValues, names: Sequence[str]) -> dict[str, Any]:
         return {"offers": profiles, "models": models, "chosen": chosen, "model": model}
 
     return await asyncio.to_thread(offered)
+
+
+def _estimable(text: str) -> str:
+    """Return a question as far as it is needed to tell what it takes, or one in place of what asks for nothing."""
+    try:
+        return check_query(" ".join(text[:2_000].split()))
+    except InvalidInput:
+        return SOME
 
 
 @lru_cache(maxsize=512)

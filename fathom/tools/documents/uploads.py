@@ -57,12 +57,20 @@ def sorted_out(uploads: Sequence[Upload]) -> tuple[list[Upload], list[UnreadFile
     """
     if not uploads:
         raise InvalidInput("No file was given.", next_step=f"give files of these kinds: {KINDS}")
-    reasons = {upload.name: refusal(upload.name, upload.read(HEAD)) for upload in uploads}
+    reasons = {upload.name: _refusal(upload) for upload in uploads}
     left_out = [UnreadFile(path=name, reason=reason) for name, reason in reasons.items() if reason]
     if len(left_out) == len(reasons):
         why = "; ".join(f"{file.path[:80]!r}: {file.reason}" for file in left_out[:3])
         raise InvalidInput(f"None of the files can be read ({why}).", next_step=f"give files of these kinds: {KINDS}")
     return [upload for upload in uploads if not reasons[upload.name]], left_out
+
+
+def _refusal(upload: Upload) -> str:
+    """Return why a file is not uploaded; empty if it is."""
+    try:
+        return refusal(upload.name, upload.read(HEAD))
+    except OSError as error:  # it may not be opened
+        return error.strerror or str(error)
 
 
 async def examined(store: ArtifactStore, edition: Edition) -> CorpusReading | None:
