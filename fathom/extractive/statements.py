@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import takewhile
 from typing import NamedTuple, Self
 
@@ -290,6 +291,7 @@ class Quotations:
         return self._evidence.together(found, asked_by(question), deed_of(question)) >= TOGETHER
 
 
+@lru_cache(maxsize=64)  # each excerpt that is chosen or judged asks for it again
 def asked_by(question: str) -> QuestionTerms:
     """Return what a question asks for, without the words of asking."""
     return read_asked(question, topic=topic_terms(question))

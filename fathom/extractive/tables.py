@@ -34,7 +34,7 @@ from fathom.text.records import RowPlace, records_of
 from fathom.text.tables import WholeTable, plain_cell, tables_of
 from fathom.text.terms import language_of, terms
 
-MOST_ROWS = 24
+MOST_ROWS, MOST_WORDS = 24, 60  # of a question: a longer one was pasted, and asks nothing of a table
 LEAST_ON = 0.6  # share of the question's words that the table, its title and the lines before it must have
 _HOW_MANY = re.compile(r"\b(?:how many|wie ?viele|combien (?:de |d['’]))\s*(?P<what>[\w-]+)", re.IGNORECASE)
 _HOW_HIGH = re.compile(r"\b(?:how (?:high|large|big|much)|wie (?:hoch|groß)|quel\w* est)\b", re.IGNORECASE)
@@ -222,7 +222,7 @@ class _Asked(NamedTuple):
         counted, grade = _HOW_MANY.search(text), superlative_of(text)
         average, summed = bool(_AVERAGE.search(text)), bool(_SUM.search(text))
         listed = bool(limit or _LISTING.search(text))
-        if not (grade or counted or average or summed or listed):
+        if not (grade or counted or average or summed or listed) or len(text.split()) > MOST_WORDS:
             return None
         graded = {word.lower() for word in grade_words(text)}
         topic = set(topic_terms(text)) - _ASKING
