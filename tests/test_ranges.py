@@ -49,6 +49,10 @@ def test_a_range_of_two_bounds_has_both(first: int, more: int, value: int, unit:
         ("a protein of 12 kDa", "15 to 40", "size (kDa)", False),
         ("I'm 31", "Identity card, from 24 years", "", True),
         ("ich bin 19", "unter 21 Jahren", "", True),
+        ("for 30 people", "45", "seats", True),
+        ("for 30 people", "20", "seats", False),
+        ("a pallet of 800 kg", "750", "max. load (kg)", False),
+        ("for 30 people", "20", "price", None),
         ("I'm 31", "up to 20 kg", "", None),
         ("I'm 31", "groups from 10 people", "from 6 to 15 years", None),
         ("a parcel of 3 kg", "over 40 pages", "", None),
@@ -85,6 +89,7 @@ POOL = """# Prices of the pool
 - Groups from 10 people: 10 % less
 """
 ROOMS = "room,people,per hour\nLarch,up to 8,£12\nBirch,9 to 25,£19\nGreat Oak,26 to 120,£45\n"
+BOATS = "boat,seats,colour\nKestrel,8,red\nOtter,12,red\nHeron,45,blue\n"
 LUGGAGE = "| class | bag |\n|---|---|\n| Economy | up to 15 kg |\n| Business | up to 30 kg |\n"
 
 
@@ -95,13 +100,14 @@ LUGGAGE = "| class | bag |\n|---|---|\n| Economy | up to 15 kg |\n| Business | u
         ("how much is the pool for me, i'm 42", "£6.50", "£3.20"),
         ("my son is 7, what does he pay for the pool", "£3.20", "free"),
         ("which room for 14 people and what does it cost per hour", "Birch", "Larch"),
+        ("which boat takes 30 passengers, we are 30 people", "Heron", "Kestrel"),
         ("is a bag of 20 kg allowed in economy", "up to 15 kg", "£"),
     ],
 )
 async def test_what_holds_for_the_case_is_quoted(query: str, shown: str, other: str, tmp_path: Path) -> None:
     docs = tmp_path / "docs"
     docs.mkdir()
-    for name, text in (("a.md", TRAILERS), ("b.md", POOL), ("c.csv", ROOMS), ("d.md", LUGGAGE)):
+    for name, text in (("a.md", TRAILERS), ("b.md", POOL), ("c.csv", ROOMS), ("d.md", LUGGAGE), ("e.csv", BOATS)):
         (docs / name).write_text(text, encoding="utf-8")
     result = await investigated(tmp_path / "runs", query=query, model=None, tools=["documents"], docs=[str(docs)])
     report = Path(result.artifacts, "report.md").read_text(encoding="utf-8")

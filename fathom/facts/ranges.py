@@ -39,6 +39,10 @@ _AGED = re.compile(
     re.IGNORECASE,
 )
 _OF_AGE = frozenset(terms("age aged year years old child children adult adults alter jahre jahren alt kind kinder"))
+_PEOPLE = frozenset(terms("people persons guests visitors participants leute personen gäste teilnehmer"))
+_SEATS = frozenset(terms("seats places capacity sleeps pax plätze sitzplätze betten kapazität")) | _PEOPLE
+_LIMITS = _SEATS | frozenset(terms("maximum max limit load höchstens maximal zuladung tragkraft"))
+"""Words of a column whose numbers say how much there may be: 20 below "seats" is up to 20."""
 _WORD = re.compile(r"[^\W\d_]+[²³]?|%|°[CF]")
 
 
@@ -107,7 +111,7 @@ def in_range(amounts: tuple[Amount, ...], text: str, around: str) -> bool | None
     """
     held = [
         span.holds(value)
-        for span in ranges_of(text)
+        for span in ranges_of(text) or _limit(text, around)
         for amount in amounts
         if (value := _converted(amount, span, f"{around} {text}")) is not None
     ]
@@ -118,6 +122,13 @@ def in_range(amounts: tuple[Amount, ...], text: str, around: str) -> bool | None
 def ranges_of(text: str) -> tuple[StatedRange, ...]:
     """Return the ranges that a text states."""
     return tuple(_ranges(facts_of(text).undated)) if re.search(r"\d", text) else ()
+
+
+def _limit(cell: str, column: str) -> list[StatedRange]:
+    """Return the range that a number alone states in a column of limits."""
+    found = [] if _LIMITS.isdisjoint(terms(column)) else numbers_of(cell)
+    values = [value for number in found if number.text == cell.strip() for value in _only(number)]
+    return [StatedRange(None, value, False, False, found[0]) for value in values]
 
 
 def _ranges(text: str) -> Iterator[StatedRange]:
@@ -152,7 +163,9 @@ def _converted(amount: Amount, span: StatedRange, said: str) -> Decimal | None:
     """Return an amount in the unit of a range; None if they do not measure the same."""
     unit, counts = "" if span.of.unit == "decade" else span.of.unit, span.of.counted  # "under-18s"
     if not amount.unit:
-        return amount.value if not unit and amount.counted & {*terms(said)} else None
+        around = {*terms(said)}
+        counted = amount.counted & around or (amount.counted & _PEOPLE and _SEATS & around)
+        return amount.value if counted and not unit else None
     own = UNITS[amount.unit.lower()]
     if unit:
         stated = [UNITS[unit.lower()]]

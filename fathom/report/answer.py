@@ -14,11 +14,13 @@ from fathom.extractive.questions import missing_words
 from fathom.extractive.reporter import CLOSEST, NOT_FOUND
 from fathom.extractive.tables import words_for_people
 from fathom.facts.dates import MONTHS
-from fathom.facts.ranges import amounts_of, in_range
+from fathom.facts.ranges import amounts_of
 from fathom.models import Answered, Claim, Corroboration, Making, Report, ReportSection, Sure, Verdict, insufficiency
 from fathom.report.own_words import AS_OF
 from fathom.report.prose import new_parser
 from fathom.retrieval.asked import compares
+from fathom.retrieval.ranked_text import ranked_text
+from fathom.retrieval.ranking import Passage
 from fathom.text.sentences import first_sentence, split_markdown
 from fathom.text.terms import terms
 from fathom.text.wording import Wording, wording
@@ -158,12 +160,11 @@ def _lacking_in(report: Report, answer: str, claims: Sequence[Claim], words: Wor
     held = {term for text in read for term in terms(text)}
     is_computed = shown.startswith(MARK)
     compared = [*grade_words(report.query), *words_for_people(report.query)] if is_computed else ()
-    lines = shown.split("\n")
-    ranged = [
-        each.written for each in amounts_of(report.query) if any(in_range((each,), line, shown) for line in lines)
+    in_range = (each for each in amounts_of(report.query) if ranked_text(Passage(shown)).has([each.as_term]))
+    known = {*compared, *MONTHS, *(term for each in in_range for term in (*terms(each.written), *each.counted))}
+    missing = [
+        word for word in missing_words(report.query, held) if known.isdisjoint((word, word.lower(), *terms(word)))
     ]
-    known = {*compared, *MONTHS, *" ".join(ranged).split()}
-    missing = [word for word in missing_words(report.query, held) if word not in known and word.lower() not in known]
     lacking: list[str] = []
     if missing and claims:
         named_words = words.joined([words("“{name}”", name=word) for word in missing[:MOST_MISSING]])
