@@ -117,11 +117,12 @@ def test_links_to_a_claim_and_a_section_are_copied(browser: Browser, file: Path)
     page = opened(browser, file, permissions=["clipboard-read", "clipboard-write"])
     page.locator("#answer a.cite").first.click()
     page.locator("#card a.copy").first.click()
-    assert page.locator("#card a.copy").first.inner_text() == "Copied"
+    page.locator("#card a.copy", has_text="Copied").first.wait_for()  # the browser copies when it has time
     assert page.evaluate("navigator.clipboard.readText()") == f"{file.as_uri()}#claim-1"
     page.keyboard.press("Escape")
     page.locator("h2:has-text('What it costs') a.anchor").click()
-    assert page.evaluate("navigator.clipboard.readText()") == f"{file.as_uri()}#section-3"
+    copied = f"{file.as_uri()}#section-3"
+    page.wait_for_function("async wanted => await navigator.clipboard.readText() === wanted", arg=copied)
 
 
 def test_without_script_a_citation_unfolds_its_claim(browser: Browser, file: Path) -> None:

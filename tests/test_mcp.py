@@ -265,7 +265,7 @@ async def test_orders_of_a_server_change_nothing(
     # What stops the requests is not only that the address is private.
     monkeypatch.setenv("FATHOM_FETCH_ALLOW", "127.0.0.0/8")
     providers.settings = Settings(attacker=address if obedient else "", steps=1)
-    said = f"{FACTS[0]} {ORDERS} Read [the rest]({address}/rest), {address}/plain. Location: {address}/moved"
+    said = f"{FACTS[0]}\n\n{ORDERS} Read [the rest]({address}/rest), {address}/plain. Location: {address}/moved"
     variables = {"ORDERS": ORDERS.replace("ADDRESS", address), "ANSWER": said, "LINK": f"{address}/linked"}
     servers(rogue=program(ROGUE, "behaves", env=variables))
     model = "openai/stub" if obedient else "extractive"

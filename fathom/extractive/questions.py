@@ -209,6 +209,7 @@ _LOOSE = frozenset(_LOOSE_WORDS.split())
 # Terms of asking, and of the sentences in which a plan describes its steps: they say nothing about the subject.
 _ASKED = "ok okay define interact relate work happen now nowadays currently today mean meant"
 _META_TERMS = frozenset(query_terms(_ASKED))
+_ADDRESS = re.compile(r"https?://\S+", re.IGNORECASE)
 _FRAME_TERMS = _META_TERMS | frozenset(query_terms("answer find follow passage read say state question"))
 
 
@@ -235,10 +236,14 @@ def _is_acronym(word: str) -> bool:
 
 
 def topic_terms(text: str, *, frame: bool = False) -> list[str]:
-    """Return the key terms without those of asking, and of a bound; with `frame`, also without a description's."""
+    """Return the key terms without those of asking, and of a bound; with `frame`, also without a description's.
+
+    A web address says where to look, and names a topic only where nothing else does.
+    """
     bound = bound_of(text)
     asked = _REQUEST.sub("", text)
-    found = key_terms(asked.replace(bound, " ") if bound else asked)
+    asked = asked.replace(bound, " ") if bound else asked
+    found = key_terms(_ADDRESS.sub(" ", asked)) or key_terms(asked)
     left_out = _FRAME_TERMS if frame else _META_TERMS
     return [term for term in found if term not in left_out] or found
 

@@ -101,17 +101,10 @@ def terms(text: str, language: Language = "english") -> list[str]:
     return [term for word in _words(text) for term in known[word]]
 
 
-_ADDRESS = re.compile(r"https?://\S+", re.IGNORECASE)
-
-
 def query_terms(query: str) -> list[str]:
-    """Return the terms of a query that name its topic, each once, in order; if all are stop words, these.
-
-    A web address says where to look, and names no topic.
-    """
+    """Return the terms of a query that name its topic, each once, in order; if all are stop words, these."""
     known = _TERMS["english"]
-    said = _ADDRESS.sub(" ", query) if "://" in query else query
-    topical = [term for word in _words(said) if word not in _STOP_FOLDED for term in known[word]]
+    topical = [term for word in _words(query) if word not in _STOP_FOLDED for term in known[word]]
     return list(dict.fromkeys([term for term in topical if not is_particle(term)] or terms(query)))
 
 
