@@ -17,6 +17,7 @@ from fathom.facts.extraction import facts_of
 from fathom.facts.numbers import UNITS, Number, numbers_of
 from fathom.text.terms import terms
 
+NEAR = 40  # characters before and behind a number that may say where its range begins or ends
 _BELOW = r"under|below|(?:less|fewer|younger|lighter|shorter) than|(?:bis )?unter|(?:weniger|jünger) als|moins de|<"
 _AT_MOST = r"up to|at most|(?:no|not) more than|maxim(?:um|al)|max\.?|within|bis(?: zu)?|höchstens|jusqu['’]à|≤"
 _ABOVE = r"over|above|(?:more|older|heavier|longer) than|über|(?:mehr|älter) als|plus de|>"
@@ -138,7 +139,7 @@ def _ranges(text: str) -> Iterator[StatedRange]:
         between = text[first.end : second.start]
         exclusive = _TO_BELOW.fullmatch(between)
         if (exclusive or _TO.fullmatch(between)) and _only(first)[0] < _only(second)[0]:
-            above = bool(_BEFORE["above"].search(text[: first.start]))
+            above = bool(_BEFORE["above"].search(text[max(0, first.start - NEAR) : first.start]))
             yield StatedRange(
                 _only(first)[0], _only(second)[0], above, bool(exclusive), second if second.kind else first
             )
@@ -146,7 +147,8 @@ def _ranges(text: str) -> Iterator[StatedRange]:
     for number in numbers:
         if number.start in paired:
             continue
-        before, behind, [value] = text[: number.start], text[number.end :], _only(number)
+        before, behind = text[max(0, number.start - NEAR) : number.start], text[number.end : number.end + NEAR]
+        [value] = _only(number)
         said = next((name for name, form in _BEFORE.items() if form.search(before)), "")
         if said in ("below", "at most") or _OR_LESS.match(behind):
             yield StatedRange(None, value, False, said == "below", number)

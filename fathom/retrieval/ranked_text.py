@@ -76,6 +76,7 @@ class RankedText:
         self.name = name if any(len(term) > 2 for term in name) else frozenset[str]()
         """The terms of its title without what a parenthesis explains; none if it is too short to be found by them."""
         self._quantities: dict[str, list[int]] = {}
+        self._ranges: dict[tuple[int, tuple[Amount, ...]], bool | None] = {}  # by sentence and amounts
         self._orders = orders(self.text.parsed)
         self._letterhead = letterhead(self.text.parsed)
         self._unit_of = {n: i for i, unit in enumerate(self.text.units) for n in unit.own}
@@ -320,6 +321,12 @@ class RankedText:
 
         A unit that stands only in a table's header, or in another item of the list, holds for all of it.
         """
+        key = number, amounts
+        if key not in self._ranges:
+            self._ranges[key] = self._in_range(*key)
+        return self._ranges[key]
+
+    def _in_range(self, number: int, amounts: tuple[Amount, ...]) -> bool | None:
         parsed = self.text.parsed
         says, at = parsed.sentence(number).text, self._unit_of.get(number)
         if at is None:
