@@ -45,8 +45,6 @@ _SEATS = frozenset(terms("seats places capacity sleeps pax plätze sitzplätze b
 _LIMITS = _SEATS | frozenset(terms("maximum max limit load höchstens maximal zuladung tragkraft"))
 """Words of a column whose numbers say how much there may be: 20 below "seats" is up to 20."""
 _WORD = re.compile(r"[^\W\d_]+[²³]?|%|°[CF]")
-
-
 _TERM = "<range with "
 
 
@@ -112,8 +110,8 @@ def in_range(amounts: tuple[Amount, ...], text: str, around: str) -> bool | None
     """
     held = [
         span.holds(value)
+        for amount in amounts  # first: without one, which is usual, no text is read
         for span in ranges_of(text) or _limit(text, around)
-        for amount in amounts
         if (value := _converted(amount, span, f"{around} {text}")) is not None
     ]
     return any(held) if held else None
