@@ -420,6 +420,7 @@ def forked(run_forks: Forks, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
     yield start
     for process in started:  # what a test that failed has left running
+        process.tell()
         process.kill()
         process.wait()
 

@@ -11,6 +11,7 @@ process that forks: where one run is compared with another, start one of the two
 
 from __future__ import annotations
 
+import faulthandler
 import gc
 import importlib
 import json
@@ -113,6 +114,13 @@ class Fork:
         """End it."""
         self.send_signal(signal.SIGKILL)
 
+    def tell(self) -> None:
+        """Print how it ended and what it said; where it stands, if it still runs: pytest shows it if the test failed."""
+        if self.poll() is None:
+            os.kill(self.pid, signal.SIGUSR1)
+            time.sleep(0.2)
+        print(f"process {self.pid}: exit code {self.returncode}", *self.said(), sep="\n")
+
     def said(self) -> tuple[str, str]:
         """Return stdout and stderr as far as they were written."""
         return self._output.read_text(encoding="utf-8"), _errors(self._output).read_text(encoding="utf-8")
@@ -202,6 +210,7 @@ def _run(order: dict[str, Any]) -> NoReturn:
     for number, path in ((1, Path(order["output"])), (2, _errors(Path(order["output"])))):
         os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    faulthandler.register(signal.SIGUSR1)  # writes the stacks of all threads to stderr
     become(order["env"], order["folder"], order["arguments"])
     if boundary := os.environ.get(DIES_AT):
         arm(BOUNDARIES[boundary])

@@ -192,8 +192,8 @@ def _parts(amount: Decimal) -> tuple[int, int, int]:
 def extreme(table: WholeTable, column: int, where: str = "", *, greatest: bool) -> tuple[str, Operand] | None:
     """Return the sentence that names the least or greatest value of a column, and the value; None if it is not clear.
 
-    It is unclear, too, if a cell states no value, or several: the least may be there. With `where`, only the rows
-    count that have it, at least two.
+    It is unclear, too, if a cell has words and no value, or several: the least may be there. With `where`, only the
+    rows count that have it, at least two.
     """
     operands = _operands(table, column, where)
     if len(operands) < (LEAST_CHOSEN if where else LEAST_ROWS):
@@ -206,7 +206,7 @@ def extreme(table: WholeTable, column: int, where: str = "", *, greatest: bool) 
 
 
 def total(table: WholeTable, column: int, where: str = "", *, average: bool) -> str | None:
-    """Return the sentence with the sum or average of a column's values; None if a cell states no value, or several."""
+    """Return the sentence with the sum or average of a column's values; None if a cell has no clear value."""
     operands = _operands(table, column, where)
     if len(operands) < LEAST_CHOSEN or any(operand.value.is_date for operand in operands):
         return None
@@ -219,16 +219,24 @@ def total(table: WholeTable, column: int, where: str = "", *, average: bool) -> 
 
 
 def _operands(table: WholeTable, column: int, where: str) -> list[Operand]:
-    """Return the value of each row in a column with the row's name; nothing if one is not clear, or of another kind."""
+    """Return the value of each row in a column with the row's name; nothing if one is not clear, or of another kind.
+
+    A row whose cell is empty has no value.
+    """
     operands = []
     for row in _counted(table):
-        if where and not meets(table, row, where):
+        if (where and not meets(table, row, where)) or not is_filled(row, column):
             continue
         values = values_in(table, column, row)
         if len(values) != 1:
             return []
         operands.append(Operand(values[0], name_of_row(table, row)))
     return operands if all(comparable(operands[0].value, other.value) for other in operands) else []
+
+
+def is_filled(row: Sequence[str], column: int) -> bool:
+    """Whether a row has something in a column; a dash is nothing, but what is unknown or open is something."""
+    return column < len(row) and bool(plain_cell(row[column]).strip("-–— "))
 
 
 _OF_TIME = frozenset(
@@ -320,7 +328,7 @@ def meets(table: WholeTable, row: Sequence[str], condition: str) -> bool:
     """Whether a row has some words in whatever cells, a year also in its dates.
 
     Of "Pool: yes" it must have the words, and of "Rooms > 40" a value beyond the limit, in the column of that name; of
-    "beginner; Days ≥ 2" it must meet both.
+    "Delivered", if that is the name of a column, anything there; of "beginner; Days ≥ 2" it must meet both.
     """
     if ALSO in condition:
         return all(meets(table, row, each) for each in condition.split(ALSO))
@@ -331,6 +339,9 @@ def meets(table: WholeTable, row: Sequence[str], condition: str) -> bool:
     column = table.column(name) if value else None
     if column is not None:
         return column < len(row) and terms(row[column]) == terms(value)
+    named = table.column(condition)
+    if named is not None:
+        return is_filled(row, named)
     text = " | ".join(row)
     years = {str(found.date.year) for found in find_dates(text)}
     return set(terms(condition)) <= {*terms(text), *years}

@@ -12,11 +12,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from fathom.evidence.computed import is_named
+from fathom.extractive.asked_rows import words_of_superlative
 from fathom.extractive.comparisons import MOST_CHARS
 from fathom.extractive.computing import cells_by_column, stated_of
 from fathom.extractive.questions import families, key_terms, strip_lead
 from fathom.extractive.statements import ANSWERED, Quotations
-from fathom.extractive.tables import FromRecords, from_records, from_tables, words_of_superlative
+from fathom.extractive.tables import FromRecords, from_records, from_tables
 from fathom.facts.dates import MONTHS, WEEKDAYS
 from fathom.models import Answered
 from fathom.retrieval.relevance import Found

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from fathom.config.inputs import words_asked
+from fathom.extractive.asked_rows import words_of_superlative
 from fathom.extractive.comparisons import comparison_of
 from fathom.extractive.hops import hop_of
 from fathom.extractive.questions import (
@@ -31,7 +32,6 @@ from fathom.extractive.questions import (
     topic_terms,
     with_related,
 )
-from fathom.extractive.tables import words_of_superlative
 from fathom.models import Document, Kind, Plan, Priority, ReportPreferences, Width
 from fathom.retrieval.ranking import Passage, rank_passages
 from fathom.roles import PlanAnswer, PlanRequest

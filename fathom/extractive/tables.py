@@ -1,15 +1,15 @@
 """What the rows of a table come to: the least or greatest, how many are of a kind, a sum, an average, the commonest.
 
-From all cells that matter, or not at all: a table is read whole; of one that a search has cut nothing is computed, nor
-of one that is too long to be quoted whole. A question's words are read as the table knows them: as names of its
-columns, as what some of its rows have and others not, or as what each row stands for.
+From all cells that matter, or not at all: a table is read whole, and of one that a search has cut nothing is computed.
+A question's words are read as the table knows them: as names of its columns, as what some of its rows have and others
+not, or as what each row stands for.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from fathom.evidence.computed import (
@@ -18,52 +18,38 @@ from fathom.evidence.computed import (
     comparable,
     count,
     extreme,
+    is_filled,
     meets,
     most_frequent,
+    name_of_row,
     total,
     values_in,
     values_of,
+    without_names,
 )
-from fathom.extractive.comparisons import FOUNDING, Grade, comparison_of, grade_words, superlative_noun, superlative_of
-from fathom.extractive.questions import BOUND, families, is_verb, keywords, topic_terms
+from fathom.extractive.asked_rows import WHO, AskedRows, asked_of_rows, is_person
+from fathom.extractive.comparisons import FOUNDING, Grade, superlative_noun
+from fathom.extractive.questions import families, is_verb, topic_terms
 from fathom.facts.dates import find_dates
 from fathom.facts.numbers import UNITS
 from fathom.retrieval.asked import LIGHT_TERMS
-from fathom.retrieval.expansion import is_family, said_otherwise, stand_ins_of, states
+from fathom.retrieval.expansion import is_family, stand_ins_of, states
 from fathom.text.records import RowPlace, records_of
 from fathom.text.tables import WholeTable, plain_cell, tables_of
 from fathom.text.terms import language_of, terms
 
-MOST_ROWS, MOST_WORDS = 24, 60  # of a question: a longer one was pasted, and asks nothing of a table
+MOST_ROWS = 400  # of a table from which something is computed
+MOST_SHOWN = 24  # rows that are quoted, and named in a sentence; of more the one that it comes to
+FIRST_SHOWN = 3  # of more rows that come to no single one
 LEAST_ON = 0.6  # share of the question's words that the table, its title and the lines before it must have
-_HOW_MANY = re.compile(r"\b(?:how many|wie ?viele|combien (?:de |d['’]))\s*(?P<what>[\w-]+)", re.IGNORECASE)
-_HOW_HIGH = re.compile(r"\b(?:how (?:high|large|big|much)|wie (?:hoch|groß)|quel\w* est)\b", re.IGNORECASE)
-_AVERAGE = re.compile(r"\b(?:average|mean|durchschnitt\w*|im schnitt|moyenn?e?s?)\b", re.IGNORECASE)
-_SUM = re.compile(r"\b(?:total|sum|altogether|in all|insgesamt|summe|gesamt\w*|somme|au total)\b", re.IGNORECASE)
-_WHO = re.compile(r"\b(?:who|whom|wer|qui)\b", re.IGNORECASE)
 _NONE = re.compile(
     r"\b(?:no|not|other than|except|besides|apart from|außer|cannot|\w+n['’]t|without|lacks?|kein\w*|ohne)\b",
     re.IGNORECASE,
 )
 _YES = frozenset(("yes", "y", "true", "x", "✓", "✔", "ja"))
 _NO = frozenset(("no", "n", "false", "-", "–", "✗", "nein"))
-_PEOPLE = frozenset(terms("people persons employees staff workers colleagues members anyone mitarbeiter leute"))
 _NAMED = frozenset(terms("name person employee member colleague staff mitarbeiter"))
-_LISTING = re.compile(r"\A\W*(?:which|who|what|list|name|show|welche\w*|wer|nenne|quel\w*|qui)\b", re.IGNORECASE)
-_SHARE = re.compile(
-    r"\b(?:percent\w*|per cent|shares?|proportions?|ratios?|median|together|combined|prozent\w*|anteil\w*|zusammen)\b",
-    re.IGNORECASE,
-)
-_SIGNS = {"more": ">", "least": "≥", "less": "<", "most": "≤"}
 _FOUNDING = frozenset(terms(FOUNDING))
-_ASKING = frozenset(
-    terms(
-        "name list which what give there number many total sum average mean altogether durchschnitt insgesamt summe "
-        "somme moyenne quel quelle quels quelles qui est sont le la les l de des du d combien nenne"
-    )
-)
-
-
 _NAME = re.compile(r"[A-ZÄÖÜ][\w'’&-]*(?: [A-ZÄÖÜ][\w'’&-]*)+")
 _IN_QUOTES = re.compile(r"“([^”]+)”")
 _GERMAN_ENDING = re.compile(r"e[mnrs]?\Z")
@@ -82,7 +68,7 @@ class FromTable(NamedTuple):
 
 def from_tables(question: str, titles: Sequence[str], texts: Sequence[str]) -> tuple[int, FromTable] | None:
     """Return what is computed from the table that has most of a question's words, with the number of its text."""
-    asked = _all_asked(question)
+    asked = asked_of_rows(question)
     tables = (
         (number, table, f"{title} {table.above}")
         for number, (title, text) in enumerate(zip(titles, texts, strict=True) if asked else ())
@@ -103,7 +89,7 @@ class FromRecords(NamedTuple):
 
 def from_records(question: str, titles: Sequence[str], texts: Sequence[str]) -> FromRecords | None:
     """Return what is computed from the pages, sections or sentences of one form with most of a question's words."""
-    asked = [each for each in _all_asked(question) if not each.only_lists]
+    asked = [each for each in asked_of_rows(question) if not each.only_lists]
     records = list(records_of(texts)) if asked else []
     needed = [sorted({place.text for places in each.places for place in places}) for each in records]
     above = [" ".join(titles[number] for number in each) for each in needed]
@@ -118,13 +104,7 @@ def from_records(question: str, titles: Sequence[str], texts: Sequence[str]) -> 
     return FromRecords(made.sentence, said or chosen, needed[number], made.name, made.share)
 
 
-def _all_asked(question: str) -> list[_Asked]:
-    """Return what a question asks of the rows of a table, with its bound, with its unit and without it."""
-    limits: list[Limit | None] = [*Limit.each(question)]
-    return [each for limit in limits or [None] if (each := _Asked.of(question, limit))]
-
-
-def _of_best(asked: Sequence[_Asked], tables: Iterable[tuple[int, WholeTable, str]]) -> tuple[int, FromTable] | None:
+def _of_best(asked: Sequence[AskedRows], tables: Iterable[tuple[int, WholeTable, str]]) -> tuple[int, FromTable] | None:
     """Return what is computed of the table that has most of a question's words, with its number."""
     best: tuple[int, FromTable] | None = None
     best_fit = (0.0, 0)  # of a table from which nothing may be computable: another that fits less is not meant
@@ -146,33 +126,13 @@ def _of_best(asked: Sequence[_Asked], tables: Iterable[tuple[int, WholeTable, st
     return best
 
 
-def asks_to_compute(question: str) -> bool:
-    """Whether a question asks for the least or greatest, a number, a sum, an average or a share, or sets a limit."""
-    forms = (_HOW_MANY, _AVERAGE, _SUM, _SHARE, BOUND)
-    return bool(superlative_of(question)) or any(form.search(question) for form in forms)
+def _words_of_name(column: str) -> list[str]:
+    """Return the words of a column's name: "price_gbp" has two."""
+    return plain_cell(column).replace("_", " ").split()
 
 
-def words_of_superlative(question: str) -> str:
-    """Return the words of a question for the greatest or least of a kind, without the superlative; empty for others.
-
-    Where it has no other words ("Which is the cheapest?"), they are what texts call the quantity: price, weight.
-    """
-    grade = superlative_of(question)
-    if not grade or comparison_of(question):
-        return ""
-    graded = {word.lower() for word in grade_words(question)}
-    named = filter(None, [*grade.words, FOUNDING * grade.is_in_time, "name role staff" * bool(_WHO.search(question))])
-    return " ".join([word for word in keywords(question) if word.lower() not in graded] or named)
-
-
-def words_for_people(question: str) -> list[str]:
-    """Return the words of a question for people, whom a table names without such a word."""
-    return [word for word in keywords(question) if is_person(word)]
-
-
-def is_person(word: str) -> bool:
-    """Whether a word stands for people in general."""
-    return not _PEOPLE.isdisjoint(terms(word))
+def _is_in_time(grade: Grade | None, limited: Value | None) -> bool:
+    return limited.is_date if limited else bool(grade and grade.is_in_time)
 
 
 def _is_in_unit(limit: Value | None, column: Iterable[str]) -> bool:
@@ -182,70 +142,10 @@ def _is_in_unit(limit: Value | None, column: Iterable[str]) -> bool:
     return limit.unit.lower() in UNITS or set(terms(limit.unit)) <= set(terms(" ".join(column)))
 
 
-class Limit(NamedTuple):
-    """A bound that a question sets: "more than 40"."""
-
-    said: str
-    sign: str
-    value: Value
-
-    @classmethod
-    def each(cls, question: str) -> Iterator[Limit]:
-        """Yield the only bound of a question, with its unit, and without it: a column's name may have that."""
-        found = list(BOUND.finditer(question))
-        if len(found) != 1:
-            return
-        sign = next(sign for name, sign in _SIGNS.items() if found[0][name])
-        plain = re.match(r"[\d.,]*\d|\w+", found[0]["limit"])
-        for text in dict.fromkeys([found[0]["limit"], plain[0] if plain else ""]):
-            if value := next(values_of(text), None):
-                yield cls(f"{found[0][0].split(value.text)[0]}{value.text}", sign, value)
-
-
-class _Asked(NamedTuple):
-    """What a question asks of the rows of a table."""
-
-    question: str
-    grade: Grade | None
-    counted: str  # what "how many" counts; empty if it is not asked
-    is_average: bool
-    is_sum: bool
-    lists: bool
-    limit: Limit | None
-    words: Sequence[str]  # its topic's, as written, without those of asking and grading, and the limit
-    instead: Mapping[str, Collection[str]]  # the terms that texts have for its phrases
-
-    @classmethod
-    def of(cls, question: str, limit: Limit | None = None) -> _Asked | None:
-        """Return what is asked; None for a question that no computing answers."""
-        text = question.replace(limit.said, " ") if limit else question
-        counted, grade = _HOW_MANY.search(text), superlative_of(text)
-        average, summed = bool(_AVERAGE.search(text)), bool(_SUM.search(text))
-        listed = bool(limit or _LISTING.search(text))
-        if not (grade or counted or average or summed or listed) or len(text.split()) > MOST_WORDS:
-            return None
-        graded = {word.lower() for word in grade_words(text)}
-        topic = set(topic_terms(text)) - _ASKING
-        named = keywords(_HOW_HIGH.sub(" ", text)) if summed or average else keywords(text)
-        words = [word for word in named if word.lower() not in graded and topic & set(terms(word))]
-        what, instead = counted["what"] if counted else "", said_otherwise(text)
-        return cls(text, grade, what, average, summed, listed, limit, words, instead)
-
-    @property
-    def only_lists(self) -> bool:
-        """Whether rows are asked for, and nothing that is counted or computed from them."""
-        return not (self.grade or self.counted or self.is_average or self.is_sum or self.limit)
-
-    @property
-    def tells_rows(self) -> bool:
-        """Whether rows are counted or listed, or dates compared, rather than numbers of a column that is named."""
-        return self.grade.is_in_time if self.grade else not (self.is_average or self.is_sum)
-
-
 class _AskedTable:
     """A table, and what a question's words are in it."""
 
-    def __init__(self, asked: _Asked, table: WholeTable, above: str) -> None:
+    def __init__(self, asked: AskedRows, table: WholeTable, above: str) -> None:
         self._asked = asked
         self._table = table
         self._said = set(terms(f"{above} {' '.join(table.header)}"))
@@ -289,7 +189,8 @@ class _AskedTable:
     def _each_condition(self) -> Iterator[tuple[str, str]]:
         """Yield the words of the question that only some rows have, each with what these rows have.
 
-        Of a column of yes and no the name is such a word, too. The name of a row is none.
+        Of a column of yes and no the name is such a word, too, and of one in which only some rows have anything. The
+        name of a row is none.
         """
         for word in self._asked.words:
             column = self._column_of_yes(word)
@@ -299,6 +200,9 @@ class _AskedTable:
                     yield word, f"{plain_cell(self._table.header[column])}: {value}"
                 continue
             own = set(terms(word))
+            if filled := self._partly_filled(own):
+                yield word, filled
+                continue
             if own & self._said or own & self._subjects:
                 continue
             if named := self._in_named_column(word) or self._inflected(word):
@@ -309,6 +213,14 @@ class _AskedTable:
                 self._subjects |= own
             elif 0 < len(held) < len(self._table.rows) and not all(self._is_in_name(word, row) for row in held):
                 yield word, word
+
+    def _partly_filled(self, own: set[str]) -> str:
+        """Return the name of the column with one of these terms in which some rows have something, and others not."""
+        for number, name in enumerate(self._table.header):
+            filled = {is_filled(row, number) for row in self._table.rows} if number and own & set(terms(name)) else ()
+            if len(filled) == 2:
+                return plain_cell(name)
+        return ""
 
     def _in_named_column(self, word: str) -> str:
         """Return the condition on a column that the question names, as "Team: Engineering", if a word is its value."""
@@ -367,7 +279,7 @@ class _AskedTable:
         verbs = sum(is_verb(word.lower()) for word in lacked)
         if held or lacked:
             return (0.0 if verbs and self._asked.tells_rows else held / ((held + len(lacked) - verbs) or 1)), held
-        asks_people = _WHO.search(self._asked.question) or len(wanted) < len(self._asked.words)
+        asks_people = WHO.search(self._asked.question) or len(wanted) < len(self._asked.words)
         return float(self._of_people and bool(asks_people)), 0
 
     def _held(self, word: str) -> bool:
@@ -379,7 +291,7 @@ class _AskedTable:
     def _is_kindred(self, word: str) -> bool:
         """Whether the table has a word of the same family, as "Driver" for "drives", or a unit: days, for "time"."""
         own = terms(word)
-        units = [f"1 {words[-1]}" for name in self._table.header if (words := plain_cell(name).split())]
+        units = [f"1 {words[-1]}" for name in self._table.header if (words := _words_of_name(name))]
         measured = any(states(each, unit) for term in own for each in stand_ins_of(term) for unit in units)
         return measured or any(is_family(term, other) for term in own for other in self._said)
 
@@ -418,6 +330,9 @@ class _AskedTable:
             return None
         table = self._table
         rows = [row for row in table.rows if meets(table, row, where) is not lacking] if where else table.rows
+        if len(rows) > MOST_SHOWN:
+            sentence = without_names(sentence)
+            rows = [row for row in rows if name == name_of_row(table, row)] or rows[:FIRST_SHOWN]
         return FromTable(sentence, table.markdown(rows) if table.lines else "", rows, name)
 
     def _extreme(self, grade: Grade, where: str) -> FromTable | None:
@@ -432,7 +347,8 @@ class _AskedTable:
 
     def _has_graded(self) -> bool:
         """Whether the table has what a superlative is said of: the churn of "the lowest churn"."""
-        graded = [word for word in superlative_noun(self._asked.question) if word in self._asked.words]
+        named = [word for word in superlative_noun(self._asked.question) if LIGHT_TERMS.isdisjoint(terms(word))]
+        graded = [word for word in named if word in self._asked.words]
         related = (family for word in graded for family in families(terms(word), self._asked.instead))
         return not graded or any(map(self._held, graded)) or any(family & self._known for family in related)
 
@@ -442,7 +358,8 @@ class _AskedTable:
             cells = self._table.cells(number)
             name = plain_cell(self._table.header[number])
             given = any(re.match(rf"{re.escape(name)}(?:: | [<>≤≥] )", each) for each in where.split(ALSO))
-            if number != column and not given and len(set(cells)) < len(cells):
+            same = set(terms(name)) & set(terms(self._table.header[column]))  # "price_gbp", and the plan's price
+            if number != column and not given and not same and len(set(cells)) < len(cells):
                 return True
         return False
 
@@ -463,27 +380,45 @@ class _AskedTable:
 
     def _column(self, grade: Grade | None = None, limited: Value | None = None) -> int | None:
         """Return the column of what is asked, not the first; None if no name or unit tells it from the others."""
+        held = [
+            self._worth(number, grade, limited) if number and self._fits(number, grade, limited) else 0.0
+            for number in range(len(self._table.header))
+        ]
+        best = max(held, default=0.0)
+        nearest = [number for number, worth in enumerate(held) if best > 0 and worth == best]
+        beside = [len(terms(self._table.header[number])) for number in nearest]  # a price, beside the plan's price
+        return nearest[beside.index(min(beside))] if beside and beside.count(min(beside)) == 1 else None
+
+    def _fits(self, number: int, grade: Grade | None, limited: Value | None) -> bool:
+        """Whether each cell of a column that is not empty has one value, a date where one is asked for."""
+        rows = [row for row in self._table.rows if is_filled(row, number)]
+        values = [values_in(self._table, number, row) for row in rows]
+        if not rows or not all(len(each) == 1 and (not limited or comparable(each[0], limited)) for each in values):
+            return False
+        if _is_in_time(grade, limited):
+            return all(find_dates(row[number]) for row in rows)
+        return bool(limited) or not any(each[0].is_date for each in values)
+
+    def _worth(self, number: int, grade: Grade | None, limited: Value | None) -> float:
+        """Return how much a column's name, units and cells have of what is asked."""
+        name, cells = self._table.header[number], list(filter(None, self._table.cells(number)))
         words = grade.words if grade else ()
         asked = topic_terms(" ".join([*words, self._asked.question]))
         own = [term for word in words for term in terms(word)]
-        quantities = {quantity for term in asked for quantity in stand_ins_of(term)}
-        in_time = limited.is_date if limited else bool(grade and grade.is_in_time)
-        held = []
-        for number, name in enumerate(self._table.header):
-            cells = self._table.cells(number)
-            said = set(terms(name))
-            exact = sum(term in said for term in asked)
-            related = sum(bool(said & family) for family in families([*asked, *own], self._asked.instead))
-            measured = sum(any(states(quantity, cell) for quantity in quantities) for cell in cells) / (len(cells) or 1)
-            dated = in_time and all(find_dates(cell) for cell in cells)
-            founding = dated and "date" not in words and not said.isdisjoint(_FOUNDING)
-            values = [values_in(self._table, number, row) for row in self._table.rows]
-            valued = all(len(each) == 1 and (not limited or comparable(each[0], limited)) for each in values)
-            fits = valued and number > 0 and dated is in_time
-            in_unit = _is_in_unit(limited, [name, *cells]) or (self._asked.is_sum and fits and self._is_money(number))
-            held.append(fits * (2.0 * exact + related + measured + 2.0 * dated + founding + 0.5 * in_unit))
-        best = max(held, default=0.0)
-        return held.index(best) if best > 0 and held.count(best) == 1 else None
+        said = set(terms(name))
+        exact = sum(term in said for term in asked)
+        related = sum(bool(said & family) for family in families([*asked, *own], self._asked.instead))
+        dated = _is_in_time(grade, limited)
+        founding = dated and "date" not in words and not said.isdisjoint(_FOUNDING)
+        in_unit = _is_in_unit(limited, [name, *cells]) or (self._asked.is_sum and self._is_money(number))
+        measured = self._measured(number, {each for term in asked for each in stand_ins_of(term)})
+        return 2.0 * exact + related + measured + 2.0 * dated + founding + 0.5 * in_unit
+
+    def _measured(self, number: int, quantities: Collection[str]) -> float:
+        """Return the share of a column's cells that state one of the quantities, by themselves or in its unit."""
+        cells = list(filter(None, self._table.cells(number)))
+        units = "".join(f" 1 {word}" for word in _words_of_name(self._table.header[number]))
+        return sum(any(states(each, f"{cell}{units}") for each in quantities) for cell in cells) / (len(cells) or 1)
 
     def _is_money(self, column: int) -> bool:
         """Whether all cells of a column state sums of money: what the total of invoices or orders is of."""

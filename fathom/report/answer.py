@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from fathom.evidence.claims import claims_of, lead_ins
 from fathom.evidence.computed import MARK
+from fathom.extractive.asked_rows import words_for_people
 from fathom.extractive.comparisons import grade_words
 from fathom.extractive.critic import MOST_MISSING
 from fathom.extractive.questions import missing_words
 from fathom.extractive.reporter import CLOSEST, NOT_FOUND
-from fathom.extractive.tables import words_for_people
 from fathom.facts.dates import MONTHS
 from fathom.facts.ranges import amounts_of
 from fathom.models import Answered, Claim, Corroboration, Making, Report, ReportSection, Sure, Verdict, insufficiency

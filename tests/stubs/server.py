@@ -102,10 +102,11 @@ class Stubs:
         """Return the fingerprints of the requests that were answered."""
         return {record.fingerprint for record in self.requests if record.ended is not None}
 
-    def wait_for(self, count: int, kind: str, *, ended: bool = True, timeout: float = 60.0) -> list[Record]:
+    def wait_for(self, count: int, kind: str, *, ended: bool = True, timeout: float = 150.0) -> list[Record]:
         """Block until that many requests of a kind were answered (or came in), and return them.
 
-        For tests that kill the client at a certain moment; not inside the server's own event loop.
+        For tests that kill the client at a certain moment; not inside the server's own event loop. A Prefect server may
+        let a run wait for its database for a minute.
         """
         deadline = time.monotonic() + timeout
         while time.monotonic() < deadline:
