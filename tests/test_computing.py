@@ -199,6 +199,12 @@ FERRIES = {
         "cormorant": (1987, 51, "Sund Boatworks"),
     }.items()
 }
+PARTS = "# Spare parts\n\n| Code | Part | Price EUR | Trade price EUR | Back on |\n|---|---|---|---|---|\n" + "".join(
+    f"| P-{n:02} | {'seal' if n % 2 else 'valve'} {chr(65 + n // 8)}{chr(65 + n % 8)} "
+    f"| {30 + 7 * n % 61}.50 | {20 + 7 * n % 61}.50 | {f'2027-0{n % 7 + 2}-01' if n % 20 == 3 else ''} |\n"
+    for n in range(1, 61)
+)
+"""Longer than what is quoted whole; of three parts it says when they are back."""
 BUILDERS = """# Builders
 
 Holt Yard was founded in 1921 and is run by Ingrid Moe.
@@ -228,6 +234,7 @@ FILES = {
     "devices": DEVICES,
     "network": NETWORK,
     "stock": STOCK,
+    "parts": PARTS,
     "hotels": HOTELS,
 }
 
@@ -301,6 +308,11 @@ prices | Welches ist das leichteste? | the lowest of the 3 values of “Weight�
 prices | Which ones cost more than €300? | 2 of the 3 rows have “Price > €300”: Vale 3; Summit 1.
 releases | Which is the newest? | the latest of the 3 values of “Date” is 2025-06-30 (1.3).
 velos | Lequel est le moins cher ? | the lowest of the 3 values of “Prix par jour” is 15 € (Lumière).
+parts | What's the dearest thing on the list of spare parts? | \
+the highest of the 60 values of “Price EUR” is 90.50 (P-26 valve DC).
+parts | which of the parts that come back is the cheapest | \
+the lowest of the 3 values of “Price EUR” where rows have “Back on” is 51.50 (P-03 seal AD).
+parts | How many seals are on the list of parts? | 30 of the 60 rows have “seals”.
 firmen | Ist Nordblech älter als Steiner? | 1920 (Steiner) is 34 years earlier than 1954 (Nordblech).
 """
 
@@ -332,6 +344,7 @@ hotels | Which hotel is closest to the lake?
 hotels | what is the smallest hotel
 hotels | Which is bigger, the Panorama or the Seeblick?
 hotels prices | Which is the cheapest?
+parts | Which part has the lowest weight?
 seats usage | Which plans have more than 20 seats?
 """
 

@@ -357,7 +357,7 @@ class _AskedTable:
         for number in self._named_columns():
             cells = self._table.cells(number)
             name = plain_cell(self._table.header[number])
-            given = any(re.match(rf"{re.escape(name)}(?:: | [<>≤≥] )", each) for each in where.split(ALSO))
+            given = any(re.match(rf"{re.escape(name)}(?:\Z|: | [<>≤≥] )", each) for each in where.split(ALSO))
             same = set(terms(name)) & set(terms(self._table.header[column]))  # "price_gbp", and the plan's price
             if number != column and not given and not same and len(set(cells)) < len(cells):
                 return True
