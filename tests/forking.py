@@ -115,7 +115,7 @@ class Fork:
         self.send_signal(signal.SIGKILL)
 
     def tell(self) -> None:
-        """Print how it ended and what it said; where it stands, if it still runs: pytest shows it if the test failed."""
+        """Print how it ended and what it said; where it stands, if it runs: pytest shows it if the test failed."""
         if self.poll() is None:
             os.kill(self.pid, signal.SIGUSR1)
             time.sleep(0.2)
