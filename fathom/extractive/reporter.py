@@ -165,7 +165,7 @@ def _nearest(step: PlanStep, groups: list[list[PlanStep]]) -> list[PlanStep]:
     return max(groups, key=lambda group: len(words & set(terms(" ".join(s.title for s in group)))))
 
 
-ANSWER_TOKENS = 200
+ANSWER_TOKENS = 270
 MOST_QUOTED, MOST_FOR_PART = 5, 2  # quotations in the short answer, and at least for each part of a question
 PART_TOKENS = 60  # at least for each part of a question that has many
 SECTION_TOKENS = 450
