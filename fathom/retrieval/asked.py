@@ -16,7 +16,7 @@ from fathom.text.terms import query_terms, terms
 
 RELATED = 0.4  # weight of a term that texts use in place of the question's
 MEASURED = 0.6  # weight of a quantity that stands for a term
-LEAST_SHARE, MANY, LEAST_OF_MANY = 0.33, 4, 0.22  # of a question's terms; of so many; see docs/extractive.md
+LEAST_SHARE, MANY, LEAST_OF_MANY = 0.33, 4, 0.16  # of a question's terms; of so many; see docs/extractive.md
 LESSER = 0.4  # weight of the "often" of "how often", "difference", "become", and of where to look, as "in Python"
 DEFINITION = 1.2  # factor for "Tuples are ..." where tuples are asked for
 DEFINED_ONLY = 2.0  # the same where nothing else is asked: "What is a tuple?", or what tells two things apart
