@@ -134,7 +134,7 @@ def read_document(name: str, data: bytes) -> ReadDocument:
     if not any(c.isalnum() for section in read.sections for c in section.text + section.heading):
         raise UnreadableFile("it holds no text")
     if _is_report(read.sections):
-        raise UnreadableFile("it is a report that Fathom wrote: its sources say what it quotes")
+        raise UnreadableFile("it is a report that Fathom wrote: give the sources that it quotes")
     date = read.date or document_date(name, read.title, read.sections) or metadata
     fields = {**read.fields, **{n: value for n, value in stated_fields(read.sections).items() if n not in read.fields}}
     parts = sum(section.level == 1 for section in read.sections) if read.of_parts else 1
