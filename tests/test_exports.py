@@ -37,7 +37,7 @@ from fathom.storage.store import ArtifactStore
 from fathom.text.plain import clean_line
 from fathom.text.sentences import fences
 from fathom.text.urls import web_address
-from fathom.tools.documents.readers import read_document
+from fathom.tools.documents.readers import UnreadableFile, read_document
 from tests.conftest import Bucket, FathomCLI
 from tests.evidence_run import IDS, finished_run
 from tests.inprocess import investigated
@@ -101,18 +101,22 @@ def test_a_word_document_has_the_report_s_structure() -> None:
     assert all(text.startswith(f"[{n}]\t{s.title}") for n, (text, s) in enumerate(zip(listed, sources, strict=True), 1))
 
 
-def test_a_word_document_of_a_report_is_read_again_without_what_tells_of_it() -> None:
-    read = read_document("report.docx", render_docx(sample_report()))
-    headings = [section.heading for section in read.sections]
-    assert "Answered in part" in headings
-    assert {"How this was researched", "Sources", "Evidence"}.isdisjoint(headings)
-    assert "not How this was researched, Sources and Evidence" in read.unread
-    document = Document(BytesIO(render_docx(sample_report())))
-    document.core_properties.author = "Ida Brandt"
-    document.save(file := BytesIO())
-    read = read_document("other.docx", file.getvalue())
-    assert [section.heading for section in read.sections][-1] == "Evidence"
-    assert not read.unread
+@pytest.mark.parametrize("language", ["", "de", "fr"])
+@pytest.mark.parametrize("form", ["md", "html", "docx", "pdf", "xlsx"])
+def test_a_report_is_never_read_as_a_document(form: str, language: str) -> None:
+    report = sample_report().model_copy(update={"language": language})
+    files = {
+        "report.md": render_markdown(report).encode(),
+        "report.html": render_html(report).encode(),
+        "report.json": report.model_dump_json().encode(),
+    }
+    with pytest.raises(UnreadableFile, match="a report that Fathom wrote"):
+        read_document(f"export.{form}", FORMATS[form][1](files))
+
+
+def test_a_text_with_the_headings_of_a_report_is_read() -> None:
+    read = read_document("essay.md", b"# Pay\n\n## How this was researched\n\nBy letter.\n\n## Sources\n\nTen.\n")
+    assert [section.heading for section in read.sections][1:] == ["How this was researched", "Sources"]
 
 
 LISTS = """

@@ -287,6 +287,20 @@ async def test_words_that_hardly_say_what_is_asked_put_nothing_off_the_topic() -
     assert (await ask(COMPRESSOR, request)).is_useful
 
 
+@pytest.mark.parametrize(
+    ("asked", "is_useful"),
+    [
+        ("my daughter is 12, what do we pay for her on friday evening at the museum", True),
+        ("my daughter is 12, when are the otters fed on friday evening at the zoo", False),
+    ],
+)
+async def test_what_tells_the_asker_s_own_case_puts_nothing_off_the_topic(asked: str, is_useful: bool) -> None:
+    said = "# Town museum\n\n- Adults: 9 euros\n- Children up to 14 years: free\n"
+    page = SourceText(source_id="Sabcdef", url="docs:a", title="Town museum", kind="document", text=said)
+    request = compress_request([page], asked).model_copy(update={"plan_title": asked, "step_description": asked})
+    assert (await ask(COMPRESSOR, request)).is_useful is is_useful
+
+
 @settings(max_examples=60, deadline=None)
 @given(
     st.lists(

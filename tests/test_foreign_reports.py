@@ -306,6 +306,12 @@ def test_a_file_is_found_by_what_it_says_or_is_called(name: str, text: str, tmp_
     assert (found.places, found.unused) == ({"Sabcdef": [name]}, ["other.txt"])
 
 
+def test_a_report_of_fathom_names_the_files_that_it_cites(tmp_path: Path) -> None:
+    folder(tmp_path / "desk", {"fees 2026.md": "A chip costs 35 euros.", "fees.md": "A chip costs 30 euros."})
+    found = in_folder(tmp_path, [wanted("", "fees 2026, `docs:office/desk/fees 2026.md`, Fees, 2026-03-01")])
+    assert (found.places, found.unused) == ({"Sabcdef": ["desk/fees 2026.md"]}, ["desk/fees.md"])
+
+
 def test_a_file_that_fits_several_sources_alike_is_none_s(tmp_path: Path) -> None:
     (tmp_path / "index.html").write_text(PAGE.format(""), encoding="utf-8")
     other = NumberedSource(Source(source_id="S123456", url=f"{B}/index.html", title="", kind="web"))

@@ -48,6 +48,8 @@ def test_a_range_of_two_bounds_has_both(first: int, more: int, value: int, unit:
         ("a parcel of 800 g", "up to 1 kg", "", True),
         ("a protein of 12 kDa", "15 to 40", "size (kDa)", False),
         ("I'm 31", "Identity card, from 24 years", "", True),
+        ("he's 31: what does he pay", "Identity card, from 24 years", "", True),
+        ("the train is 12:30 late", "Identity card, from 24 years", "", None),
         ("ich bin 19", "unter 21 Jahren", "", True),
         ("for 30 people", "45", "seats", True),
         ("for 30 people", "20", "seats", False),

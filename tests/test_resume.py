@@ -432,6 +432,24 @@ def test_a_run_outlives_its_server(
     assert kills.repeated() == []
 
 
+def test_a_batch_that_works_itself_ends_when_its_server_is_gone_and_goes_on_with_its_key(
+    stubs: Stubs, env: dict[str, str], forked: Forked, own_server: OwnServer, tmp_path: Path
+) -> None:
+    env |= own_server.env
+    (tmp_path / "questions.txt").write_text(f"{QUERY}\nHow are descriptors called?\n", encoding="utf-8")
+    batch = ["batch", str(tmp_path / "questions.txt"), *QUICK, "--artifacts", str(tmp_path), "--run-key", "lost"]
+    process = forked(env, *batch)
+    stubs.settings.held = "section"
+    stubs.wait_for(1, "section", ended=False)
+    own_server.kill()
+    stubs.settings.held = ""
+    _, err = process.communicate(timeout=120)
+    assert (process.returncode, "E4006" in err) == (1, True)
+    assert err.splitlines()[-1].endswith("--run-key lost")
+    own_server.start()
+    assert finish(forked(env, *batch, "--json"))["ended"] == {"complete": 2}
+
+
 @pytest.mark.parametrize("answered", [0, 7])
 def test_a_run_goes_on_where_its_machine_is_gone(
     stubs: Stubs,

@@ -99,6 +99,19 @@ async def test_the_later_statement_comes_first_and_the_earlier_one_is_marked(
     assert mark not in re.findall(r"^- .*", markdown, re.MULTILINE)
 
 
+async def test_who_looks_after_something_is_replaced_by_who_takes_it_over(tmp_path: Path) -> None:
+    (docs := tmp_path / "docs").mkdir()
+    said = {
+        "2024-02-06": "Ada Holm looks after the trainees.",
+        "2024-09-03": "Ben Ito takes over the trainees from Ada.",
+    }
+    for date, text in said.items():
+        (docs / f"{date}.md").write_text(f"# Meeting of {date}\n\n- {text}\n", encoding="utf-8")
+    markdown = await report(docs, tmp_path, "Who looks after the trainees?")
+    before, after = re.split(r"Superseded on 2024-09-03 by “Meeting of 2024-09-03”:", re.split(r"\n## ", markdown)[1])
+    assert "Ben Ito" in before and "Ada Holm looks after" in after
+
+
 async def test_the_item_beside_one_that_is_replaced_still_holds(tmp_path: Path) -> None:
     files = {
         "2024-02-06.md": "- Everybody may work from home on two days a week from 1 March 2024.\n"

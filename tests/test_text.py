@@ -44,6 +44,7 @@ def source(text: str, number: int = 1, title: str = "Title") -> SourceText:
     [
         (PROSE, PROSE_SENTENCES),
         ("Am 3. Mai war z.B. er da. Im 19. Jahrhundert.", ["Am 3. Mai war z.B. er da.", "Im 19. Jahrhundert."]),
+        ("Bis zum vollendeten 8. Lebensjahr. Dann nicht.", ["Bis zum vollendeten 8. Lebensjahr.", "Dann nicht."]),
         ("Fällig ist sie zum 3. Werktag. Im 1. Quartal.", ["Fällig ist sie zum 3. Werktag.", "Im 1. Quartal."]),
         ("Mag. Huber und Dipl.-Ing. Weil. Sie bleibt.", ["Mag. Huber und Dipl.-Ing. Weil.", "Sie bleibt."]),
         ("Dr. rer. nat. Ott, z. Hd. Mo. Was er mag. Gut.", ["Dr. rer. nat. Ott, z. Hd. Mo.", "Was er mag.", "Gut."]),

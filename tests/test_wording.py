@@ -151,7 +151,10 @@ def test_so_are_what_changed_and_why_there_is_no_report(tag: str) -> None:
         searched=[Searched(tool="documents", where=["a", "b"], documents=2, calls=2, failed=1, sources=0)],
         closest=[],
         absent=[AbsentWord(word=f"word{n}", nearby=["works", "words"]) for n in range(9)],
-        unread=[UnreadFile(path="a.bin", reason="it is not text"), UnreadFile(path="b.zip", reason="nobody knows")],
+        unread=[
+            UnreadFile(path="a.bin", reason="it is not text"),
+            UnreadFile(path="corpus:prices _0a1b2c/b.zip", reason="nobody knows"),
+        ],
         asked_in=tag,
         written_in="en",
         next_steps=[],
@@ -160,6 +163,7 @@ def test_so_are_what_changed_and_why_there_is_no_report(tag: str) -> None:
     text = render_unanswered("Q?", why)
     assert in_english(tag, MarkdownIt().render(text)) == set()
     assert words.stored("it is not text") in text and "it is not text" not in text and "nobody knows" in text
+    assert words("{file}, a file for this question", file="b.zip") in text and "_0a1b2c" not in text
     assert words.joined(["works", "words"], "or") in text and words("English") in text
 
 

@@ -100,7 +100,8 @@ _DECISION = re.compile(r"\b(?:decision|decided|agreed|resolved|approved|consensu
 # Deciding for one of these decides against the others.
 _CHOICE = re.compile(r"\b(?:use|choose|adopt|pick|go with|host|meet|hold|store|move|keep|migrate|run)\b", re.IGNORECASE)
 _ROLE = re.compile(
-    r"\b(?:own(?:s|ers?|ed)?|lead(?:s|er)?|led|responsible|in charge|maintain(?:s|er|ed)?|manage[sr]|takes? over)\b",
+    r"\b(?:own(?:s|ers?|ed)?|lead(?:s|er)?|led|responsible|in charge|maintain(?:s|er|ed)?|manage[sr]|takes? over|"
+    r"look(?:s|ed) after|takes? care of)\b",
     re.IGNORECASE,
 )
 _FIELD = re.compile(r"(?P<key>[^\W\d][^:.|]{1,60}?)\s*:\s+(?P<value>\S.*)", re.DOTALL)

@@ -18,6 +18,7 @@ from fathom.text.wording import Wording
 _ENDS_WITH_COLON = re.compile(r"[:：?]\s*\Z")
 ITEM = re.compile(r"\s*- ")
 _TABLE = re.compile(r"\|[^\n]*\n\|(?:\s*:?-+:?\s*\|)+")  # a snippet of a search may begin in the middle of one
+_ROW_END = re.compile(r"(?:(?<!\\)\|\s*)+\Z")  # with the empty cells before it
 
 NAME_CHARS = 80
 _ENDS = re.compile(r"[.?!:;。？！：]+(?=\s|\Z)")  # of sentences, in a title
@@ -186,7 +187,14 @@ def _cited_blocks(blocks: Iterable[str], citation: str) -> Iterator[str]:
 
 def _cited_table(table: str, citation: str) -> str:
     header, rule, *rows = table.split("\n")
-    return "\n".join([header, rule, *(f"{row.rstrip().removesuffix('|').rstrip()} {citation} |" for row in rows)])
+    return "\n".join([header, rule, *(_cited_row(row, citation) for row in rows)])
+
+
+def _cited_row(row: str, citation: str) -> str:
+    """Return a row with a citation in its last cell that is not empty: alone in a cell, it looks like a value."""
+    end = _ROW_END.search(row)
+    said, bars = (row[: end.start()], end[0].count("|")) if end and end.start() else (row.rstrip("| "), 1)
+    return f"{said.rstrip()} {citation}{' |' * bars}"
 
 
 def _closed(sentence: str) -> str:

@@ -36,7 +36,7 @@ _OR_LESS = re.compile(
 _TO = re.compile(r"\s*(?:to|up to|bis(?: zu)?|à|[-–—])\s*", re.IGNORECASE)
 _TO_BELOW = re.compile(r"\s*(?:to (?:under|below)|bis unter)\s*", re.IGNORECASE)
 _AGED = re.compile(
-    r"\b(?:i['’]?m|am|is|(?:s?he|who)['’]s|turn(?:s|ed)|aged?|bin|ist|wird|wurde)\s+(?P<age>\d{1,3})\b(?!\s*[%°€£$.:/-])",
+    r"\b(?:i['’]?m|am|is|(?:s?he|who)['’]s|turn(?:s|ed)|aged?|bin|ist|wird|wurde)\s+(?P<age>\d{1,3})\b(?!\s*[%°€£$/-]|[.:,]\d)",
     re.IGNORECASE,
 )
 _OF_AGE = frozenset(terms("age aged year years old child children adult adults alter jahre jahren alt kind kinder"))

@@ -412,7 +412,8 @@ def _by_reason(files: Sequence[UnreadFile]) -> dict[str, list[str]]:
 
 def _for_reason(reason: str, paths: Sequence[str], number: int, words: Wording) -> str:
     """Return a reason behind the first files that were not read for it."""
-    return words("{head}: {text}", head=words.listed(_first(paths, number, words)), text=words.stored(reason))
+    named = [address_in_words(path, words) for path in paths]
+    return words("{head}: {text}", head=words.listed(_first(named, number, words)), text=words.stored(reason))
 
 
 def _first(said: Sequence[str], number: int, words: Wording) -> list[str]:

@@ -28,7 +28,6 @@ from fathom.report.document import (
     Table,
     document_of,
 )
-from fathom.tools.documents.docx import AUTHOR
 
 if TYPE_CHECKING:
     from docx.document import Document
@@ -48,7 +47,7 @@ def render_docx(report: Report) -> bytes:
 
     paged, document = document_of(report), new_document()
     properties = document.core_properties
-    properties.title, properties.author, properties.comments = paged.title[:255], AUTHOR, ""
+    properties.title, properties.author, properties.comments = paged.title[:255], "Fathom", ""
     properties.created = properties.modified = datetime.now(UTC)  # the template has its own
     set_page(document)
     set_fonts(document)

@@ -61,6 +61,13 @@ bekomme bekommen kommen kommt gehen geht machen macht mache geben nehmen lassen 
 """
 LIGHT_TERMS = frozenset(terms(_LIGHT))
 """Terms that hardly say what is asked."""
+_CASE = """
+monday tuesday wednesday thursday friday saturday sunday today tomorrow tonight morning afternoon evening
+montag dienstag mittwoch donnerstag freitag samstag sonnabend sonntag heute morgen abend
+dad daddy mum mom father mother son daughter wife husband brother sister grandma grandpa grandmother grandfather uncle
+aunt nephew niece papa mama vater mutter sohn tochter ehefrau ehemann bruder schwester oma opa onkel tante
+"""
+_CASE_TERMS = frozenset(terms(_CASE))
 _LIGHT_DEEDS = LIGHT_TERMS | frozenset(query_terms("use work handle deal"))
 _SETTING = re.compile(r"\A[Hh]ow (?:do|does|did) ([A-Z]\w+)(?= \w+ \w+)|\bin ([A-Z]\w+)\Z")
 _ATTRIBUTE = re.compile(
@@ -281,6 +288,11 @@ _NEWEST = re.compile(
 _IN_MONTH = re.compile(
     rf"\b(?:in|of|from|during|since|until|by|last)\s+(?:early\s+|late\s+)?({'|'.join(MONTHS)})\b", re.I
 )
+
+
+def case_of(question: str) -> frozenset[str]:
+    """Return the terms that tell the asker's own case, which a text need not repeat: amounts, ages, days, relatives."""
+    return _CASE_TERMS.union(*(terms(amount.written) for amount in amounts_of(question)))
 
 
 def preferences(question: str, dates: Sequence[str]) -> list[float]:

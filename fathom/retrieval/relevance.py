@@ -15,7 +15,7 @@ from functools import cache, cached_property
 from typing import NamedTuple
 
 from fathom.facts.ranges import amounts_of
-from fathom.retrieval.asked import QuestionTerms, defines, explains, has_kind, read_asked, states_most
+from fathom.retrieval.asked import QuestionTerms, case_of, defines, explains, has_kind, read_asked, states_most
 from fathom.retrieval.excerpts import Excerpt, announced
 from fathom.retrieval.expansion import (
     FAMILY_LETTERS,
@@ -218,11 +218,15 @@ class RankedExcerpts:
         return {frozenset(said): worth[term] for term, said in asked.terms.items()}
 
     def unmet(self, asked: QuestionTerms) -> float:
-        """Return the share of a question's terms, by worth, that no text has, nor a word in their place."""
+        """Return the share of a question's terms, by worth, that no text has, nor a word in their place.
+
+        What tells only the asker's own case counts where a text has it.
+        """
         asked = self._with_families(asked)
-        worth = self._worth(asked)
-        absent = (term for term, said in asked.terms.items() if not any(read.has(said) for read in self._read))
-        return sum(worth[term] for term in absent) / (sum(worth.values()) or 1.0)
+        absent = {term for term, said in asked.terms.items() if not any(read.has(said) for read in self._read)}
+        case = case_of(asked.wording)
+        worth = {term: each for term, each in self._worth(asked).items() if term not in absent & case}
+        return sum(worth[term] for term in absent - case) / (sum(worth.values()) or 1.0)
 
     def has(self, term: str, asked: QuestionTerms) -> bool:
         """Whether a text has a term of a question, or a word in its place."""

@@ -32,7 +32,8 @@ wir ich im in am auf für von wenn als aber und oder doch
 """
 _ORDINAL_NOUNS = """
 januar jänner februar märz april mai juni juli august september oktober november dezember jahrhundert jahrhunderts
-jahrtausend klasse auflage platz stock jh geburtstag weltkrieg
+jahrtausend klasse auflage platz stock jh geburtstag weltkrieg lebensjahr lebensjahres lebensmonat lebensmonats
+schuljahr semester quartal halbjahr obergeschoss etage
 """
 _BEFORE_ORDINALS = """
 im am zum zur vom beim bis ab seit nach der die das den dem des jeder jede jedes jeden jedem

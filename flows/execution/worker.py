@@ -35,7 +35,7 @@ from prefect.exceptions import Pause, PrefectException
 from prefect.flow_engine import run_flow
 from prefect.states import Cancelled, Pending, Scheduled
 
-from fathom.errors import FathomError, RunTerminated
+from fathom.errors import FathomError, RunTerminated, ServerLost
 from fathom.flows.execution.deploying import POOL, ensure_pool, own_name
 from fathom.flows.execution.resuming import TAKEN_BY, recover
 from fathom.flows.runs.states import BATCH, FLOW
@@ -264,15 +264,24 @@ def _in_turn(found: Sequence[FlowRun], free: int) -> list[FlowRun]:
 
 @contextmanager
 def serving(worker: Worker) -> Iterator[None]:
-    """Serve in a thread while the block runs. Unfinished runs are then scheduled again at once."""
-    with ThreadPoolExecutor(1, "worker") as thread:
-        served = thread.submit(asyncio.run, worker.serve())
-        served.add_done_callback(lambda ended: worker.say_end(ended.exception()))
-        try:
-            yield
-        finally:
-            worker.stop()
-            worker.stop()
+    """Serve in a thread while the block runs. Unfinished runs are then scheduled again at once.
+
+    A server that is lost is not waited for, though the worker's requests wait for it as long as the process lives.
+    """
+    thread = ThreadPoolExecutor(1, "worker")
+    served = thread.submit(asyncio.run, worker.serve())
+    served.add_done_callback(lambda ended: worker.say_end(ended.exception()))
+    is_lost = False
+    try:
+        yield
+    except ServerLost:
+        is_lost = True
+        raise
+    finally:
+        worker.stop()
+        worker.stop()
+        thread.shutdown(wait=not is_lost)
+        if not is_lost:
             served.result()
 
 

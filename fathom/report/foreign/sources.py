@@ -1,7 +1,8 @@
 """The sources of another system's report, found among the files of a folder or read from the web.
 
 A file belongs to a source if it names the source's address in its first lines, its front matter or its head; if its
-name is the address, the title or the number in the report's list; or if it has the source's title.
+name is the address, the title or the number in the report's list; or if it has the source's title. A report of Fathom's
+names the files that it cites.
 """
 
 from __future__ import annotations
@@ -51,6 +52,7 @@ _NUMBER = re.compile(
     r"(?:(?:source|src|ref|reference|page|doc|document|quelle|s)[-_ ]*)?\[?0*(\d{1,3})\]?", re.IGNORECASE
 )
 _FIRST_NUMBER = re.compile(r"\[?0*(\d{1,3})\]?[-_. )]+\D")
+_FILE = re.compile(r"`docs:([^`]+)`")  # in the list of a report of Fathom's
 _SITE = re.compile(r"\s+[|–—·»-]\s+")
 
 
@@ -160,6 +162,7 @@ class _Marks:
     """The marks of a file's origin."""
 
     def __init__(self, file: File, name: str, read: LaidOut | None, known: Collection[str]) -> None:
+        self._name = name
         stem = file.path.name[: -len(file.path.suffix)] if file.path.suffix else file.path.name
         self._stem, self._stems = stem, {_slug(stem), _slug(file.path.name), _slug(name), _slug(_unnumbered(stem))}
         number, first = _NUMBER.fullmatch(stem), _FIRST_NUMBER.match(stem)
@@ -176,6 +179,8 @@ class _Marks:
         key = comparable(source.url)
         if key in self._sure:
             return SURE
+        if cited := _FILE.search(source.title):
+            return NAMED if f"/{cited[1]}".endswith(f"/{self._name}") else 0
         full, parts = _slugs(source)
         if self._stems & full or self._stem.casefold() == source.source_id.casefold():
             return NAMED

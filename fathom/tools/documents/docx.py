@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cache
 from itertools import takewhile
 from typing import Any
 
-from fathom.text.plain import clean_line, joined
-from fathom.text.wording import in_every_language
+from fathom.text.plain import clean_line
 from fathom.tools.documents.normal import (
     DocumentSection,
     Outline,
@@ -29,14 +28,11 @@ _MONOSPACE = re.compile(r"courier|mono|consol|menlo|monaco|lucida console", re.I
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"  # repeats the text before it
 _HIDDEN = frozenset((f"{_W}txbxContent", f"{_W}del", _FALLBACK))
-AUTHOR = "Fathom"  # of a report that was exported
-ABOUT_IT = ("How this was researched", "Sources", "Evidence")
-"""The chapters of such a report that tell of the report, and nothing of its subject."""
 _TEMPLATE_DATE = "2013-12-23"  # default values of python-docx's empty document
 
 
 def read_docx(data: bytes) -> ReadDocument:
-    """Return a document with the day on which it was last changed; of a report of Fathom's, its findings alone.
+    """Return a document with the day on which it was last changed.
 
     Raises:
         docx.opc.exceptions.OpcError: it is damaged; parsers raise other errors, too.
@@ -47,20 +43,7 @@ def read_docx(data: bytes) -> ReadDocument:
     modified = document.core_properties.modified
     date = f"{modified:%Y-%m-%d}" if modified else ""
     title, sections = _Reader(document).content()
-    unread = ""
-    if document.core_properties.author == AUTHOR:
-        sections, unread = list(_of_report(sections)), f"only the report itself was read: not {joined(ABOUT_IT, 'and')}"
-    return ReadDocument(title, sections, "" if date == _TEMPLATE_DATE else date, unread=unread)
-
-
-def _of_report(sections: Sequence[DocumentSection]) -> Iterator[DocumentSection]:
-    """Yield the sections of a report without the chapters that tell of it."""
-    names = {said for name in ABOUT_IT for said in in_every_language(name)}
-    told = True
-    for section in sections:
-        told = section.heading not in names if section.level == 1 else told
-        if told:
-            yield section
+    return ReadDocument(title, sections, "" if date == _TEMPLATE_DATE else date)
 
 
 class _Reader:

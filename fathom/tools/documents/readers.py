@@ -11,12 +11,13 @@ import re
 import struct
 import zipfile
 import zlib
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePath
 
 from fathom.text.plain import clean_text
+from fathom.text.wording import in_every_language
 from fathom.tools.documents import configuration
 from fathom.tools.documents.book import read_epub
 from fathom.tools.documents.docx import read_docx
@@ -105,6 +106,8 @@ _NEVER_TEXT = bytes({*range(32)} - {*b"\b\t\n\v\f\r\x1b"})
 _ARCHIVE = "it is an archive: unpack it, and give the files in it"
 _OLD = "it is password-protected, or in a format of Office before 2007: save it without a password in a newer one"
 _OUTLOOK = "it is a message of Outlook: save it as eml"
+_METHOD = ("How this was researched", "Step", "Status", "Evidence", "Calls")
+"""A heading of each report that Fathom writes, and the first columns of the table below it."""
 # What parsers raise for a damaged file; lxml's error is a SyntaxError.
 _PARSER_ERRORS = (*DAMAGED, EOFError, OSError, SyntaxError, struct.error, zlib.error)
 _XML_NO_MEMORY = 2  # `code` of lxml's error; XML_ERR_NO_MEMORY in libxml2
@@ -130,11 +133,22 @@ def read_document(name: str, data: bytes) -> ReadDocument:
     read, metadata = _read(PurePath(name).suffix.lower(), data)
     if not any(c.isalnum() for section in read.sections for c in section.text + section.heading):
         raise UnreadableFile("it holds no text")
+    if _is_report(read.sections):
+        raise UnreadableFile("it is a report that Fathom wrote: give the sources that it quotes")
     date = read.date or document_date(name, read.title, read.sections) or metadata
     fields = {**read.fields, **{n: value for n, value in stated_fields(read.sections).items() if n not in read.fields}}
     parts = sum(section.level == 1 for section in read.sections) if read.of_parts else 1
     title = title_of(read.title, fields, read.sections if parts == 1 else [], name)
     return ReadDocument(title, read.sections, date, shown_fields(fields, title), read.unread)
+
+
+def _is_report(sections: Sequence[DocumentSection]) -> bool:
+    """Return whether a document is a report of Fathom's, in any form and language: it repeats its question."""
+    for heading, *columns in zip(*map(in_every_language, _METHOD), strict=True):
+        table = re.compile(r"\W+".join(map(re.escape, columns)))
+        if any(section.heading == heading and table.search(section.text) for section in sections):
+            return True
+    return False
 
 
 def refusal(name: str, head: bytes) -> str:
@@ -292,9 +306,10 @@ def _attached(kinds: Collection[str], name: str, data: bytes) -> list[DocumentSe
     if kind not in kinds or (kind not in _ATTACHED and len(data) > _ATTACHED_BYTES):
         return None
     try:
-        return _read(ending, data)[0].sections
+        sections = _read(ending, data)[0].sections
     except UnreadableFile:
         return None
+    return None if _is_report(sections) else sections
 
 
 def _read_zipped(kind: str, data: bytes) -> tuple[ReadDocument, str]:
