@@ -217,8 +217,8 @@ class RankedExcerpts:
         worth = self._worth(asked)
         return {frozenset(said): worth[term] for term, said in asked.terms.items()}
 
-    def unmet(self, asked: QuestionTerms) -> float:
-        """Return the share of a question's terms, by worth, that no text has, nor a word in their place.
+    def unmet(self, asked: QuestionTerms) -> dict[str, float]:
+        """Return the terms of a question that no text has, nor a word in their place, each with its share of the worth.
 
         What tells only the asker's own case counts where a text has it.
         """
@@ -226,7 +226,8 @@ class RankedExcerpts:
         absent = {term for term, said in asked.terms.items() if not any(read.has(said) for read in self._read)}
         case = case_of(asked.wording)
         worth = {term: each for term, each in self._worth(asked).items() if term not in absent & case}
-        return sum(worth[term] for term in absent - case) / (sum(worth.values()) or 1.0)
+        total = sum(worth.values()) or 1.0
+        return {term: worth[term] / total for term in absent - case}
 
     def has(self, term: str, asked: QuestionTerms) -> bool:
         """Whether a text has a term of a question, or a word in its place."""
