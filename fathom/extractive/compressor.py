@@ -27,8 +27,8 @@ SUMMARY_SHARE = 0.25  # of the note's tokens; the bullets get the rest
 SUMMARY_SENTENCES = (3, 6)
 TITLE_WORDS = (5, 12)
 LEAST_WORDS = 1.0  # by worth, of a step that asks for several things, that its best excerpt must hold
-UNMET = 0.7  # share of a question from which the output is off the topic, if none of its lines has a word of that
-UNMET_NUMBER = 0.5  # the same where a year, a code or another number of the question is in none of its lines
+UNMET = 0.62  # share of a question from which the output is off the topic, if none of its lines has a word of that
+UNMET_NAME = 0.5  # the same where a number, a code or a name of the question is in none of its lines
 BESIDE = 0.4  # weight of what the step's description and the plan's title ask
 LEAST_SCORE = 0.15  # of the best excerpt's; what says less stays out
 
@@ -77,9 +77,11 @@ def _is_off_topic(request: CompressRequest, evidence: RankedExcerpts) -> bool:
         return False
     topic = [term for term in topic_terms(questions[0]) if term not in LIGHT_TERMS]
     verbs = dict.fromkeys(terms(" ".join(verbs_of(questions[0]))), BESIDE)
-    unmet = evidence.unmet(read_asked(questions[0], [term for term in topic if term not in verbs] or topic, verbs))
-    has_number = any(character.isdigit() for term in unmet for character in term)
-    return sum(unmet.values()) >= (UNMET_NUMBER if has_number else UNMET)
+    asked = read_asked(questions[0], [term for term in topic if term not in verbs] or topic, verbs)
+    unmet = evidence.unmet(asked)
+    named = any(not name.isdisjoint(unmet) for name in asked.names)
+    named = named or any(character.isdigit() for term in unmet for character in term)
+    return sum(unmet.values()) >= (UNMET_NAME if named else UNMET)
 
 
 def _asked(request: CompressRequest) -> QuestionTerms:

@@ -12,7 +12,7 @@ from fathom.facts.ranges import amounts_of
 from fathom.retrieval.expansion import EVERY, MONTH, quantities_of, related_terms, said_otherwise, stand_ins_of
 from fathom.retrieval.synonyms import SAME, same_terms
 from fathom.text.languages import language_of_question
-from fathom.text.terms import query_terms, terms
+from fathom.text.terms import STOP_WORDS, query_terms, terms
 
 RELATED = 0.4  # weight of a term that texts use in place of the question's
 MEASURED = 0.6  # weight of a quantity that stands for a term
@@ -231,8 +231,8 @@ def _names(question: str) -> list[frozenset[str]]:
     Not those behind "which", "that", "where" or "who" in its middle: an answer is about what they only help to find.
     Not where every word is a capital, or every noun, as in German: nothing tells a name.
     """
-    words = question.split()
-    if 2 * sum(word[:1].isupper() for word in words) > len(words) or language_of_question(question) not in ("", "en"):
+    is_title = not any(word.islower() and word not in STOP_WORDS for word in question.split())
+    if is_title or language_of_question(question) not in ("", "en"):
         return []
     about = _CLAUSE.split(question, maxsplit=1)[0]
     return [frozenset(said) for match in _NAME.finditer(about) if (said := terms(match[0]))]
