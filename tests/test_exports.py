@@ -33,7 +33,7 @@ from fathom.report.exporting import FORMATS, bibtex, check_formats, references, 
 from fathom.report.html import render_html
 from fathom.report.markdown import render_markdown
 from fathom.report.tables import render_csv, render_xlsx
-from fathom.storage.store import ArtifactStore
+from fathom.storage.store import ArtifactStore, json_bytes
 from fathom.text.plain import clean_line
 from fathom.text.sentences import fences
 from fathom.text.urls import web_address
@@ -102,13 +102,13 @@ def test_a_word_document_has_the_report_s_structure() -> None:
 
 
 @pytest.mark.parametrize("language", ["", "de", "fr"])
-@pytest.mark.parametrize("form", ["md", "html", "docx", "pdf", "xlsx"])
+@pytest.mark.parametrize("form", ["md", "html", "json", "docx", "pdf", "xlsx"])
 def test_a_report_is_never_read_as_a_document(form: str, language: str) -> None:
     report = sample_report().model_copy(update={"language": language})
     files = {
         "report.md": render_markdown(report).encode(),
         "report.html": render_html(report).encode(),
-        "report.json": report.model_dump_json().encode(),
+        "report.json": json_bytes(report.model_dump(mode="json")),
     }
     with pytest.raises(UnreadableFile, match="a report that Fathom wrote"):
         read_document(f"export.{form}", FORMATS[form][1](files))

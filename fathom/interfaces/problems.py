@@ -146,12 +146,15 @@ def _of_framework(request: Request, error: HTTPException) -> tuple[Problem, dict
     """Return an error of the framework, such as an address that does not exist."""
     status = HTTPStatus(error.status_code)
     headers = dict(error.headers or {})
-    if status is HTTPStatus.METHOD_NOT_ALLOWED:  # the framework names the methods of one route only
-        headers["Allow"] = ", ".join(methods_at(request)) or headers.get("Allow", "")
+    place = request.url.path[:200]
     if status is HTTPStatus.NOT_FOUND:
         how = f"GET {API}/openapi.json lists the addresses"
-        return problem_of(NotThere(f"There is nothing at {request.url.path[:200]}.", next_step=how)), headers
-    return Problem(title=phrase_of(status), status=status, detail=str(error.detail)), headers
+        return problem_of(NotThere(f"There is nothing at {place}.", next_step=how)), headers
+    detail, how = str(error.detail), ""
+    if status is HTTPStatus.METHOD_NOT_ALLOWED:  # the framework names the methods of one route only
+        headers["Allow"] = ", ".join(methods_at(request)) or headers.get("Allow", "")
+        detail, how = f"{place} does not take {request.method}.", f"use {headers['Allow']}"
+    return Problem(title=phrase_of(status), status=status, detail=detail, next_step=how), headers
 
 
 def methods_at(request: Request) -> list[str]:

@@ -108,6 +108,9 @@ _OLD = "it is password-protected, or in a format of Office before 2007: save it 
 _OUTLOOK = "it is a message of Outlook: save it as eml"
 _METHOD = ("How this was researched", "Step", "Status", "Evidence", "Calls")
 """A heading of each report that Fathom writes, and the first columns of the table below it."""
+_STORED_REPORT = re.compile(
+    rb'\{\s*"title": "[^\n]*",\s*"query": "[^\n]*",\s*(?:"language": "[a-z]*",\s*)?"extractive": (?:true|false),'
+)
 # What parsers raise for a damaged file; lxml's error is a SyntaxError.
 _PARSER_ERRORS = (*DAMAGED, EOFError, OSError, SyntaxError, struct.error, zlib.error)
 _XML_NO_MEMORY = 2  # `code` of lxml's error; XML_ERR_NO_MEMORY in libxml2
@@ -133,7 +136,7 @@ def read_document(name: str, data: bytes) -> ReadDocument:
     read, metadata = _read(PurePath(name).suffix.lower(), data)
     if not any(c.isalnum() for section in read.sections for c in section.text + section.heading):
         raise UnreadableFile("it holds no text")
-    if _is_report(read.sections):
+    if _STORED_REPORT.match(data) or _is_report(read.sections):
         raise UnreadableFile("it is a report that Fathom wrote: give the sources that it quotes")
     date = read.date or document_date(name, read.title, read.sections) or metadata
     fields = {**read.fields, **{n: value for n, value in stated_fields(read.sections).items() if n not in read.fields}}
