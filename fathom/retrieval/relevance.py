@@ -64,6 +64,7 @@ OUT_OF_RANGE = 0.4  # the same for a row whose range has none of them and that t
 OF_KIND = 1.25  # factor for an excerpt with the kind of thing that is asked for
 EXPLAINED = 1.5  # the same where it is asked how something happens, and several sentences tell it
 FEWEST = 100  # units: in a shorter text, what each of its lines says would be worth nothing
+AROUND_SENTENCE = 0.5  # of a sentence's score, from which its paragraph takes its place
 MOST_RANKED = 400
 LEAST_ROOM = 10  # tokens: hardly any excerpt is shorter
 
@@ -353,7 +354,8 @@ class RankedExcerpts:
     def _around(self, longer: Found, inside: Found, least: float) -> bool:
         """Whether an excerpt may take the place of one in it: nearly as good, and below a heading only if it adds."""
         adds = not self._begins_with_heading(longer) or longer.share > inside.share
-        return longer.own >= least * inside.own and adds
+        wanted = min(least, AROUND_SENTENCE) if longer.excerpt.kind == "prose" else least
+        return longer.own >= wanted * inside.own and adds
 
     def _begins_with_heading(self, found: Found) -> bool:
         return self._read[found.text].text.units[found.excerpt.units.start].kind == "heading"
