@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from textwrap import shorten
 from typing import NamedTuple
@@ -264,7 +264,7 @@ def _dated(quotations: Quotations, shown: Iterable[Quoted]) -> Iterator[Quoted]:
 
 
 def _once(shown: Iterable[Quoted]) -> Iterator[Quoted]:
-    """Yield the quotations without the paragraphs that those before them have; texts of one source may overlap.
+    """Yield the quotations without the paragraphs and sentences that those before them have: texts may overlap.
 
     Not without items: "Builder: Holt Yard" may stand below several names.
     """
@@ -272,10 +272,17 @@ def _once(shown: Iterable[Quoted]) -> Iterator[Quoted]:
     for each in shown:
         blocks = [each.markdown] if "```" in each.markdown else each.markdown.split("\n\n")
         keys = [{(str(each.number), *key) if ITEM.match(block) else key for key in _said([block])} for block in blocks]
-        new = [block for block, own in zip(blocks, keys, strict=True) if not own or own - said]
+        new = [_unsaid(block, said) for block, own in zip(blocks, keys, strict=True) if not own or own - said]
         said = said.union(*keys)
         if any(not block.endswith(":") for block in new):
             yield each._replace(markdown="\n\n".join(new))
+
+
+def _unsaid(block: str, said: Collection[tuple[str, ...]]) -> str:
+    """Return a paragraph without the sentences that were said; a list, table or code as it is."""
+    if not said or "\n" in block or block.startswith("|") or ITEM.match(block):
+        return block
+    return " ".join(s.text for s in split_sentences(block) if tuple(terms(s.text)) not in said)
 
 
 def _section_text(quotations: Quotations, request: SectionRequest) -> str:
