@@ -208,7 +208,9 @@ class Reviewer:
         waiting = list({key_of(one): one for one in kept if key_of(one) in known}.values())
         await self._put(waiting, known, again=True)
 
-    async def _put(self, statements: Sequence[ClaimSentence], known: Mapping[Key, Known], *, again: bool = False) -> None:
+    async def _put(
+        self, statements: Sequence[ClaimSentence], known: Mapping[Key, Known], *, again: bool = False
+    ) -> None:
         fits = fitting(JUDGE, self._engine.model_for(JUDGE), await find_window(JUDGE, self._engine))
         told = {"question": self._question(), "today": self._engine.start.today}
         self.asked += await judge(statements, self._bearing, self._ask, known, fits, again=again, **told)

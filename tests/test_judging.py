@@ -848,7 +848,9 @@ MINUTES = {
     "may": "# Harbour board: minutes of 7 May 2025\n\nThe closing of the slipway is put off to 1 October.\n",
     "report": "# The crane\n\nDated 9 June 2025\n\nThe winter was cold, and the users of the crane worry.\n",
 }
-LETTER = "# To all owners of boats\n\nHarbour office, 7 May 2025\n\nThe closing of the slipway is put off to 1 October.\n"
+LETTER = (
+    "# To all owners of boats\n\nHarbour office, 7 May 2025\n\nThe closing of the slipway is put off to 1 October.\n"
+)
 RELENTS = '{"opinions": [{"claim": 1, "verdict": "supported", "passages": [2], "replaced_by": 0}]}'
 
 

@@ -232,6 +232,7 @@ def bearing_on(
     source_ids: Iterable[str],
     bearing: Bearing,
     look_for: str = "",
+    *,
     least: float = 0.0,
     room: int = ROOM_A_CLAIM_AGAIN,
 ) -> list[BearingSpan]:
@@ -423,8 +424,9 @@ async def judge(
     today: str = "",
     again: bool = False,
 ) -> list[Exchange]:
-    """Judge some claims that have sources, and judge the ones that were not found again; all of them only `again`, if so.
+    """Judge some claims that have sources, and judge the ones that were not found again.
 
+    With `again`, all of them were judged before, and this is the last look.
     `known` holds passages to show for some claims, such as the passages by which a claim was corrected, or by which
     other claims that say a part of it were supported. `question` is what the report answers, and `today` the ISO date
     on which it is written.
