@@ -18,7 +18,7 @@ from fathom.config.groups import Judging, ReportSettings, RoleModel
 from fathom.errors import InvalidInput
 from fathom.evidence.bearing import Bearing, place_of
 from fathom.evidence.claims import MARKS, ClaimSentence, claims_of, marked, with_replacements
-from fathom.evidence.doubts import unfounded
+from fathom.evidence.doubts import misplaced, unfounded
 from fathom.evidence.judging import (
     JUDGEMENTS,
     Exchange,
@@ -822,6 +822,29 @@ def test_figures_and_quotations_that_no_passage_has_are_doubted_unless_they_foll
     claim: str, named: list[str]
 ) -> None:
     assert unfounded(claim, [OUTLAY, TOLD]) == named
+
+
+GROUPS = """| Members | Asked | content in 2023 | content in 2025 |
+|---|---|---|---|
+| with a boat | 905 | 44 % | 49 % |
+| without a boat | 335 | 57 % | 68 % |
+
+Of those below 30, 61 % are content."""
+
+
+@pytest.mark.parametrize(
+    ("claim", "named"),
+    [
+        ("In 2025, 68 % of the members without a boat are content", []),
+        ("In 2025, 68 % of the members without a boat are content, and 49 % with a boat", []),
+        ("Of the members with a boat, 905 were asked", []),
+        ("Those below 30 are content in 61 of 100 cases", []),
+        ("In 2025, 49 % of the members without a boat are content", ["49 %"]),
+        ("In 2025, 57 % of the members without a boat are content", ["57 %"]),
+    ],
+)
+def test_a_figure_from_another_row_or_column_than_the_claim_names_is_doubted(claim: str, named: list[str]) -> None:
+    assert list(misplaced(claim, "", [GROUPS])) == named
 
 
 @pytest.mark.parametrize("verdicts", [["supported", "contradicted"], ["supported", "supported"]])

@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 from fathom.evidence.bearing import Bearing, BearingSpan, SoughtClaim, share_of
 from fathom.evidence.claims import ClaimSentence
-from fathom.evidence.doubts import unfounded
+from fathom.evidence.doubts import misplaced, unfounded
 from fathom.evidence.passages import Search
 from fathom.evidence.support import spaced_words
 from fathom.evidence.words import facts_nowhere, said_in
@@ -328,7 +328,7 @@ def _own(request: JudgeRequest, claim: JudgedClaim) -> list[ShownPassage]:
 
 
 def _unfounded(request: JudgeRequest, claim: JudgedClaim, opinion: Opinion) -> list[str]:
-    """Return the figures and quotations of a supported claim that nothing shown of its sources has."""
+    """Return the figures and quotations of a supported claim that no passage of its sources has at its place."""
     if opinion.verdict is not Verdict.supported or claim.kind == "code":
         return []
     about = (
@@ -336,8 +336,11 @@ def _unfounded(request: JudgeRequest, claim: JudgedClaim, opinion: Opinion) -> l
         for source in request.sources
         if source.source_id in claim.source_ids
     )
-    texts = (f"{passage.headings} {passage.text}" for passage in _own(request, claim))
-    return unfounded(claim.sentence, [*texts, *about, claim.context, *opinion.given])
+    own = _own(request, claim)
+    headings = (passage.headings for passage in own)
+    texts = [passage.text for passage in own]
+    nowhere = unfounded(claim.sentence, [*texts, *headings, *about, claim.context, *opinion.given])
+    return list(dict.fromkeys([*nowhere, *misplaced(claim.sentence, claim.context, texts)]))
 
 
 def _opinions(asked: Exchange) -> Iterable[tuple[JudgedClaim, Opinion]]:
