@@ -844,7 +844,7 @@ Of those below 30, 61 % are content."""
     ],
 )
 def test_a_figure_from_another_row_or_column_than_the_claim_names_is_doubted(claim: str, named: list[str]) -> None:
-    assert list(misplaced(claim, "", [GROUPS])) == named
+    assert list(misplaced(claim, [GROUPS])) == named
 
 
 @pytest.mark.parametrize("verdicts", [["supported", "contradicted"], ["supported", "supported"]])

@@ -46,19 +46,15 @@ def unfounded(claim: str, passages: Sequence[str]) -> list[str]:
     return list(dict.fromkeys([*_figures(claim, passages), *quoted]))
 
 
-def misplaced(claim: str, context: str, passages: Sequence[str]) -> Iterator[str]:
-    """Yield the figures of a claim that only cells of tables have whose row or column it does not name, but another.
-
-    What only its context names counts for the cell, and not against it.
-    """
+def misplaced(claim: str, passages: Sequence[str]) -> Iterator[str]:
+    """Yield the figures of a claim that only cells of tables have whose row or column it does not name, but another."""
     text = "\n".join(passages)
     outside = "\n".join(line for line in text.splitlines() if not line.startswith("|"))
     tables = list(tables_of(text))
     said = set(terms(claim))
-    known = said.union(terms(context))
     for number in facts_of(claim).numbers if tables else ():
         homes = [
-            _is_named(table.header[1:], column - 1, said, known) and _is_named(table.cells(0), row, said, known)
+            _is_named(table.header[1:], column - 1, said) and _is_named(table.cells(0), row, said)
             for table in tables
             for row, cells in enumerate(table.rows)
             for column, cell in enumerate(cells[: len(table.header)])
@@ -68,10 +64,10 @@ def misplaced(claim: str, context: str, passages: Sequence[str]) -> Iterator[str
             yield number.text
 
 
-def _is_named(names: Sequence[str], own: int, said: Collection[str], known: Collection[str]) -> bool:
+def _is_named(names: Sequence[str], own: int, said: Collection[str]) -> bool:
     """Whether a claim names one of several rows or columns as much as each other one, by what tells them apart."""
     words = [frozenset(terms(name)) for name in names]
-    return all(_share(words[own] - each, known) > _share(each - words[own], said) - CLEARLY for each in words)
+    return all(_share(words[own] - each, said) > _share(each - words[own], said) - CLEARLY for each in words)
 
 
 def _share(words: Collection[str], said: Collection[str]) -> float:

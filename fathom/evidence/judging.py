@@ -340,7 +340,7 @@ def _unfounded(request: JudgeRequest, claim: JudgedClaim, opinion: Opinion) -> l
     headings = (passage.headings for passage in own)
     texts = [passage.text for passage in own]
     nowhere = unfounded(claim.sentence, [*texts, *headings, *about, claim.context, *opinion.given])
-    return list(dict.fromkeys([*nowhere, *misplaced(claim.sentence, claim.context, texts)]))
+    return list(dict.fromkeys([*nowhere, *misplaced(claim.sentence, texts)]))
 
 
 def _opinions(asked: Exchange) -> Iterable[tuple[JudgedClaim, Opinion]]:
