@@ -19,6 +19,8 @@ from fathom.evidence.bearing import Bearing, BearingSpan
 from fathom.evidence.claims import ClaimSentence, as_written, claims_of, marked, with_replacements, without
 from fathom.evidence.corroboration import is_credible
 from fathom.evidence.judging import (
+    ROOM_A_CLAIM_AGAIN,
+    ROOM_OF_NEWER,
     Exchange,
     Key,
     Known,
@@ -139,6 +141,7 @@ class Reviewer:
                 sections[number] = sections[number].model_copy(update={"markdown": markdown})
                 self.removed += gone
             await self._judge(sections, objections)
+            await self._judge_kept(sections, {key_of(one.statement) for found in returned.values() for one in found})
         for number, found in self._objections(sections).items():
             sections[number] = self._left(sections[number], found)
         self._ahead.append(asyncio.create_task(self._check(sections, {})))
@@ -187,19 +190,46 @@ class Reviewer:
                 )
                 for s in waiting
             }
-            model = self._engine.model_for(JUDGE)
-            fits = fitting(JUDGE, model, await find_window(JUDGE, self._engine))
-            told = {"question": self._question(), "today": self._engine.start.today}
-            self.asked += await judge(waiting, self._bearing, self._ask, known, fits, **told)
+            await self._put(waiting, known)
+
+    async def _judge_kept(self, sections: Sequence[ReportSection], returned: Collection[Key]) -> None:
+        """Judge those of the returned sentences once more by which the writer stands: it may be the judge that erred.
+
+        That it stands by them is not told, so that the judge looks again and does not only give in.
+        """
+        judged = settled(self.asked)
+        known: dict[Key, Known] = {}
+        kept = [one for one in claims_of(sections) if key_of(one) in returned and key_of(one) in judged]
+        for one in kept:
+            said = judged[key_of(one)]
+            replacing = self._spans([said.replaced[1]] if said.replaced else [])
+            if said.judgement.verdict.objects or replacing:
+                known[key_of(one)] = Known(said.look_for, [passage for _, passage in said.shown], later=replacing)
+        waiting = list({key_of(one): one for one in kept if key_of(one) in known}.values())
+        await self._put(waiting, known, again=True)
+
+    async def _put(
+        self, statements: Sequence[ClaimSentence], known: Mapping[Key, Known], *, again: bool = False
+    ) -> None:
+        fits = fitting(JUDGE, self._engine.model_for(JUDGE), await find_window(JUDGE, self._engine))
+        told = {"question": self._question(), "today": self._engine.start.today}
+        self.asked += await judge(statements, self._bearing, self._ask, known, fits, again=again, **told)
 
     def _later_on(self, statements: Iterable[ClaimSentence]) -> dict[Key, list[BearingSpan]]:
-        """Return the passages of later editions of their sources that bear on claims, of those that have some."""
-        found = {
-            key_of(one): bearing_on(without_figures(one), ids, self._bearing, least=LEAST_ELSEWHERE)
-            for one in statements
-            if (ids := self._checking.search.editions.later_than(one.source_ids))
-        }
-        return {key: spans for key, spans in found.items() if spans}
+        """Return the passages of sources newer than their own that bear on claims, of those that have some.
+
+        Of a later edition, they have the room of a claim; of another newer source, the best ones are enough.
+        """
+        editions = self._checking.search.editions
+        found: dict[Key, list[BearingSpan]] = {}
+        for one in statements:
+            for ids, room in (
+                (editions.later_than(one.source_ids), ROOM_A_CLAIM_AGAIN),
+                (editions.newer_than(one.source_ids), ROOM_OF_NEWER),
+            ):
+                if spans := bearing_on(without_figures(one), ids, self._bearing, least=LEAST_ELSEWHERE, room=room):
+                    found.setdefault(key_of(one), []).extend(spans)
+        return found
 
     def _question(self) -> str:
         """Return the question, with what the asker answered when asked about it."""

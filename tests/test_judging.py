@@ -18,7 +18,7 @@ from fathom.config.groups import Judging, ReportSettings, RoleModel
 from fathom.errors import InvalidInput
 from fathom.evidence.bearing import Bearing, place_of
 from fathom.evidence.claims import MARKS, ClaimSentence, claims_of, marked, with_replacements
-from fathom.evidence.doubts import unfounded
+from fathom.evidence.doubts import misplaced, unfounded
 from fathom.evidence.judging import (
     JUDGEMENTS,
     Exchange,
@@ -824,6 +824,29 @@ def test_figures_and_quotations_that_no_passage_has_are_doubted_unless_they_foll
     assert unfounded(claim, [OUTLAY, TOLD]) == named
 
 
+GROUPS = """| Members | Asked | content in 2023 | content in 2025 |
+|---|---|---|---|
+| with a boat | 905 | 44 % | 49 % |
+| without a boat | 335 | 57 % | 68 % |
+
+Of those below 30, 61 % are content."""
+
+
+@pytest.mark.parametrize(
+    ("claim", "named"),
+    [
+        ("In 2025, 68 % of the members without a boat are content", []),
+        ("In 2025, 68 % of the members without a boat are content, and 49 % with a boat", []),
+        ("Of the members with a boat, 905 were asked", []),
+        ("Those below 30 are content in 61 of 100 cases", []),
+        ("In 2025, 49 % of the members without a boat are content", ["49 %"]),
+        ("In 2025, 57 % of the members without a boat are content", ["57 %"]),
+    ],
+)
+def test_a_figure_from_another_row_or_column_than_the_claim_names_is_doubted(claim: str, named: list[str]) -> None:
+    assert list(misplaced(claim, [GROUPS])) == named
+
+
 @pytest.mark.parametrize("verdicts", [["supported", "contradicted"], ["supported", "supported"]])
 def test_a_claim_that_is_supported_with_a_figure_that_no_passage_has_is_judged_once_more(verdicts: list[str]) -> None:
     requests: list[JudgeRequest] = []
@@ -846,36 +869,53 @@ def test_a_claim_that_is_supported_with_a_figure_that_no_passage_has_is_judged_o
 MINUTES = {
     "march": "# Harbour board: minutes of 3 March 2025\n\nThe board decides: the slipway is closed from 1 June.\n",
     "may": "# Harbour board: minutes of 7 May 2025\n\nThe closing of the slipway is put off to 1 October.\n",
-    "report": "# The slipway\n\nDated 9 June 2025\n\nThe closing of the slipway worries its users.\n",
+    "report": "# The crane\n\nDated 9 June 2025\n\nThe winter was cold, and the users of the crane worry.\n",
 }
+LETTER = (
+    "# To all owners of boats\n\nHarbour office, 7 May 2025\n\nThe closing of the slipway is put off to 1 October.\n"
+)
+RELENTS = '{"opinions": [{"claim": 1, "verdict": "supported", "passages": [2], "replaced_by": 0}]}'
 
 
-@pytest.mark.parametrize("replacement", ["The slipway is closed from 1 October [{may}].", "{own}"])
-async def test_a_sentence_that_tells_what_a_later_edition_takes_back_goes_back_to_the_writer(
-    providers: Stubs, tmp_path: Path, replacement: str
+@pytest.mark.parametrize("may_says", [MINUTES["may"], LETTER], ids=["edition", "letter"])
+@pytest.mark.parametrize(
+    ("replacement", "relents", "told", "marked"),
+    [
+        ("The slipway is closed from 1 October [{may}].", False, True, False),
+        ("{own}", False, False, True),
+        ("{own}", True, False, False),
+    ],
+)
+async def test_a_sentence_that_tells_what_a_newer_source_takes_back_goes_back_to_the_writer(
+    providers: Stubs, tmp_path: Path, may_says: str, replacement: str, *, relents: bool, told: bool, marked: bool
 ) -> None:
-    """Its own source says it word for word, and nobody named a contradiction."""
+    """Its own source says it word for word, and nobody named a contradiction.
+
+    Where the writer stands by it, the judge looks again: it is marked only if the judge stands by its finding, too.
+    """
     docs = tmp_path / "docs"
     docs.mkdir()
-    for name, text in MINUTES.items():
+    for name, text in (MINUTES | {"may": may_says}).items():
         (docs / f"{name}.md").write_text(text)
     urls = [f"docs:docs/{name}.md" for name in MINUTES]
     march, may, report_of_june = (source_ids(urls)[url] for url in urls)
     own = f"The board decides: the slipway is closed from 1 June [{march}]."
-    providers.settings.section = f"{own} In June its users were worried [{report_of_june}]."
+    providers.settings.section = f"{own} In June users of the crane were worried [{report_of_june}]."
     providers.settings.verdicts = {"slipway": "supported", "worried": "supported"}
     providers.settings.replacing, providers.settings.replacement = "put off", replacement.format(may=may, own=own)
+    if relents:
+        providers.settings.says = {"These claims were judged before": RELENTS}
     result = await kept(tmp_path / "out", "When is the slipway closed?", docs=[str(docs)], tools=["documents"])
     judged, *again = [Prompt(record.body).user for record in providers.calls("judge")]
     later = re.search(r"\[(\d+)\] [^\[]*put off", judged)
     assert later and re.search(rf"cites {march}; later: {later[1]}; .*then: In June", judged)
-    assert judged.count("; later: ") == 1, "the report of June is no minutes, and is no later edition of them"
-    assert not any("; later: " in one for one in again)
+    assert judged.count("; later: ") == 1, "the report of June is of another thing, and nothing is newer than it"
+    assert any("; later: " in one for one in again) == (replacement == "{own}")
     (asked, *_) = [Prompt(record.body).user for record in providers.calls("correction")]
     assert f"Objection 1: no longer holds\n\n{own}" in asked and "put off to 1 October" in asked
     report = report_of(result)
     text = "".join(section.markdown for section in report.sections)
-    assert ("1 October" in text, KEPT in text) == ((True, False) if "October" in replacement else (False, True))
+    assert ("1 October" in text, KEPT in text) == (told, marked)
     assert (await verified(await find(ArtifactStore(str(tmp_path / "out")), result.run_id))).ok
 
 

@@ -250,6 +250,21 @@ def test_a_page_without_a_vendors_date_has_it_in_its_address_or_its_first_lines(
 @pytest.mark.parametrize(
     ("text", "stated"),
     [
+        ("# To all owners\n\nPort office, 3 March 2022\n\nThe ferry sails on 9 May 2022.", "2022-03-03"),
+        ("# Neue Tarife\n\nBeschluss vom 3. Juli 2021\n\nDie Fahrt kostet mehr.", "2021-07-03"),
+        ("# Minutes of 4 April 2022\n\nThe board met.", "2022-04-04"),
+        ("# Ferry\n\nTime limit: 14 April 2022\n\nIt sails.", ""),
+        ("# Ferry\n\nIt sails on 9 May 2022 as before.", ""),
+    ],
+)
+def test_a_short_line_that_ends_with_a_date_dates_a_text(text: str, stated: str) -> None:
+    found = published_on(web("https://x.example/ferry", text), text, TODAY)
+    assert (found.stated if found else "") == stated
+
+
+@pytest.mark.parametrize(
+    ("text", "stated"),
+    [
         ("Summary, published March 2022. The ferry sails.", "2022-03"),
         ("Last reviewed: 2021.", "2021"),
         ("Published on 4 March 2022 by the harbour.", "2022-03-04"),

@@ -2,12 +2,13 @@
 
 A judge that reads quickly takes 42,000 MWh for 42,000 kWh, believes a sum, and overlooks one word of a quotation. What
 stands in no passage and does not follow from two of their figures by one operation is named to it, and it looks again.
+So is what stands only in cells of another row or column than the claim names: the value of another group, or year.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from decimal import Decimal
 from itertools import combinations, permutations
 from typing import NamedTuple
@@ -16,10 +17,13 @@ from fathom.evidence.support import spaced_words
 from fathom.evidence.words import says_nothing, stands_in
 from fathom.facts.extraction import facts_of
 from fathom.facts.numbers import UNITS, Number
+from fathom.text.tables import tables_of
+from fathom.text.terms import terms
 
 MOST, MOST_OF_THREE = 60, 40  # figures of passages that are combined, two and three at a time
 QUOTED_WORDS = 3  # least words of a quotation; fewer may be a name, or a word that is meant otherwise
 FACTORS = tuple(map(Decimal, (2, 7, 12, 100)))  # half of it, of a week, of a year, as a share
+CLEARLY = 0.5  # share of the words of its own, 0 to 1, by which one row or column is named more than another
 PERCENT = "percent"  # the dimension
 _QUOTED = re.compile(r"[“\"„«](?P<words>[^“”\"„«»]+)[”\"“»]")
 _LEFT_OUT = re.compile(r"\[?(?:\.{3}|…)\]?|\[[^\]]*\]")
@@ -40,6 +44,34 @@ def unfounded(claim: str, passages: Sequence[str]) -> list[str]:
         if len(part.split()) >= QUOTED_WORDS and not any(part in text for text in said)
     )
     return list(dict.fromkeys([*_figures(claim, passages), *quoted]))
+
+
+def misplaced(claim: str, passages: Sequence[str]) -> Iterator[str]:
+    """Yield the figures of a claim that only cells of tables have whose row or column it does not name, but another."""
+    text = "\n".join(passages)
+    outside = "\n".join(line for line in text.splitlines() if not line.startswith("|"))
+    tables = list(tables_of(text))
+    said = set(terms(claim))
+    for number in facts_of(claim).numbers if tables else ():
+        homes = [
+            _is_named(table.header[1:], column - 1, said) and _is_named(table.cells(0), row, said)
+            for table in tables
+            for row, cells in enumerate(table.rows)
+            for column, cell in enumerate(cells[: len(table.header)])
+            if column and stands_in(number, claim, cell)
+        ]
+        if homes and not any(homes) and not number.spelled and not stands_in(number, claim, outside):
+            yield number.text
+
+
+def _is_named(names: Sequence[str], own: int, said: Collection[str]) -> bool:
+    """Whether a claim names one of several rows or columns as much as each other one, by what tells them apart."""
+    words = [frozenset(terms(name)) for name in names]
+    return all(_share(words[own] - each, said) > _share(each - words[own], said) - CLEARLY for each in words)
+
+
+def _share(words: Collection[str], said: Collection[str]) -> float:
+    return sum(word in said for word in words) / max(1, len(words))
 
 
 class _Amount(NamedTuple):

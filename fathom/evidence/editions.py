@@ -1,14 +1,14 @@
-"""Which sources are later editions of others, and may replace what these say.
+"""Which sources are later editions of others, or only newer, and may replace what these say.
 
-An annual report restates the figures of the last one, a meeting takes back what an earlier one decided, a second
-amendment changes the first. Each source says what it says, so a check of a claim against its own source alone does not
-see it. Whether a later edition does replace it, the judge decides.
+An annual report restates the figures of the last one, a meeting takes back what an earlier one decided, a letter raises
+a price of the list. Each source says what it says, so a check of a claim against its own source alone does not see it.
+Whether a newer source does replace it, the judge decides.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import date
 
 from fathom.contradictions.succession import title_terms
@@ -36,6 +36,7 @@ class Editions:
         self._titles = {key: title_terms(text.source.title) for key, text in self._texts.items()}
         self._published: dict[str, str] = {}
         self._later: dict[frozenset[str], list[str]] = {}
+        self._newer: dict[frozenset[str], list[str]] = {}
 
     @property
     def renewed(self) -> list[str]:
@@ -44,16 +45,30 @@ class Editions:
 
     def later_than(self, source_ids: Iterable[str]) -> list[str]:
         """Return the ids of the sources that are later editions of one of some sources, and older than none of them."""
+        return self._after(source_ids, self.is_later, self._later)
+
+    def newer_than(self, source_ids: Iterable[str]) -> list[str]:
+        """Return the ids of the sources that are newer than one of some sources, and older than none of them.
+
+        Both are of one site or the user's documents; later editions are left out.
+        """
+        ids = list(source_ids)
+        later = self.later_than(ids)
+        return [one for one in self._after(ids, self._is_dated_later, self._newer) if one not in later]
+
+    def _after(
+        self, source_ids: Iterable[str], follows: Callable[[str, str], bool], known: dict[frozenset[str], list[str]]
+    ) -> list[str]:
         cited = frozenset(one for one in source_ids if one in self._texts)
-        if cited not in self._later:
-            self._later[cited] = [
+        if cited not in known:
+            known[cited] = [
                 other
                 for other in self._texts
                 if other not in cited
-                and any(self.is_later(other, one) for one in cited)
-                and not any(self.is_later(one, other) for one in cited)
+                and any(follows(other, one) for one in cited)
+                and not any(follows(one, other) for one in cited)
             ]
-        return self._later[cited]
+        return known[cited]
 
     def is_later(self, source_id: str, other: str) -> bool:
         """Whether a source is a later edition of another one."""
@@ -62,8 +77,17 @@ class Editions:
             return True
         own, its = self._titles[source_id], self._titles[other]
         alike = len(own & its) >= max(LEAST_ALIKE, ALIKE * min(len(own), len(its)))
-        together = later.source.kind == earlier.source.kind == "document" or site(later.source) == site(earlier.source)
-        return alike and together and self._is_newer(source_id, other)
+        return alike and self._are_together(source_id, other) and self._is_newer(source_id, other)
+
+    def _are_together(self, source_id: str, other: str) -> bool:
+        """Whether two sources are of one site, or both the user's documents."""
+        one, two = self._texts[source_id].source, self._texts[other].source
+        return one.kind == two.kind == "document" or site(one) == site(two)
+
+    def _is_dated_later(self, source_id: str, other: str) -> bool:
+        new, old = self._date(source_id), self._date(other)
+        known = min(len(new), len(old))
+        return new[:known] > old[:known] and self._are_together(source_id, other)
 
     def _is_newer(self, source_id: str, other: str) -> bool:
         """Whether one date is after the other as far as both are known: a year is not after a month of it."""

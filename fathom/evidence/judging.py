@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 from fathom.evidence.bearing import Bearing, BearingSpan, SoughtClaim, share_of
 from fathom.evidence.claims import ClaimSentence
-from fathom.evidence.doubts import unfounded
+from fathom.evidence.doubts import misplaced, unfounded
 from fathom.evidence.passages import Search
 from fathom.evidence.support import spaced_words
 from fathom.evidence.words import facts_nowhere, said_in
@@ -48,7 +48,7 @@ AT_ONCE = 40  # claims of one request
 HEADINGS, HEADING_CHARS = 2, 80  # above a passage, the lowest ones
 # Characters of passages in a request, and more for each claim of usual length: passages of one bear on others too.
 # docs/evidence.md has what more or less of them would buy.
-ROOM, ROOM_A_CLAIM, ROOM_A_CLAIM_AGAIN = 1_000, 450, 800
+ROOM, ROOM_A_CLAIM, ROOM_A_CLAIM_AGAIN, ROOM_OF_NEWER = 1_000, 450, 800, 450
 SHARED_TERMS = 2  # least words of a sentence that a claim has which says a part of it
 _KINDS = {"table": "row", "code": "code"}
 
@@ -74,7 +74,7 @@ class Known(NamedTuple):
     """The missing part of a claim, and passages to show that the judge named for a part of it or for other claims.
 
     `doubted` has the values that the judge took from the question, for which the passages have others, `unfounded` what
-    no passage has, and `later` the passages that may replace what the claim tells.
+    no passage has, and `later` the passages of newer sources that may replace what the claim tells.
     """
 
     look_for: str
@@ -194,7 +194,7 @@ def settled(asked: Iterable[Exchange]) -> dict[Key, Settled]:
             decided = [(source.source_id, passage) for source, passage in map(shown.__getitem__, opinion.passages)]
             by = shown.get(opinion.replaced_by)
             replaced = (by[0].source_id, by[1]) if by else None
-            if claim.key in found:  # the second look is for what was not found at the first
+            if claim.key in found and not claim.later:  # the second look is for what was not found at the first
                 replaced = replaced or found[claim.key].replaced
             found[claim.key] = Settled(judgement, decided, opinion.look_for, replaced)
     return found
@@ -228,15 +228,21 @@ def supporting(sentence: str, source_ids: Collection[str], asked: Iterable[Excha
 
 
 def bearing_on(
-    statement: ClaimSentence, source_ids: Iterable[str], bearing: Bearing, look_for: str = "", least: float = 0.0
+    statement: ClaimSentence,
+    source_ids: Iterable[str],
+    bearing: Bearing,
+    look_for: str = "",
+    *,
+    least: float = 0.0,
+    room: int = ROOM_A_CLAIM_AGAIN,
 ) -> list[BearingSpan]:
     """Return the passages of some sources that bear most on a claim, or on its missing part.
 
-    `least`: share of what is sought, 0 to 1, that a passage must have.
+    `least`: share of what is sought, 0 to 1, that a passage must have. `room`: their characters, for a usual claim.
     """
     ids = list(dict.fromkeys(source_ids))
     wanted = SoughtClaim(statement.sentence, "", ids, cited=(), look_for=look_for, least=least)
-    return bearing.chosen([wanted], round(ROOM_A_CLAIM_AGAIN * share_of(statement.sentence)))
+    return bearing.chosen([wanted], round(room * share_of(statement.sentence)))
 
 
 def without_figures(statement: ClaimSentence) -> ClaimSentence:
@@ -322,7 +328,7 @@ def _own(request: JudgeRequest, claim: JudgedClaim) -> list[ShownPassage]:
 
 
 def _unfounded(request: JudgeRequest, claim: JudgedClaim, opinion: Opinion) -> list[str]:
-    """Return the figures and quotations of a supported claim that nothing shown of its sources has."""
+    """Return the figures and quotations of a supported claim that no passage of its sources has at its place."""
     if opinion.verdict is not Verdict.supported or claim.kind == "code":
         return []
     about = (
@@ -330,8 +336,11 @@ def _unfounded(request: JudgeRequest, claim: JudgedClaim, opinion: Opinion) -> l
         for source in request.sources
         if source.source_id in claim.source_ids
     )
-    texts = (f"{passage.headings} {passage.text}" for passage in _own(request, claim))
-    return unfounded(claim.sentence, [*texts, *about, claim.context, *opinion.given])
+    own = _own(request, claim)
+    headings = (passage.headings for passage in own)
+    texts = [passage.text for passage in own]
+    nowhere = unfounded(claim.sentence, [*texts, *headings, *about, claim.context, *opinion.given])
+    return list(dict.fromkeys([*nowhere, *misplaced(claim.sentence, texts)]))
 
 
 def _opinions(asked: Exchange) -> Iterable[tuple[JudgedClaim, Opinion]]:
@@ -416,15 +425,19 @@ async def judge(
     *,
     question: str = "",
     today: str = "",
+    again: bool = False,
 ) -> list[Exchange]:
     """Judge some claims that have sources, and judge the ones that were not found again.
 
+    With `again`, all of them were judged before, and this is the last look.
     `known` holds passages to show for some claims, such as the passages by which a claim was corrected, or by which
     other claims that say a part of it were supported. `question` is what the report answers, and `today` the ISO date
     on which it is written.
     """
     requests = partial(requests_for, bearing=bearing, fits=fits, question=question, today=today)
-    asked = await _asked(partial(requests, statements, known=known), ask)
+    asked = await _asked(partial(requests, statements, known=known, again=again), ask)
+    if again:
+        return asked
     missed = to_judge_again(asked)
     left = [statement for statement in statements if key_of(statement) in missed]
     return [*asked, *await _asked(partial(requests, left, known=missed, again=True), ask)]

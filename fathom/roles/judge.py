@@ -57,7 +57,7 @@ class JudgedClaim(Request):
     unfounded: list[str] = Field([], exclude_if=not_)
     """Figures and quotations of it that no passage shown at the first look had, though it was supported then."""
     later: list[int] = Field([], exclude_if=not_)
-    """Numbers of passages of later editions of its sources, which may replace what it tells."""
+    """Numbers of passages of newer sources than its own, which may replace what it tells."""
 
     @property
     def key(self) -> tuple[str, tuple[str, ...]]:

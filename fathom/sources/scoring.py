@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from enum import StrEnum
+from itertools import islice
 from typing import NamedTuple
 
 from fathom.config.groups import SourceRules
@@ -44,6 +45,7 @@ _BYLINE = re.compile(
     re.IGNORECASE,
 )
 _BYLINE_CHARS = 2_500
+_OPENING_CHARS, _OPENING_LINES, _MARKUP = 600, 4, " \t#*_()"
 LONGEST = 100  # characters in which a date is searched
 
 
@@ -79,8 +81,17 @@ def published_on(source: Source, text: str, today: date) -> Published | None:
     bylines = [byline["date"] for byline in _BYLINE.finditer(text[:_BYLINE_CHARS])]
     if dated and not parse_date(source.published, today):
         bylines = [dated[1]]
-    written = filter(None, (source.published, *bylines))
+    written = filter(None, (source.published, *bylines, *_date_lines(text)))
     return next((Published(day, each) for each in written if (day := parse_date(each, today))), None)
+
+
+def _date_lines(text: str) -> Iterator[str]:
+    """Yield the dates at the end of short lines that a text begins with: "Port office, 3 March 2025" is no sentence."""
+    lines = (line.strip(_MARKUP) for line in text[:_OPENING_CHARS].splitlines())
+    for line in islice(filter(None, lines), _OPENING_LINES):
+        dates = find_dates(line) if len(line) <= LONGEST and ":" not in line else []
+        if dates and dates[-1].date.month and line.endswith(dates[-1].text):
+            yield dates[-1].text
 
 
 def _relative(text: str, today: date) -> date | None:
