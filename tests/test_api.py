@@ -321,9 +321,10 @@ def test_a_body_must_be_json_of_the_documented_shape(client: httpx.Client) -> No
     assert form.status_code == 415 and form.headers["Content-Type"] == "application/problem+json"
     for wrong in ({"question": ""}, {"question": "x", "extra": 1}, {"question": "x", "settings": {"artifacts": "/"}}):
         assert client.post("/api/v1/runs", json=wrong).status_code == 422
-    wrong = client.put("/api/v1/runs", json={})
-    assert (wrong.status_code, wrong.headers["Allow"]) == (405, "GET, POST")
-    assert wrong.json()["detail"] == "/api/v1/runs does not take PUT." and wrong.json()["next_step"] == "use GET, POST"
+    refused = client.put("/api/v1/runs", json={})
+    assert (refused.status_code, refused.headers["Allow"]) == (405, "GET, POST")
+    assert refused.json()["detail"] == "/api/v1/runs does not take PUT."
+    assert refused.json()["next_step"] == "use GET, POST"
     assert client.get("/api/v1/nothing").json()["status"] == 404
 
 
