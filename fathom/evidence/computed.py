@@ -13,6 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from decimal import Decimal
+from functools import lru_cache
 from typing import NamedTuple
 
 from fathom.evidence.passages import Search, SourcePassage
@@ -251,11 +252,14 @@ _BARE_YEAR = re.compile(r"\d{4}")
 def values_in(table: WholeTable, column: int, row: Sequence[str]) -> list[Value]:
     """Return the values of a row's cell; 1180 is no year where the column has other numbers and no name of a time."""
     cell = plain_cell(row[column]) if column < len(row) else ""
-    if may_be_number(cell, table.header[column]):
-        others = (list(values_of(other[column])) for other in table.rows if column < len(other))
-        if any(map(is_number, others)):
-            return [bare_number(cell)]
+    if may_be_number(cell, table.header[column]) and _has_number(tuple(table.cells(column))):
+        return [bare_number(cell)]
     return list(values_of(cell))
+
+
+@lru_cache(maxsize=64)  # each cell of a column asks for it
+def _has_number(cells: tuple[str, ...]) -> bool:
+    return any(is_number(list(values_of(cell))) for cell in cells)
 
 
 def may_be_number(cell: str, header: str) -> bool:
