@@ -73,9 +73,11 @@ heavy: weight | light: -weight | loud: noise | quiet: -noise | silent: -noise | 
 tall: height | high: height | low: -height | deep: depth | shallow: -depth | wide: width | narrow: -width
 big: size | large: size | small: -size | cheap: -price | expensive: price | dear: price | costly: price
 fast: speed | quick: speed | slow: -speed | strong: power | powerful: power | weak: -power | hot: temperature
-cold: -temperature | old: founded | young: -founded | early: date | late: -date | few: -number | rich: revenue
+warm: temperature | cold: -temperature | valuable: value | thick: thickness | thin: -thickness | old: founded
+young: -founded | early: date | late: -date | few: -number | rich: revenue
 schwer: gewicht | leicht: -gewicht | laut: lautstärke | leise: -lautstärke | lang: länge | kurz: -länge | hoch: höhe
 niedrig: -höhe | tief: tiefe | breit: breite | groß: größe | klein: -größe | billig: -preis | günstig: -preis
+heiß: temperatur | kalt: -temperatur | wertvoll: wert | dick: dicke | dünn: -dicke
 teuer: preis | schnell: geschwindigkeit | langsam: -geschwindigkeit | stark: leistung | schwach: -leistung
 close: -distance | near: -distance | new: -date | recent: -date
 alt: gegründet | jung: -gegründet | früh: datum | spät: -datum | viel: anzahl | wenig: -anzahl

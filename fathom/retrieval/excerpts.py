@@ -6,6 +6,7 @@ announces; a heading with what follows it. They overlap: the question decides wh
 
 from __future__ import annotations
 
+import os
 import re
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -19,6 +20,7 @@ from fathom.text.sentences import Sentence
 from fathom.text.tokens import count_tokens
 
 MOST_TOKENS = 200  # of an excerpt of several units
+MOST_VALUES = 40  # of a record of a data file
 _LIMITING = re.compile(r"(?:However|But|Yet|Unless|Except|Nevertheless|Nonetheless|Only if)\b")
 UNDER_HEADING = 100  # tokens of the excerpt that begins with a heading
 
@@ -63,6 +65,7 @@ class ReadText:
             ends = {self._end_of_group(number), self._end_of_announced(number), ends_of_lists.get(number, 0)}
             ends = {self._with_announced(end) for end in ends if end > number}
             fitting = {self._fitting(number, end, MOST_TOKENS) for end in ends if end > number + 1}
+            fitting |= {end for end in self._ends_of_records(number) if self._fitting(number, end, MOST_TOKENS) == end}
             longer = sorted({self._with_limit(stop) for stop in fitting if stop > number + 1})
             if self._is_brief(number, end := self._end_of_announced(number)):
                 yield self._excerpt(number, end)._replace(brief=True)
@@ -128,6 +131,21 @@ class ReadText:
                 first = number if unit.kind == "item" else None
         return ends
 
+    def _ends_of_records(self, number: int) -> Iterator[int]:
+        """Yield where the records end that begin with a value of a data file: the places of a list or mapping."""
+        for place in _PLACES.finditer(path := self._paths[number]):
+            record = path[: place.start()]
+            below = (f"{record}.", f"{record}[")
+            if not number or not self._paths[number - 1].startswith(below):
+                behind = range(number + 1, min(number + MOST_VALUES, len(self.units)))
+                yield next((n for n in behind if not self._paths[n].startswith(below)), behind.stop)
+
+    @cached_property
+    def _paths(self) -> Sequence[str]:
+        """The path of each unit that is one value of a data file, "loans[0].object"; empty for others."""
+        found = (unit.kind == "item" and _PATH.match(self._sentence(unit.own[0]).text) for unit in self.units)
+        return [one["path"] if one else "" for one in found]
+
     def _end_of_announced(self, number: int) -> int:
         """Return where that which a sentence or item announces or contains ends."""
         unit, stop = self.units[number], number + 1
@@ -192,10 +210,15 @@ class ReadText:
         return self.parsed.sentence(number)
 
     def is_of_fields(self, excerpt: Excerpt) -> bool:
-        """Whether an excerpt is several fields or settings, `name: value`, which nothing introduces."""
-        if len(excerpt.units) == 1 or excerpt.kind != "item" or excerpt.lead:
+        """Whether an excerpt is several fields or settings, `name: value`, which nothing introduces, and no record."""
+        if len(excerpt.units) == 1 or excerpt.kind != "item" or excerpt.lead or self.is_record(excerpt):
             return False
         return all(_FIELD.match(self._sentence(self.units[number].own[0]).text) for number in excerpt.units)
+
+    def is_record(self, excerpt: Excerpt) -> bool:
+        """Whether an excerpt is one record of a list in a data file, which is read as a whole, as a row is."""
+        shared = os.path.commonprefix([self._paths[number] for number in excerpt.units])
+        return len(excerpt.units) > 1 and shared[: max(map(shared.rfind, ".["))].endswith("]")
 
     def markdown(self, excerpt: Excerpt, *, heading: bool, only: Sequence[int] = ()) -> str:
         """Return an excerpt as Markdown in its own words, with its lead-in; with `heading` below its last heading.
@@ -214,6 +237,8 @@ class ReadText:
 
 
 _FIELD = re.compile(r"(?:[-*+]\s+)?[^\s:]+:\s+\S")
+_PATH = re.compile(r"- (?P<path>[^\s:]*[.\]][^\s:]*): ")
+_PLACES = re.compile(r"(?<!\A)[.\[]")
 _LANGUAGE = re.compile(r"[`~]+\s*([\w+#.-]*)")
 _CELLS = re.compile(r"(?<!\\)\||\t|(?<=\S)[^\S\n]{3,}(?=\S)")
 _ORDERED = re.compile(r"\(?(\d{1,3})[.)]\s")

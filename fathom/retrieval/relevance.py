@@ -36,7 +36,7 @@ from fathom.text.languages import language_of_question
 from fathom.text.terms import terms
 from fathom.text.tokens import count_tokens
 
-K1, B = 1.2, 0.4
+K1, B = 1.2, 0.2
 SHORTEST = 12  # terms; shorter excerpts are not better
 PAIR = 0.3  # worth of two of the question's terms side by side, as a share of what the two are worth
 COVERED = 2.0  # factor on the share of the question that an excerpt holds, added to 1
@@ -64,7 +64,7 @@ OUT_OF_RANGE = 0.4  # the same for a row whose range has none of them and that t
 OF_KIND = 1.25  # factor for an excerpt with the kind of thing that is asked for
 EXPLAINED = 1.5  # the same where it is asked how something happens, and several sentences tell it
 FEWEST = 100  # units: in a shorter text, what each of its lines says would be worth nothing
-AROUND_SENTENCE = 0.5  # of a sentence's score, from which its paragraph takes its place
+AROUND_PART = 0.5  # of a sentence's or field's score, from which its paragraph or record takes its place
 MOST_RANKED = 400
 LEAST_ROOM = 10  # tokens: hardly any excerpt is shorter
 
@@ -352,10 +352,16 @@ class RankedExcerpts:
         return Chosen(found.text, excerpt.kind, markdown, found.share, found.score, section, start, told)
 
     def _around(self, longer: Found, inside: Found, least: float) -> bool:
-        """Whether an excerpt may take the place of one in it: nearly as good, and below a heading only if it adds."""
+        """Whether an excerpt may take the place of one in it: nearly as good, and below a heading only if it adds.
+
+        A list of records, of which only fields would be quoted, takes the place of none of them.
+        """
+        read = self._read[longer.text].text
+        if read.is_record(inside.excerpt) and read.is_of_fields(longer.excerpt):
+            return False
         adds = not self._begins_with_heading(longer) or longer.share > inside.share
-        wanted = min(least, AROUND_SENTENCE) if longer.excerpt.kind == "prose" else least
-        return longer.own >= wanted * inside.own and adds
+        is_whole = longer.excerpt.kind == "prose" or read.is_record(longer.excerpt)
+        return longer.own >= (min(least, AROUND_PART) if is_whole else least) * inside.own and adds
 
     def _begins_with_heading(self, found: Found) -> bool:
         return self._read[found.text].text.units[found.excerpt.units.start].kind == "heading"

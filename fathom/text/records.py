@@ -23,9 +23,12 @@ LABEL_WORDS = 4
 HEADER_WORDS = 5  # before a number
 _SMALL = ENGLISH | GERMAN
 _CUT = re.compile(r"(?:\.\.\.|…)\s*$", re.MULTILINE)
+_PLACE = re.compile(r"\[\d+\]")
 _FENCE = re.compile(r"^(`{3,}|~{3,}).*?^\1", re.MULTILINE | re.DOTALL)
 _HEADING = re.compile(r"#{1,6}\s+(?P<name>.+?)\s*#*\Z")
 _FIELD = re.compile(r"(?:[-*+]\s+)?(?:\*\*)?(?P<label>[^\W\d][^\d:|*`]{0,40}?)(?:\*\*)?:(?:\*\*)?\s+(?P<value>\S.*)")
+_VALUE = re.compile(r"- (?P<list>[^\s:]+)\[(?P<place>\d+)\]\.(?P<label>[^\s:.\[\]]+): (?P<value>\S.*?)(?: # .*)?")
+"""A value of a record of a list in a data file: "loans[0].object: Punt gun"."""
 _NAMING = frozenset(("name", "title", "titel"))  # fields that say what a page without a heading is about
 _MONTH = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\.?"
 _DATE = rf"\d{{1,2}}\.? {_MONTH},? \d{{4}}|{_MONTH} \d{{1,2}},? \d{{4}}|{_MONTH} \d{{4}}|\d{{4}}-\d\d-\d\d"
@@ -69,7 +72,7 @@ def records_of(texts: Sequence[str]) -> Iterator[Records]:
     forms: defaultdict[tuple[str, ...], list[_Record]] = defaultdict(list)
     for number, text in enumerate(texts):
         if not _CUT.search(text):
-            for form, record in _read(number, _FENCE.sub("", text)):
+            for form, record in (*_read(number, _FENCE.sub("", text)), *_listed(number, text)):
                 forms[form].append(record)
     for found in forms.values():
         records = list({(each.name, *each.cells.values()): each for each in found}.values())
@@ -79,9 +82,9 @@ def records_of(texts: Sequence[str]) -> Iterator[Records]:
 
 
 def _made(records: Sequence[_Record]) -> Records:
-    columns = list(records[0].cells)
+    columns = list(dict.fromkeys(column for each in records for column in each.cells))
     first = "Version" if all(_VERSION.fullmatch(each.name) for each in records) else ""
-    rows = [[each.name, *(each.cells[column] for column in columns)] for each in records]
+    rows = [[each.name, *(each.cells.get(column, "") for column in columns)] for each in records]
     shared = frozenset.intersection(*(each.words for each in records))
     table = WholeTable([first, *columns], rows, " ".join(sorted(shared)), [])
     return Records(table, [each.places for each in records])
@@ -104,6 +107,20 @@ def _read(number: int, text: str) -> Iterator[tuple[tuple[str, ...], _Record]]:
         for paragraph in re.split(r"\n\s*\n", body):
             if not paragraph.lstrip().startswith(("|", "- ", "* ", "+ ", ">")):
                 yield from _of_paragraph(number, heading, paragraph)
+
+
+def _listed(number: int, text: str) -> Iterator[tuple[tuple[str, ...], _Record]]:
+    """Yield the records of the lists in a data file, each under its first value."""
+    found: defaultdict[str, defaultdict[str, list[re.Match[str]]]] = defaultdict(lambda: defaultdict(list))
+    for line in text.split("\n"):
+        if value := _VALUE.fullmatch(line):
+            found[_PLACE.sub("", value["list"])][f"{value['list']}[{value['place']}]"].append(value)
+    for path, records in found.items():
+        for values in records.values():
+            words = frozenset(re.findall(r"[^\W\d_]{2,}", " ".join([path, *(each["label"] for each in values)]).lower()))
+            places = [RowPlace(number, each[0].removeprefix("- "), "") for each in values]
+            cells = {each["label"]: each["value"] for each in values}
+            yield ("list", path), _Record(values[0]["value"], cells, places, words)
 
 
 def _sections(text: str) -> Iterator[tuple[str, str]]:
