@@ -37,7 +37,7 @@ _JOINED = re.compile(
     re.I,
 )
 _QUESTION = re.compile(
-    r"(?:[^,]*, |(?:in|at|for|of|by|on|to|from|after|until|since|above|under) )?"
+    r"(?:[^,:]*[,:] )?(?:(?:in|at|for|of|by|on|to|from|after|until|since|above|under|bis|seit|ab|von|zu|für|mit|an|auf|bei|um) )?"
     r"(?:how|why|when|where|who|whom|whose|what|which|is|are|was|were|do|does|did|can|could|may|should|would|will|has|"
     r"have|wie|warum|wieso|weshalb|wann|wo|woher|wohin|wer|wem|wen|welche[mnrs]?|comment|pourquoi|quand|où|combien|"
     r"quel(?:le)?s?|¿.*)\b",

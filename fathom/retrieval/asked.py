@@ -58,6 +58,7 @@ across around actual actually already anyway especially exactly generally likely
 possible possibly quite rather really regarding roughly simply still typically usually able aware expect idea know need
 suppose sure tell tend thing think towards understand upcoming want wonder somebody someone
 bekomme bekommen kommen kommt gehen geht machen macht mache geben nehmen lassen genau ungefähr einfach vielleicht
+letzte letzter letztes letzten nächste nächster nächstes nächsten
 """
 LIGHT_TERMS = frozenset(terms(_LIGHT))
 """Terms that hardly say what is asked."""
