@@ -72,7 +72,7 @@ _CLAUSE_OF = re.compile(r"\A.*?\b(?=(?:that|which|who)\b)")
 _POSSESSIVE = re.compile(r"['’]s?\Z")
 
 
-_VERBS = frozenset(("is", "are", "was", "were", "be", "been", "has", "have", "had", "do", "does", "did", "can", "will"))
+_NO_NOUNS = frozenset("is are was were be been has have had do does did can will and or und oder".split())
 
 
 class Hop(NamedTuple):
@@ -105,7 +105,7 @@ def hop_of(question: str) -> Hop | None:
                 behind = f" {parts['verb']}" if parts.get("verb") else parts.get("behind") or ""
                 hop = Hop(f"{parts['noun']} {parts['clause']}", f"{parts['before']} {NAMED}{behind}")
             noun = (parts.get("noun") or "").lower().split()
-            if any(word in _VERBS for word in noun):
+            if not _NO_NOUNS.isdisjoint(noun):
                 continue
             if len(key_terms(hop.inner)) > 1 and key_terms(hop.outer.replace(NAMED, "")):
                 return hop

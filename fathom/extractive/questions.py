@@ -30,14 +30,16 @@ _JOINED = re.compile(
     r",? and (?=(?:how(?: (?:many|much|long|old|far|often|large)(?: \w+){0,8})?|why|when|where|who|"
     r"(?:(?:in|at|for) )?(?:what|which)(?: \w+){0,4})"
     r" (?:is|are|was|were|do|does|did|can|could|should|would|will)\b)"
-    r"|,? and (?=(?:is|are|was|were) there\b)"
+    r"|,? and (?=(?:is|are|was|were) there\b|(?:why|since when|until when) \w)"
+    r"|(?<!\bwho)(?<!\bwho \w{3})(?<!\bwho \w{4})(?<!\bwho \w{5}),? and (?=who \w)"  # "those who sing and who play"
     r"|,? und (?=(?:wie|warum|wieso|weshalb|wann|wo|woher|wohin|wer|wem|wen|was|welche[mnrs]?) \w)"
     r"|,? et (?=(?:comment|pourquoi|quand|où|combien|quel(?:le)?s?) \w)"
     r"|,? y (?=¿?(?:cómo|por qué|cuándo|dónde|quién|quiénes|cuál|cuáles|cuánt[oa]s?) \w)",
     re.I,
 )
 _QUESTION = re.compile(
-    r"(?:[^,:]*[,:] )?(?:(?:in|at|for|of|by|on|to|from|after|until|since|above|under|bis|seit|ab|von|zu|für|mit|an|auf|bei|um) )?"
+    r"(?:(?:[^,:]*[,:]|.* [–-]) )?"
+    r"(?:(?:in|at|for|of|by|on|to|from|after|until|since|above|under|bis|seit|ab|von|zu|für|mit|an|auf|bei|um) )?"
     r"(?:how|why|when|where|who|whom|whose|what|which|is|are|was|were|do|does|did|can|could|may|should|would|will|has|"
     r"have|wie|warum|wieso|weshalb|wann|wo|woher|wohin|wer|wem|wen|welche[mnrs]?|comment|pourquoi|quand|où|combien|"
     r"quel(?:le)?s?|¿.*)\b",

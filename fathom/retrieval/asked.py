@@ -349,8 +349,8 @@ _CONDITION = (
 )
 _TIME = rf"{_DATE}|{_CONDITION}"  # "When does it open?": on a day, or as soon as something is
 _REASON = (
-    r"(?i)\b(?:because|since|due to|owing to|so that|in order to|as a result|therefore|reason|caused?|leads? to|led to|"
-    r"results? (?:in|from)|"
+    r"(?i)\b(?:because|since|due to|owing to|so that|in order to|as a result|therefore|reasons?|caused?|leads? to|led to|"
+    r"results? (?:in|from)|weil|denn|wegen|aufgrund|grund|gründe|ursache|deshalb|daher|sodass|parce que|car|raison|"
     r"(?<!expected )(?<!need )(?<!needs )(?<!have )(?<!has )to (?:avoid|prevent|allow|make|keep|reduce|ensure))\b"
 )
 _CODE = r"```|`[^`\n]+`|^\s*(?:\$|>>>)\s|(?<!\w)--?\w[\w-]+|\b\w+(?:_\w+)+\b|\w\(\)"
@@ -374,6 +374,11 @@ class AnswerKind(NamedTuple):
     def is_thing(self) -> bool:
         """Whether it is told in one way: reasons, conditions and what happens are told in many."""
         return self.pattern.pattern not in (_REASON, _MECHANISM)
+
+    @property
+    def is_reason(self) -> bool:
+        """Whether it is a reason or a cause."""
+        return self.pattern.pattern == _REASON
 
     @property
     def is_name(self) -> bool:
@@ -432,7 +437,13 @@ _KINDS = [
             False,
         ),
         (r"\bhow (?:does|do|did|is|are|was|were) (?!i\b|you\b|we\b|one\b|people\b|.*\bdiffer)", _MECHANISM, False),
-        (r"\bwhy\b|\bwhat (?:is|was|were|are) the (?:reason|cause)|\bwhat causes?d?\b", _REASON, False),
+        (
+            r"\bwhy\b|\bhow come\b|\bwhat(?:['’]?s| is| was| were| are) (?:the (?:reason|cause|matter|problem)|wrong|broken)\b"
+            r"|\bwhat (?:(?:had|has) )?(?:causes?d?|made|makes|set off|triggere?d?s?|led to|went wrong)\b"
+            r"|\b(?:warum|wieso|weshalb|weswegen|woran|pourquoi)\b",
+            _REASON,
+            False,
+        ),
         (
             r"^(?:(?:in|of|for|by|to|on|at|from|with) )?which\b|^what (?:is|was) the (?:\w+ )?(?:name|title)\b",
             _NAMED,

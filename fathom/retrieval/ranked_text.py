@@ -398,6 +398,10 @@ class RankedText:
             self._wanting[excerpt.units] = (SUBJECTLESS,) * lacks + (POINTING,) * (signs + points)
         return self._wanting[excerpt.units]
 
+    def heading(self, excerpt: Excerpt) -> str:
+        """Return the heading above an excerpt; empty without one."""
+        return self.text.parsed.sentence(excerpt.headings[-1]).clean if excerpt.headings else ""
+
     def needs_heading(self, excerpt: Excerpt, asked: QuestionTerms) -> bool:
         """Whether the heading above says something of the question that the excerpt does not."""
         if not excerpt.headings:

@@ -187,7 +187,7 @@ class RankedExcerpts:
             score += PAIR * sum(idf[a] + idf[b] for a, b in read.pairs(excerpt, asked)) / 2
             share = sum(idf[term] * min(1.0, n) for term, n in counts.items()) / total
             score *= 1 + COVERED * share
-            score = math.prod(_as_an_answer(read.says(excerpt), asked), start=score)
+            score = math.prod(_as_an_answer(read.says(excerpt), read.heading(excerpt), asked), start=score)
             is_named = read.is_named(excerpt, named)
             if is_named:
                 score *= NAMED
@@ -399,8 +399,7 @@ class RankedExcerpts:
 
     def heading(self, found: Found) -> str:
         """Return the heading above an excerpt; empty without one."""
-        read = self._read[found.text].text
-        return read.parsed.sentence(found.excerpt.headings[-1]).clean if found.excerpt.headings else ""
+        return self._read[found.text].heading(found.excerpt)
 
     def _with_families(self, asked: QuestionTerms) -> QuestionTerms:
         """Return what is asked with the words of the texts that are of the same family or nearly spelt alike."""
@@ -467,9 +466,13 @@ def _is_beside(a: Found, b: Found) -> bool:
     return a.text == b.text and a.excerpt.lead == b.excerpt.lead
 
 
-def _as_an_answer(says: str, asked: QuestionTerms) -> Iterator[float]:
-    """Yield the factors for an excerpt that has the kind of thing that is asked for, a limit or a definition."""
-    if asked.kind and has_kind(asked.kind, says, asked.wording):
+def _as_an_answer(says: str, heading: str, asked: QuestionTerms) -> Iterator[float]:
+    """Yield the factors for an excerpt that has the kind of thing that is asked for, a limit or a definition.
+
+    A reason may stand below a heading that calls it one: "Cause".
+    """
+    stated = f"{heading}\n{says}" if asked.kind and asked.kind.is_reason else says
+    if asked.kind and has_kind(asked.kind, stated, asked.wording):
         yield EXPLAINED if explains(asked.kind, says) else OF_KIND
     if states_most(says, asked.wording):
         yield LIMIT

@@ -1,7 +1,8 @@
 """Terms, the units that ranking compares, and the words that name no topic.
 
-Terms are lowercase, without accents, and stemmed; CJK writing becomes pairs of characters. An identifier has the terms
-of its words and one for the whole. Sentences with nearly the same terms and numbers say the same.
+Terms are lowercase, without accents, in American spelling, and stemmed; CJK writing becomes pairs of characters. An
+identifier has the terms of its words and one for the whole. Sentences with nearly the same terms and numbers say the
+same.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ import unicodedata
 from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 from typing import Literal
+
+from fathom.text.spelling import american
 
 _ENGLISH = """
 a about above after again against all also am an and any are aren't as at be because been before being below between
@@ -213,8 +216,10 @@ def _fold(text: str) -> str:
 
 
 def _stem(word: str, language: Language) -> str:
-    if word in _KEPT_APART and language == "english":
-        return _KEPT_APART[word]
+    if language == "english":
+        if word in _KEPT_APART:
+            return _KEPT_APART[word]
+        word = american(word)
     if not hasattr(_local, language):
         import Stemmer
 
