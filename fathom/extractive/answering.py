@@ -37,8 +37,9 @@ from fathom.extractive.statements import (
 )
 from fathom.facts.ranges import amounts_sought, in_range
 from fathom.models import Answered, Note
-from fathom.retrieval.asked import asks_default, asks_for_steps, has_kind, kind_of, states_most
+from fathom.retrieval.asked import asks_default, asks_for_steps, states_most
 from fathom.retrieval.expansion import is_quantity, states
+from fathom.retrieval.kinds import has_kind, kind_of
 from fathom.retrieval.relevance import Found
 from fathom.roles.reporter import ANSWER_CHARS, ShortAnswer, ShortAnswerRequest
 from fathom.text.sentences import split_sentences

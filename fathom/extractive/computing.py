@@ -19,8 +19,8 @@ from fathom.extractive.statements import Quotations
 from fathom.extractive.tables import from_records, from_tables
 from fathom.facts.dates import find_dates
 from fathom.facts.numbers import UNITS
-from fathom.retrieval.asked import kind_of
 from fathom.retrieval.expansion import quantities_of, stand_ins_of, states
+from fathom.retrieval.kinds import kind_of
 from fathom.retrieval.relevance import Found
 from fathom.text.tables import cells_of_row
 from fathom.text.terms import terms

@@ -72,7 +72,8 @@ _CLAUSE_OF = re.compile(r"\A.*?\b(?=(?:that|which|who)\b)")
 _POSSESSIVE = re.compile(r"['’]s?\Z")
 
 
-_NO_NOUNS = frozenset("is are was were be been has have had do does did can will and or und oder".split())
+_NO_NOUN = "is are was were be been has have had do does did can will and or und oder"
+_NO_NOUNS = frozenset(_NO_NOUN.split())
 
 
 class Hop(NamedTuple):

@@ -30,7 +30,8 @@ from fathom.extractive.statements import (
     statements_of,
 )
 from fathom.models import Answered, Note, PlanStep
-from fathom.retrieval.asked import asks_definition, asks_for_newest, kind_of
+from fathom.retrieval.asked import asks_definition, asks_for_newest
+from fathom.retrieval.kinds import kind_of
 from fathom.retrieval.relevance import Chosen, Found
 from fathom.roles import OutlineAnswer, OutlineRequest, SectionRequest, Text
 from fathom.roles.reporter import OutlinedSection, WritingRequest

@@ -26,12 +26,11 @@ from fathom.retrieval.asked import (
     asks_to_relate,
     compares,
     deed_of,
-    has_kind,
-    kind_of,
     preferences,
     read_asked,
     times_of,
 )
+from fathom.retrieval.kinds import has_kind, kind_of
 from fathom.retrieval.ranking import Passage, titled
 from fathom.retrieval.relevance import MOST_RANKED, Chosen, Found, RankedExcerpts, contains
 from fathom.sources.signals import is_sensational_title

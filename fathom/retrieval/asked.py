@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 from fathom.facts.dates import MONTHS, Date, find_dates, of_iso
 from fathom.facts.ranges import amounts_of
-from fathom.retrieval.expansion import EVERY, MONTH, quantities_of, related_terms, said_otherwise, stand_ins_of
+from fathom.retrieval.expansion import quantities_of, related_terms, said_otherwise, stand_ins_of
+from fathom.retrieval.kinds import AnswerKind, kind_of
 from fathom.retrieval.synonyms import SAME, same_terms
 from fathom.text.languages import language_of_question
 from fathom.text.terms import STOP_WORDS, query_terms, terms
@@ -48,6 +49,7 @@ _ASKS_DEFINITION = re.compile(
 REFERRING = "it|its|they|them|their|he|him|his|she|her|this|these|those"
 _REFERS = re.compile(rf"\b(?:{REFERRING}|that|ones?|same|then)\b|\bthe \w+\W*\Z|\bthere\W*\Z", re.IGNORECASE)
 _IS_WORD = re.compile(r"[a-zà-þ]+(?:-[a-zà-þ]+)*")
+_CAPITALIZED = re.compile(r"\b[^\W\d_a-zß-ÿ][\w'’-]+")
 _RELATION = re.compile(r"\b(?:differ\w*|compar\w+|contrast\w*|versus|vs)\b", re.IGNORECASE)
 _RELATION_TERMS = frozenset(query_terms("differ difference compare comparison contrast versus relation interaction"))
 _GRADED = "cheap|old|young|long|short|larg|bigg|small|high|low|heavi|light|fast|slow|loud|quiet|earli|great|wid|deep"
@@ -125,6 +127,7 @@ class QuestionTerms(NamedTuple):
     attribute: str = ""  # term of what is asked of something, or counted: the colour of "What colour is the lamp?"
     names: Sequence[frozenset[str]] = ()  # of things that an answer is about, each as its terms
     quantities: frozenset[str] = frozenset()  # an answer states one of them, where it is asked "how heavy"
+    added: frozenset[str] = frozenset()  # terms of names in brackets at the end: what the question before is about
     has_topic: bool = True  # false where no word names a thing, as in "What is the difference between == and is?"
 
     @property
@@ -198,16 +201,31 @@ def read_asked(
         measures = [*measures, *wanted[attribute]]
     quantities = {found for term in measures for found in quantities_of(term)}
     return QuestionTerms(
-        question, weights, wanted, pairs, kind, defined, attribute, _names(question), frozenset(quantities), has_topic
+        question,
+        weights,
+        wanted,
+        pairs,
+        kind,
+        defined,
+        attribute,
+        _names(question),
+        frozenset(quantities),
+        frozenset(terms(" ".join(_CAPITALIZED.findall(_bracket(question))))),
+        has_topic,
     )
 
 
 def _context(question: str) -> list[str]:
     """Return the terms in brackets at the end that are of another question and no names: it may be about them."""
-    before, bracket, context = question.rstrip(" ?)").rpartition(" (")
-    if not bracket or not question.rstrip(" ?").endswith(")") or _REFERS.search(before):
+    if _REFERS.search(question.rpartition(" (")[0]):
         return []
-    return terms(" ".join(word for word in context.replace(",", " ").split() if _IS_WORD.fullmatch(word)))
+    return terms(" ".join(word for word in _bracket(question).replace(",", " ").split() if _IS_WORD.fullmatch(word)))
+
+
+def _bracket(question: str) -> str:
+    """Return what stands in brackets at the end of a question."""
+    asked = question.rstrip(" ?")
+    return asked.removesuffix(")").rpartition(" (")[2] if asked.endswith(")") and " (" in asked else ""
 
 
 def _instead(term: str, measured: bool) -> dict[str, float]:
@@ -323,178 +341,3 @@ def times_of(question: str) -> list[Date]:
     months = [Date(0, MONTHS[match[1].lower()]) for match in _IN_MONTH.finditer(question)]
     dates = [found.date for found in find_dates(question)]
     return dates or months
-
-
-_NAMED = r"(?:(?:[A-ZÀ-ÖØ-Þ][\w'’-]+|[A-Z]\.)(?:\s+(?:(?:de|van|von|der|al|bin|of|the)\s+)?[A-ZÀ-ÖØ-Þ][\w.'’-]*)*)"
-_ROLE = re.compile(
-    r"\b(?:[Tt]he|[Aa]n?|[Ee]ach|[Ee]very|[Oo]ur|[Yy]our|[Tt]heir) (?:[\w-]+ ){0,2}?\*{0,2}"
-    r"(?P<role>owner|manager|lead|leader|head|director|chief|captain|president|chair\w*|treasurer|secretary|supervisor|"
-    r"editor|author|maintainer|administrator|operator|employer|officer|team|board|committee|members|employees)s?\b"
-    r"(?P<behind>(?:\W+\w+){0,6})"
-)
-_WHO = re.compile(r"\bwho (.+)", re.IGNORECASE)
-_MONTHS = rf"(?:{MONTH}|Januar|Februar|März|Mai|Juni|Juli|Oktober|Dezember)"
-_DATE = rf"\b(?:1[0-9]|20)\d\ds?\b|\b{_MONTHS}\b|\b\d+(?:st|nd|rd|th) century\b|\b\d{{1,2}}:\d\d\b|\b[A-Z][a-z]+day\b"
-_NUMBER = (
-    r"(?i)(?<![^\W_])(?<![^\W\d_]-)\d+(?:[.,]\d+)*"  # no "UTF-8"
-    r"|\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fifteen|twenty|thirty|forty|fifty|"
-    r"sixty|seventy|eighty|ninety|hundred|thousand|million|billion|half|once|twice|daily|weekly|monthly|annually|"
-    r"zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|elf|zwölf|zwanzig|dreißig|hundert|tausend|halbe[nrs]?|einmal|"
-    rf"one (?:for|per|in|each|every)|zweimal|jede[mnrs]?|täglich|wöchentlich|monatlich|jährlich|{EVERY})\b"
-)
-_PLACE = rf"\b(?:in|at|from|near|to|on|of|outside|around|across) (?:the )?(?:\w+ern )?{_NAMED}"
-_CONDITION = (
-    r"(?i:\b(?:when|whenever|if|before|after|until|once|while|unless|as soon as|"
-    r"sobald|wenn|bevor|nachdem|spätestens|innerhalb|binnen)\b)"
-)
-_TIME = rf"{_DATE}|{_CONDITION}"  # "When does it open?": on a day, or as soon as something is
-_REASON = (
-    r"(?i)\b(?:because|since|due to|owing to|so that|in order to|as a result|therefore|reasons?|caused?|leads? to|led to|"
-    r"results? (?:in|from)|weil|denn|wegen|aufgrund|grund|gründe|ursache|deshalb|daher|sodass|parce que|car|raison|"
-    r"(?<!expected )(?<!need )(?<!needs )(?<!have )(?<!has )to (?:avoid|prevent|allow|make|keep|reduce|ensure))\b"
-)
-_CODE = r"```|`[^`\n]+`|^\s*(?:\$|>>>)\s|(?<!\w)--?\w[\w-]+|\b\w+(?:_\w+)+\b|\w\(\)"
-
-_MECHANISM = (
-    r"(?i)\b(?:first|then|next|finally|followed by|(?:start|begin|continu|end)\w* (?:with|from|at|in|through|by)|"
-    r"in (?:this|the following) order|each time|for each|by \w+ing|unless|until|otherwise|if|when(?:ever)?)\b"
-)
-
-_DECIDED = r"(?i)\b(?:agreed|approved|decided|decision|resolved|consensus|beschlossen|beschluss)\b"
-_COMMAND = r"```|^\s*(?:\$|>>>)\s|`[a-z~./$][^`\s:]* [^`\n]+`|(?<!\w)--?[a-z][\w-]+"
-
-
-class AnswerKind(NamedTuple):
-    """The kind of thing that a question asks for."""
-
-    pattern: re.Pattern[str]
-    needed: bool  # nothing without it can be the answer
-
-    @property
-    def is_thing(self) -> bool:
-        """Whether it is told in one way: reasons, conditions and what happens are told in many."""
-        return self.pattern.pattern not in (_REASON, _MECHANISM)
-
-    @property
-    def is_reason(self) -> bool:
-        """Whether it is a reason or a cause."""
-        return self.pattern.pattern == _REASON
-
-    @property
-    def is_name(self) -> bool:
-        """Whether it is a name, which any row of a table may begin with."""
-        return self.pattern.pattern == _NAMED
-
-    @property
-    def is_number(self) -> bool:
-        """Whether it is a number or a quantity."""
-        return self.pattern.pattern == _NUMBER
-
-
-# What is asked, the pattern that an answer to it holds, and whether it must; the first match counts.
-_KINDS = [
-    (re.compile(asked, re.IGNORECASE), AnswerKind(re.compile(held, re.MULTILINE), needed))
-    for asked, held, needed in (
-        (r"\bwho(?:m|se)?\b", _NAMED, True),
-        (r"\b(?:what|which) (?:person|man|woman|author|actor|actress|director)\b", _NAMED, False),
-        (
-            r"\b(?:what|which) (?:\w+ )?commands?\b"
-            r"|\bwhat (?:do|can|should|must) (?:i|you|we|one) (?:run|type|enter)\b",
-            _COMMAND,
-            False,
-        ),
-        (
-            r"\b(?:what|which) (?:\w+ )?(?:options?|flags?|settings?|variables?|parameters?|functions?|"
-            r"methods?|keys?|attributes?|decorators?|fields?|headers?|signals?|endpoints?|quer(?:y|ies)|expressions?)\b"
-            r"|\bwhat (?:do|can|should|must) (?:i|you|we|one) (?:call|set|write|use)\b"
-            r"|\bhow (?:do|can|would) (?:i|you|we)\b|\blooks? like\b",
-            _CODE,
-            False,
-        ),
-        (
-            r"\bhow (?:many|much|long|old|far|large|big|tall|high|deep|wide|fast|heavy|often)\b|\b(?:what|which) "
-            r"(?:\w+ )?(?:number|percentage|percent|share|amount|rate|price|cost|size|age|population|speed)\b"
-            r"|\bwie(?: ?viele?n?| (?:hoch|lange|oft|alt|groß|weit|schwer|tief|breit|schnell|teuer))\b"
-            r"|\bwas kosten?t?\b|\bcombien\b|\bcuánt[oa]s?\b",
-            _NUMBER,
-            True,
-        ),
-        (r"\bfor when\b|\bwhen (?:is|are)\b.*\b(?:planned|scheduled|due|held|start|end|take place)", _DATE, False),
-        (r"\bwhen (?:is|are|do|does|should|can|may|must|will it)\b|\bwann\b|\bquand\b", _TIME, False),
-        (
-            r"\bwhen\b|\b(?:what|which) (?:\w+ )?(?:years?|dates?|days?|months?|century|decade|period|time)\b",
-            _DATE,
-            True,
-        ),
-        (
-            r"\bwhere\b|\b(?:what|which) (?:\w+ )?(?:city|country|place|state|town|county|region|continent|island)\b",
-            _PLACE,
-            False,
-        ),
-        (
-            r"\bwhat (?:was|were|has been|did) .*\b(?:decide|agree|resolve)d?\b|\bwhat (?:is|was) the decision\b",
-            _DECIDED,
-            False,
-        ),
-        (r"\bhow (?:does|do|did|is|are|was|were) (?!i\b|you\b|we\b|one\b|people\b|.*\bdiffer)", _MECHANISM, False),
-        (
-            r"\bwhy\b|\bhow come\b|\bwhat(?:['’]?s| is| was| were| are) (?:the (?:reason|cause|matter|problem)|wrong|broken)\b"
-            r"|\bwhat (?:(?:had|has) )?(?:causes?d?|made|makes|set off|triggere?d?s?|led to|went wrong)\b"
-            r"|\b(?:warum|wieso|weshalb|weswegen|woran|pourquoi)\b",
-            _REASON,
-            False,
-        ),
-        (
-            r"^(?:(?:in|of|for|by|to|on|at|from|with) )?which\b|^what (?:is|was) the (?:\w+ )?(?:name|title)\b",
-            _NAMED,
-            False,
-        ),
-    )
-]
-_SMALL_WORDS = """
-in at from near to on of outside around across the a an it he she they this these its
-"""
-_SMALL = frozenset(_SMALL_WORDS.split())
-
-
-# "Is leave paid out when I quit?" asks for no date; "Do you know when it opens?" does.
-_WHEN_CLAUSE = re.compile(
-    r"(?P<asked>\W*(?:what|which|how|why|who|where|is|are|was|were|do|does|did|can|could|may|must|will|would|should)\b"
-    r".*?)(?<!\bknow)(?<!\bknown)(?<!\bsay)(?<!\bsays)(?<!\btell)(?<!\bme)(?<!\bus)"
-    r"(?<!\bfind out)(?<!\bfound out)(?<!\bremember)(?<!\band)"
-    r"(?<!\bor)(?<!\bsince)(?<!\buntil)(?<!\bby)(?<!\bexactly)(?<!\bidea)(?<!\bsure)\s+when\b(?!\s*\?*\Z)",
-    re.IGNORECASE | re.DOTALL,
-)
-
-
-def kind_of(question: str) -> AnswerKind | None:
-    """Return what a sentence with the answer holds, or None where the question does not tell."""
-    clause = _WHEN_CLAUSE.match(question)
-    text = question[: clause.end("asked")] if clause else question
-    return next((kind for asked, kind in _KINDS if asked.search(text)), None)
-
-
-STEPS = 3  # of what happens, from which a text explains it
-
-
-def explains(kind: AnswerKind, text: str) -> bool:
-    """Whether a text tells several steps of what happens, where that is asked."""
-    return kind.pattern.pattern == _MECHANISM and len(kind.pattern.findall(text)) >= STEPS
-
-
-def has_kind(kind: AnswerKind | None, text: str, question: str) -> bool:
-    """Whether a text holds something of a kind that the question does not hold already.
-
-    "Who grants access?" is answered by a name, and by "the owner" where the verb follows.
-    """
-    if kind is None:
-        return True
-    known = _SMALL.union(re.findall(r"\w+", question.lower()))
-    if any(not known.issuperset(re.findall(r"\w+", found[0].lower())) for found in kind.pattern.finditer(text)):
-        return True
-    asked = _WHO.search(question) if kind.pattern.pattern == _NAMED else None
-    if not asked:
-        return False
-    verb = next(iter(query_terms(asked[1])), "")
-    roles = (found for found in _ROLE.finditer(text) if verb in terms(found["behind"]))
-    return any(found["role"] not in known for found in roles)

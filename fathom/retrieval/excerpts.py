@@ -6,7 +6,6 @@ announces; a heading with what follows it. They overlap: the question decides wh
 
 from __future__ import annotations
 
-import os
 import re
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -217,8 +216,9 @@ class ReadText:
 
     def is_record(self, excerpt: Excerpt) -> bool:
         """Whether an excerpt is one record of a list in a data file, which is read as a whole, as a row is."""
-        shared = os.path.commonprefix([self._paths[number] for number in excerpt.units])
-        return len(excerpt.units) > 1 and shared[: max(map(shared.rfind, ".["))].endswith("]")
+        first, *others = (self._paths[number] for number in excerpt.units)
+        records = (first[: place.end()] for place in _PLACE_OF_LIST.finditer(first))
+        return bool(others) and any(all(other.startswith(record) for other in others) for record in records)
 
     def markdown(self, excerpt: Excerpt, *, heading: bool, only: Sequence[int] = ()) -> str:
         """Return an excerpt as Markdown in its own words, with its lead-in; with `heading` below its last heading.
@@ -238,6 +238,7 @@ class ReadText:
 
 _FIELD = re.compile(r"(?:[-*+]\s+)?[^\s:]+:\s+\S")
 _PATH = re.compile(r"- (?P<path>[^\s:]*[.\]][^\s:]*): ")
+_PLACE_OF_LIST = re.compile(r"\]")
 _PLACES = re.compile(r"(?<!\A)[.\[]")
 _LANGUAGE = re.compile(r"[`~]+\s*([\w+#.-]*)")
 _CELLS = re.compile(r"(?<!\\)\||\t|(?<=\S)[^\S\n]{3,}(?=\S)")

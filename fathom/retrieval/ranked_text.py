@@ -16,9 +16,10 @@ from typing import NamedTuple
 from fathom.facts.code import without_code
 from fathom.facts.extraction import facts_of
 from fathom.facts.ranges import Amount, amounts_of, amounts_sought, in_range
-from fathom.retrieval.asked import QuestionTerms, has_kind
+from fathom.retrieval.asked import QuestionTerms
 from fathom.retrieval.excerpts import Excerpt, ReadText, first_cell
 from fathom.retrieval.expansion import DURATION, TIMES, is_quantity, states
+from fathom.retrieval.kinds import has_kind
 from fathom.retrieval.ranking import Passage, count_in
 from fathom.text.blocks import is_signature
 from fathom.text.boilerplate import (
@@ -397,6 +398,11 @@ class RankedText:
             points = only_links or (len(excerpt.units) == 1 and points_elsewhere(says))
             self._wanting[excerpt.units] = (SUBJECTLESS,) * lacks + (POINTING,) * (signs + points)
         return self._wanting[excerpt.units]
+
+    def stands_by(self, term: str, excerpt: Excerpt) -> bool:
+        """Whether an excerpt, what stands above it or the title has a term."""
+        places = {*excerpt.own, *excerpt.lead, *excerpt.headings}
+        return bool(self._title[term]) or not places.isdisjoint(self._occurrences(term))
 
     def heading(self, excerpt: Excerpt) -> str:
         """Return the heading above an excerpt; empty without one."""

@@ -15,7 +15,7 @@ from functools import cache, cached_property
 from typing import NamedTuple
 
 from fathom.facts.ranges import amounts_of
-from fathom.retrieval.asked import QuestionTerms, case_of, defines, explains, has_kind, read_asked, states_most
+from fathom.retrieval.asked import QuestionTerms, case_of, defines, read_asked, states_most
 from fathom.retrieval.excerpts import Excerpt, announced
 from fathom.retrieval.expansion import (
     FAMILY_LETTERS,
@@ -27,6 +27,7 @@ from fathom.retrieval.expansion import (
     states,
     without_quantities,
 )
+from fathom.retrieval.kinds import explains, has_kind
 from fathom.retrieval.ranked_text import ranked_text
 from fathom.retrieval.ranking import Passage
 from fathom.retrieval.synonyms import same_terms
@@ -259,7 +260,13 @@ class RankedExcerpts:
         return most / (sum(worth.values()) or 1.0)
 
     def answers(self, found: Found, asked: QuestionTerms) -> bool:
-        """Whether an excerpt has what an answer must hold: a number, a date or a name, where one is asked for."""
+        """Whether an excerpt has what an answer must hold: a number, a date or a name, where one is asked for.
+
+        It also has one of the names that were added to the question, if any text has them.
+        """
+        added = [name for name in asked.added if any(read.has([name]) for read in self._read)]
+        if added and not any(self._read[found.text].stands_by(name, found.excerpt) for name in added):
+            return False
         if not (asked.kind and asked.kind.needed):
             return True
         stated = self._read[found.text].states(found.excerpt, asked)

@@ -117,7 +117,8 @@ def _listed(number: int, text: str) -> Iterator[tuple[tuple[str, ...], _Record]]
             found[_PLACE.sub("", value["list"])][f"{value['list']}[{value['place']}]"].append(value)
     for path, records in found.items():
         for values in records.values():
-            words = frozenset(re.findall(r"[^\W\d_]{2,}", " ".join([path, *(each["label"] for each in values)]).lower()))
+            labels = " ".join([path, *(each["label"] for each in values)]).lower()
+            words = frozenset(re.findall(r"[^\W\d_]{2,}", labels))
             places = [RowPlace(number, each[0].removeprefix("- "), "") for each in values]
             cells = {each["label"]: each["value"] for each in values}
             yield ("list", path), _Record(values[0]["value"], cells, places, words)

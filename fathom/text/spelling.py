@@ -1,7 +1,7 @@
 """One spelling of English words: American, which more texts have.
 
-People ask in one and read the other: "sterilizer" and "steriliser", "color" and "colour". Only for comparing words: what
-is quoted keeps its spelling.
+People ask in one and read the other: "sterilizer" and "steriliser", "color" and "colour". Only for comparing words:
+what is quoted keeps its spelling.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ import re
 
 _PAIRS = """
 aeroplane airplane | aluminium aluminum | analogue analog | artefact artifact | catalogue catalog | cosy cozy
-defence defense | dialogue dialog | diarrhoea diarrhea | grey gray | jewellery jewelry | kerb curb | licence license
-manoeuvre maneuver | mould mold | moustache mustache | offence offense | plough plow | practise practice
-practising practicing | pretence pretense | programme program | pyjamas pajamas | sceptic skeptic | sceptical skeptical | smoulder smolder
-speciality specialty | sulphur sulfur
+defence defense | dialogue dialog | diarrhoea diarrhea | grey gray | jewellery jewelry | kerb curb
+licence license | manoeuvre maneuver | mould mold | moustache mustache | offence offense | plough plow
+practise practice | practising practicing | pretence pretense | programme program | pyjamas pajamas
+sceptic skeptic | sceptical skeptical | smoulder smolder | speciality specialty | sulphur sulfur
 """
 _AMERICAN = dict(pair.split() for line in _PAIRS.strip().splitlines() for pair in line.split(" | "))
 _FORM = re.compile(rf"(?P<word>{'|'.join(_AMERICAN)})(?P<ending>s|d|ed|ing|)\Z")
@@ -24,11 +24,11 @@ _OUR = re.compile(
 )
 _RE = re.compile(r"(?P<root>\w*(?:cent|fib|lit|lust|met|mit|sab|theat))re(?P<ending>[sd]?)\Z")
 _ISE = re.compile(r"(?P<root>\w{2,}[^aeou\W])(?:is|(?<=l)ys)(?P<ending>e[drs]?|ers|ing|ations?|able)\Z")
-_WITH_S = (
-    "advertis advis anis appris chemis circumcis comparis compris compromis concis demis despis devis disguis enterpris "
-    "excis exercis expertis franchis guis improvis incis merchandis mortis otherwis paradis precis premis promis repris "
-    "revis supervis surpris televis treatis likewis clockwis"
-)
+_WITH_S = """
+advertis advis anis appris chemis circumcis clockwis comparis compris compromis concis demis despis devis
+disguis enterpris excis exercis expertis franchis guis improvis incis likewis merchandis mortis otherwis paradis
+precis premis promis repris revis supervis surpris televis treatis
+"""
 _ALWAYS_WITH_S = tuple(_WITH_S.split())
 
 
