@@ -66,6 +66,16 @@ DEVICES = """# Devices
 | A-03 | Tablet | 2026-05-08 | 410 |
 | A-05 | Laptop | 2025-11-02 | 1320 |
 """
+MILLS = """# kept by Ida
+mills:
+  - name: north
+    stones:
+      - {stone: N1, max_rpm: 120}
+      - {stone: N2, max_rpm: 95, note: "cracked in 2024, was 110"}
+  - name: south
+    stones:
+      - {stone: S1, max_rpm: 140}
+"""
 NETWORK = """# Network parts
 
 | Item | Supplier | Price | Delivery (days) |
@@ -236,6 +246,7 @@ FILES = {
     "stock": STOCK,
     "parts": PARTS,
     "hotels": HOTELS,
+    "mills.yaml": MILLS,
 }
 
 
@@ -243,7 +254,7 @@ async def _asked(root: Path, question: str, *names: str) -> RunResult:
     docs = root / "docs"
     docs.mkdir()
     for name in names:
-        (docs / f"{name}.md").write_text(FILES[name], encoding="utf-8")
+        (docs / (name if "." in name else f"{name}.md")).write_text(FILES[name], encoding="utf-8")
     os.environ["FATHOM_CACHE"] = str(root / "cache")
     result: RunResult = await investigated(root / "runs", query=question, model=None, docs=[str(docs)])
     return result
@@ -313,6 +324,7 @@ the highest of the 60 values of “Price EUR” is 90.50 (P-26 valve DC).
 parts | which of the parts that come back is the cheapest | \
 the lowest of the 3 values of “Price EUR” where rows have “Back on” is 51.50 (P-03 seal AD).
 parts | How many seals are on the list of parts? | 30 of the 60 rows have “seals”.
+mills.yaml | which stone has the highest max rpm | the highest of the 3 values of “max_rpm” is 140 (S1).
 firmen | Ist Nordblech älter als Steiner? | 1920 (Steiner) is 34 years earlier than 1954 (Nordblech).
 """
 

@@ -919,3 +919,48 @@ async def test_whether_something_is_ok_is_told_by_what_is_permitted(tmp_path: Pa
     result, _, answer = await asked_over_settings(tmp_path, "Is it OK to keep a cockerel?", rules)
     assert result.answered is not Answered.no
     assert "Cockerels are not permitted" in answer
+
+
+LOANS = """{
+  "rules": {"notice_months": 6, "light_lux": 50},
+  "asked_for": [
+    {"object": "Banner of the dockers", "by": "Town hall, Marl", "answer": "no", "reason": "the silk splits"},
+    {"object": "Punt gun", "by": "Fen centre", "answer": "open", "reason": "they have no cage"}
+  ]
+}
+"""
+
+
+async def test_a_record_of_a_data_file_is_quoted_as_a_whole_and_a_setting_alone(tmp_path: Path) -> None:
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    (docs / "loans.json").write_text(LOANS, encoding="utf-8")
+    for query, shown, hidden in (
+        ("why did we tell marl that they cant have the banner", "asked_for[0].reason: the silk splits", "Punt gun"),
+        ("how many months of notice are there", "- rules.notice_months: 6 [1]", "light_lux"),
+    ):
+        result = await investigated(tmp_path / "runs", query=query, model=None, docs=[str(docs)])
+        report = Path(result.artifacts, "report.md").read_text(encoding="utf-8")
+        answer = report[: report.index("**How sure:**")]
+        assert shown in answer and hidden not in answer
+
+
+BREAKAGE = """# Log of the workshop
+
+- 3 March: the big lathe was out of use, nobody knew why.
+- 9 March: the belt of the big lathe was broken. Ellis Marrow mended it.
+- 10 March: new gloves came.
+"""
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "the big lathe was out of use in spring - what was broken in the end and who mended it",
+        "the big lathe: what was broken, and who mended it?",
+    ],
+)
+async def test_both_questions_behind_what_a_person_tells_are_answered(query: str, tmp_path: Path) -> None:
+    assert len(questions_of(query)) == 2
+    _, _, answer = await asked_over_settings(tmp_path, query, BREAKAGE)
+    assert "the belt of the big lathe was broken" in answer and "Ellis Marrow mended it" in answer

@@ -218,6 +218,9 @@ def test_terms_agree_across_spellings() -> None:
     assert terms("Zu\u0308rich") == terms("Zürich")
     assert terms("量子计算") == ["量子", "子计", "计算"]
     assert terms("exceptions") != terms("except")
+    assert terms("a sterilised, grey theatre") == terms("a sterilized, gray theater")
+    assert terms("the neighbours catalogued organisations") == terms("the neighbors cataloged organizations")
+    assert terms("Our advice on rising noise was revised") == ["our", "advic", "on", "rise", "nois", "was", "revis"]
     assert query_terms('the "with" statement') == query_terms("with statements") != query_terms("statements")
     assert query_terms("What is it?")  # nothing but stop words: they are kept
     assert count_words("It's 3.5 well-known 量子计算") == 5

@@ -35,7 +35,8 @@ _ALWAYS_WITH_S = tuple(_WITH_S.split())
 def american(word: str) -> str:
     """Return a lowercase word in its American spelling; any other word as it is."""
     if form := _FORM.match(word):
-        return f"{_AMERICAN[form['word']]}{form['ending']}"
+        base, ending = _AMERICAN[form["word"]], form["ending"]
+        return f"{base}{'ed' if ending == 'd' and not base.endswith('e') else ending}"
     if found := _RE.match(word):
         return f"{found['root']}er{found['ending'].replace('d', 'ed')}"
     if found := _OUR.match(word):
