@@ -42,6 +42,7 @@ ANSWERED = 0.54
 """Share of a question's terms, by worth, from which an excerpt may be its answer; see docs/extractive.md."""
 SURE = 0.7  # the same of the best excerpt, from which it passes for the answer
 TOGETHER = 0.65  # the same of one line, where it is asked how something is done or whether it is so
+IN_ONE_LINE = 0.5  # the same of one line of several, where it is asked for anything else
 CERTAIN = 0.8  # the same of one line, from which what says less beside it is left out
 AROUND_STEP = 0.3  # the same where the steps of something are asked for: one step alone is no answer
 AROUND = 0.8  # of the score of a chosen excerpt, from which one that contains it takes its place
@@ -284,10 +285,11 @@ class Quotations:
         return any(cell & topic and cell <= {*topic, *terms(question)} for cell in cells)
 
     def _relates(self, found: Found, question: str) -> bool:
-        """Whether one line says nearly all of a question whose words belong together, with what is to be done."""
-        if not asks_to_relate(question):
-            return True
-        return self._evidence.together(found, asked_by(question), deed_of(question)) >= TOGETHER
+        """Whether one line says half of a question, or most of one whose words belong together, with what is done."""
+        if asks_to_relate(question):
+            return self._evidence.together(found, asked_by(question), deed_of(question)) >= TOGETHER
+        is_line = len(found.excerpt.units) == 1 or found.excerpt.kind == "table"
+        return is_line or self._evidence.together(found, asked_by(question)) >= IN_ONE_LINE
 
 
 @lru_cache(maxsize=64)  # each excerpt that is chosen or judged asks for it again
