@@ -46,7 +46,8 @@ from fathom.text.sentences import split_sentences
 from fathom.text.tables import cells_of_row
 from fathom.text.terms import is_near_duplicate, terms
 
-CONSIDERED = 12  # excerpts
+CONSIDERED, SORTED = 12, 60  # excerpts whose parts are tried, of so many best ones
+SHORT, BREVITY = 80, 0.1  # characters up to which all are short; exponent of the length of longer ones, in their score
 OF_KIND = 1.4  # factor for a text that holds the kind of thing that is asked for
 CUT = 0.9  # factor for a clause: it says less than its sentence
 INNER = 0.8  # further factor for one that does not begin with its sentence
@@ -212,7 +213,7 @@ class _Candidates:
         self._listed = self._several or self._steps
         self._default = asks_default(question)
         self._succession = Succession(quotations, question)
-        considered = (self._succession.found if found is None else found)[:CONSIDERED]
+        considered = _shorter_first(self._succession.found if found is None else found, quotations)
         self._leads = tuple(_joined(_clauses(quotations.says(f))) for f in considered if f.excerpt.announces)
         self._found = list(self._of(considered, quotations))
         self.best = max(self._found, key=lambda each: each.score, default=None)
@@ -288,6 +289,13 @@ class _Candidates:
         """Return the share of the question's terms, by worth, that a text holds."""
         said = set(terms(text))
         return sum(worth for words, worth in self._worth.items() if _says(text, said, words)) / self._total
+
+
+def _shorter_first(found: Sequence[Found], quotations: Quotations) -> list[Found]:
+    """Return the best excerpts, longer ones with lower scores: a report quotes them whole, an answer a part."""
+    lengths = (max(SHORT, len(quotations.says(each))) for each in found[:SORTED])
+    weighed = [each._replace(score=each.score * n**-BREVITY) for each, n in zip(found, lengths, strict=False)]
+    return sorted(weighed, key=lambda each: -each.score)[:CONSIDERED]
 
 
 def _says(text: str, said: Collection[str], words: Collection[str]) -> bool:
