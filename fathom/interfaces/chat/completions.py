@@ -20,8 +20,6 @@ from fathom.interfaces.chat.conversations import begin, collected, researched, s
 from fathom.interfaces.chat.shapes import MODELS, ChatRequest, Message, settings_of
 from fathom.interfaces.chat.wire import (
     SILENCE,
-    STREAM,
-    Key,
     citation_of,
     created,
     error_of,
@@ -30,7 +28,7 @@ from fathom.interfaces.chat.wire import (
     refuse_format,
     server_of,
 )
-from fathom.interfaces.dependencies import TheCaller, TheService
+from fathom.interfaces.dependencies import STREAM, Key, TheCaller, TheService
 from fathom.models import Matter, Note, Plan
 from fathom.service import reports
 from fathom.service.runs import RunHandle

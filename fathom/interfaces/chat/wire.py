@@ -11,9 +11,9 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from datetime import datetime
 from http import HTTPStatus
 from time import time
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import Header, Request, Response
+from fastapi import Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
 
 from fathom.client.shapes import Problem
@@ -21,14 +21,13 @@ from fathom.errors import FathomError, InvalidInput
 from fathom.interfaces import problems
 from fathom.interfaces.chat.answers import Reference
 from fathom.interfaces.chat.shapes import NoModel
+from fathom.interfaces.dependencies import STREAM
 from fathom.service import progress
 
 PREFIX = "/v1/"
 _CODES = {HTTPStatus.UNAUTHORIZED: "invalid_api_key", HTTPStatus.TOO_MANY_REQUESTS: "rate_limit_exceeded"}
 """Codes that clients know; docs/errors.md lists all others."""
 
-Key = Annotated[str, Header(alias="Idempotency-Key", max_length=200)]
-STREAM = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
 SILENCE = ": still at work\n\n"
 """A comment, for what looks at connections; an empty event follows it, for what looks at events."""
 
