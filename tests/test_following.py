@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from fathom.config.environment import Environment
-from fathom.config.groups import CompressionSettings, SourceRules
+from fathom.config.groups import CompressionSettings
 from fathom.config.inputs import MAX_QUERY_CHARS
 from fathom.config.settings import ResearchSettings, resolve
 from fathom.errors import InvalidInput, NoReport
@@ -363,7 +363,10 @@ async def test_of_what_was_read_only_what_is_close_is_looked_at_again(
     result = await investigated(tmp_path, profile="quick")
     folder = RunFolder(ArtifactStore(str(tmp_path)), f"research_artifacts/{Path(result.artifacts).name}")
     await folder.save_json("provenance.json", await _provenance(folder))
-    found = await EarlierRunTool(EarlierRun(folder), 5, SourceRules()).run("how the lakes of Titan evaporate in summer")
+    here = Environment.read()
+    settings = resolve(ResearchSettings(), here, [])
+    tool = EarlierRunTool.open(RunContext(settings, here, earlier=EarlierRun(folder)))
+    found = await tool.run("how the lakes of Titan evaporate in summer")
     assert [text.url for text in found.results] == ["https://a.example/lakes"]
 
 

@@ -21,7 +21,7 @@ from fathom.service.run_view import notices_of, settings_shown
 from fathom.service.runs import RunHandle, RunService
 from fathom.storage.ownership import Ownership
 from fathom.tasks.clients import prefect_client
-from fathom.tools.library import LibraryTool
+from fathom.tools.earlier_run import LibraryTool
 
 
 async def add(service: RunService, caller: Caller, request: WatchRequest) -> Watch:
