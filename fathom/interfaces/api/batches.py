@@ -73,7 +73,7 @@ async def start_batch(  # noqa: PLR0917 - injected by name
             at_once=at_once,
             budget=BatchCaps(max_usd=max_usd),
         )
-        made = await batches.start_from(service, caller, _text(body), _FORMATS[kind], about)
+        made = await batches.start(service, caller, about, (_text(body), _FORMATS[kind]))
     response.headers["Location"] = f"/api/v1/batches/{made.id}"
     return made
 

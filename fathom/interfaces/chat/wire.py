@@ -17,7 +17,7 @@ from fastapi import Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
 
 from fathom.client.shapes import Problem
-from fathom.errors import FathomError, InvalidInput
+from fathom.errors import FathomError
 from fathom.interfaces import problems
 from fathom.interfaces.chat.answers import Reference
 from fathom.interfaces.chat.shapes import NoModel
@@ -57,19 +57,6 @@ async def patient(make: Callable[[], Coroutine[Any, Any, dict[str, Any]]]) -> Re
             task.cancel()
 
     return StreamingResponse(parts(), media_type="application/json", headers=STREAM)
-
-
-def refuse_format(kind: object) -> None:
-    """Refuse an answer in a form that a report does not have.
-
-    Raises:
-        InvalidInput: one is asked for.
-    """
-    if kind not in (None, "text"):
-        raise InvalidInput(
-            "The answer is a report in Markdown and no other format.",
-            next_step="GET /api/v1/runs/{id}/report with Accept: application/json has the report as data",
-        )
 
 
 def server_of(request: Request) -> str:
