@@ -17,7 +17,7 @@ from fathom.config.inputs import MAX_QUERY_CHARS
 from fathom.config.settings import ResearchSettings, resolve
 from fathom.errors import InvalidInput, NoReport
 from fathom.evidence.computed import MARK
-from fathom.evidence.followed import FollowUp, with_follow_ups, without_follow_ups
+from fathom.evidence.provenance import FollowUp, with_follow_ups, without_follow_ups
 from fathom.evidence.verify import verify_run
 from fathom.extractive.following import asked_in, understood
 from fathom.flows.deep_research import deep_research
