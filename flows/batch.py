@@ -410,7 +410,6 @@ class BatchRunner:
         publish(Event("batch", rows=(record.row,)))
 
     def _own_caps(self, row_id: str) -> Cost:
-        """Return the caps of a question by itself."""
         own = settings_of(self._questions[row_id], self._settings).budget
         usd = DEFAULT_USD if own.max_usd is None and self._caps.max_usd else own.max_usd
         return caps(usd, own.max_tokens, own.max_calls)

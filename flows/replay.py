@@ -14,8 +14,7 @@ from typing import Literal
 from fathom.budget.ledger import Ledger
 from fathom.config.environment import Environment
 from fathom.errors import RecordMissing, RunNotFound, StoreError
-from fathom.evidence.followed import as_left
-from fathom.evidence.provenance import PROVENANCE, digest_of, read
+from fathom.evidence.provenance import PROVENANCE, as_left, digest_of, read
 from fathom.flows.deep_research import investigate
 from fathom.flows.runs.stored import check_evidence
 from fathom.llm.prompts import prompt_hashes

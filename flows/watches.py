@@ -106,8 +106,8 @@ def schedule_of(every: str | None, cron: str | None, timezone: str) -> Schedule:
         raise InvalidInput(wrong=[wrong]) from error
 
 
-async def check_interval(schedule: Schedule, least: timedelta, how: str) -> None:
-    """Check that no two runs of a schedule are closer than a length of time; `how` says what changes that.
+async def check_interval(schedule: Schedule, least: timedelta) -> None:
+    """Check that no two runs of a schedule are closer than a length of time.
 
     Raises:
         InvalidInput: two are, or there is never a run.
@@ -126,6 +126,7 @@ async def check_interval(schedule: Schedule, least: timedelta, how: str) -> None
         shortest = min(later - earlier for earlier, later in pairwise(dates))
     if shortest < least:
         wrong = WrongValue(path, given, f"its runs must be at least {spoken(least)} apart")
+        how = "ask less often; fathom serve --watch-every TIME changes this"
         raise InvalidInput(wrong=[wrong], next_step=how)
 
 

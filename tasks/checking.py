@@ -432,7 +432,6 @@ async def with_links(report: Report, engine: Engine) -> Report:
 
 
 def _after(source: Source, link: CheckedLink, engine: Engine) -> Source:
-    """Return a source after its link was checked."""
     if link.state != "gone":
         return source
     known = source.reference or Bibliographic()

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from fathom.config.environment import Environment
-from fathom.config.groups import CompressionSettings, SourceRules
+from fathom.config.groups import CompressionSettings
 from fathom.config.inputs import MAX_QUERY_CHARS
 from fathom.config.settings import ResearchSettings, resolve
 from fathom.errors import InvalidInput, NoReport
 from fathom.evidence.computed import MARK
-from fathom.evidence.followed import FollowUp, with_follow_ups, without_follow_ups
+from fathom.evidence.provenance import FollowUp, with_follow_ups, without_follow_ups
 from fathom.evidence.verify import verify_run
 from fathom.extractive.following import asked_in, understood
 from fathom.flows.deep_research import deep_research
@@ -363,7 +363,10 @@ async def test_of_what_was_read_only_what_is_close_is_looked_at_again(
     result = await investigated(tmp_path, profile="quick")
     folder = RunFolder(ArtifactStore(str(tmp_path)), f"research_artifacts/{Path(result.artifacts).name}")
     await folder.save_json("provenance.json", await _provenance(folder))
-    found = await EarlierRunTool(EarlierRun(folder), 5, SourceRules()).run("how the lakes of Titan evaporate in summer")
+    here = Environment.read()
+    settings = resolve(ResearchSettings(), here, [])
+    tool = EarlierRunTool.open(RunContext(settings, here, earlier=EarlierRun(folder)))
+    found = await tool.run("how the lakes of Titan evaporate in summer")
     assert [text.url for text in found.results] == ["https://a.example/lakes"]
 
 

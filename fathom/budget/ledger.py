@@ -259,7 +259,6 @@ class Ledger:
         return self.budget.research_share if research else 1.0
 
     def _left(self, research: bool) -> Cost:
-        """Return what is left of the caps."""
         budget, share, total = self.budget, self._share(research), self.total
         usd = Decimal("Infinity") if budget.max_usd is None else Decimal(str(budget.max_usd)) * Decimal(str(share))
         return Cost(usd, int(budget.max_tokens * share), int(budget.max_calls * share)).minus(total)

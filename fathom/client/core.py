@@ -240,7 +240,6 @@ def unreachable(url: str, error: httpx.TransportError) -> ServerFailed:
 
 
 def _kinds() -> dict[str, type[FathomError]]:
-    """Return the failures by code."""
     found: dict[str, type[FathomError]] = {}
     left = [FathomError]
     while left:

@@ -211,7 +211,8 @@ def _reading(text: str, key: frozenset[str], title: frozenset[str]) -> ReadState
     facts = facts_of(text)
     figures = tuple(figures_of(facts))
     plain = re.sub(r"\d+", " ", blanked(facts.undated, ((f.start, f.end) for f in figures)))
-    days = frozenset(terms(" ".join(word for word in re.findall(r"\w+", plain) if _is_weekday(word))))
+    named = (word for word in re.findall(r"\w+", plain) if word.lower().removesuffix("s") in WEEKDAYS)
+    days = frozenset(terms(" ".join(named)))
     decided = bool(_DECISION.search(text))
     moved_to = next((d.date for d in facts.dates if _is_moved(facts.text, d.start, d.end)), None)
     old = frozenset(term for match in _OLD.finditer(text) for term in content_terms(match["old"] or match["once"]))
@@ -289,10 +290,6 @@ def _is_moved(text: str, start: int, end: int) -> bool:
     if _MOVED.search(text[:start]) or _NOW_ON.search(text[:start]) or _INSTEAD.match(text[end:]):
         return True
     return bool(_TO_GERMAN.search(text[:start]) and _MOVED_GERMAN.match(text[end:]))
-
-
-def _is_weekday(word: str) -> bool:
-    return word.lower().removesuffix("s") in WEEKDAYS
 
 
 def _undated(facts: Facts) -> str:

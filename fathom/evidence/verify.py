@@ -11,10 +11,9 @@ from fathom.errors import StoreError
 from fathom.evidence.bearing import place_of
 from fathom.evidence.claims import ClaimSentence, claims_of, comparable
 from fathom.evidence.corroboration import Judged, corrects, corroborate, is_credible, refuting
-from fathom.evidence.followed import as_left
 from fathom.evidence.judging import JUDGEMENTS, Exchange, Key, Settled, key_of, settled
 from fathom.evidence.passages import Search, SourcePassage
-from fathom.evidence.provenance import PROVENANCE, RULES, Provenance, digest_of, read, results_of, sources_of
+from fathom.evidence.provenance import PROVENANCE, RULES, Provenance, as_left, digest_of, read, results_of, sources_of
 from fathom.evidence.stored import StoredText, read_quote, stored_texts
 from fathom.evidence.trace import Surroundings
 from fathom.evidence.words import check

@@ -20,7 +20,7 @@ from uvicorn.server import ServerState
 
 from fathom.errors import FathomError, TooManyRequests, TooSlow
 from fathom.interfaces.problems import MEDIA_TYPE, phrase_of, problem_of, retry_after_of
-from fathom.service.options import ConnectionLimits
+from fathom.service.options import ConnectionLimits, ip_address_of
 
 MOST_FILES = 10_240
 """Open files that a server asks for: the most that macOS allows, and far more than one process can serve."""
@@ -168,12 +168,7 @@ class ClientConnection(H11Protocol):
 
 def _network(address: str) -> str:
     """Return what counts as one peer: an IPv4 address, or the network of an IPv6 address."""
-    try:
-        found = ipaddress.ip_address(address.partition("%")[0])
-    except ValueError:
-        return address
+    found = ip_address_of(address.partition("%")[0])
     if isinstance(found, ipaddress.IPv6Address):
-        if found.ipv4_mapped:
-            return str(found.ipv4_mapped)
         return str(ipaddress.ip_network((found, _IPV6_NETWORK), strict=False))
-    return str(found)
+    return str(found or address)

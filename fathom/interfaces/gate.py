@@ -7,7 +7,6 @@ is there stands in docs/access.md.
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import re
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import ExitStack, nullcontext
@@ -38,7 +37,7 @@ from fathom.interfaces.uploads import has_files
 from fathom.service.caller import AccessRole, Caller
 from fathom.service.limits import RequestRates
 from fathom.service.links import PUBLIC
-from fathom.service.options import Options
+from fathom.service.options import Options, ip_address_of
 from fathom.service.outages import asking_patiently
 from fathom.service.tokens import COOKIE, LOCAL_NAME, BrowserSession, BrowserSessions, Tokens, check_name
 from fathom.storage.store import ArtifactStore
@@ -275,12 +274,8 @@ def peer_of(scope: Scope, headers: Headers, options: Options) -> tuple[str, bool
 
 def _names_of(address: str) -> set[str]:
     """Return what a server may be called at whose address a request arrived."""
-    try:
-        bound = ipaddress.ip_address(address)
-    except ValueError:
+    if (bound := ip_address_of(address)) is None:
         return set()
-    if isinstance(bound, ipaddress.IPv6Address) and bound.ipv4_mapped:
-        bound = bound.ipv4_mapped
     return {bound.compressed} | ({"127.0.0.1", "localhost", "::1"} if bound.is_loopback else set())
 
 

@@ -91,7 +91,12 @@ async def upload_form(request: Request, limits: StorageLimits) -> AsyncIterator[
 
 def has_files(headers: Headers) -> bool:
     """Whether a request with these headers is a form that may have files."""
-    return headers.get("content-type", "").partition(";")[0].strip().lower() == "multipart/form-data"
+    return media_type(headers) == "multipart/form-data"
+
+
+def media_type(headers: Headers) -> str:
+    """Return the media type of a body, without its parameters; empty if it has none."""
+    return headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
 async def _limited(request: Request, most: int, limits: StorageLimits) -> AsyncGenerator[bytes, None]:

@@ -124,7 +124,6 @@ def overflow(status: int, text: str, message: str) -> ContextOverflow | None:
 
 
 def _told_window(text: str) -> int | None:
-    """Return the window that a refusal states."""
     if not (found := _SAID.search(text)):
         return None
     tokens = int((found["n_ctx"] or found["tokens"]).replace(",", "")) * (1_000 if found["thousands"] else 1)

@@ -61,31 +61,35 @@ class _Kept(Model):
         return Ownership(owner=self.owner)
 
 
-async def start(service: RunService, caller: Caller, request: BatchRequest) -> Batch:
-    """Start a batch.
+async def start(
+    service: RunService, caller: Caller, request: BatchRequest, table: tuple[str, Format] | None = None
+) -> Batch:
+    """Start a batch of the questions of a request or, in their place, of a table of questions in some format.
 
     Raises:
         NotAllowed: the caller may not ask, or not with these settings.
-        InvalidInput: a question cannot be researched.
+        InvalidInput: a question cannot be researched, or a line of the table cannot be used.
     """
     caller.check(AccessRole.asker)
     settings = service.settings_for(caller, request.settings, request.template)
     asked = [one if isinstance(one, Question) else Question(question=one) for one in request.questions]
-    questions = [BatchQuestion(question=one.question, settings=one.settings) for one in asked]
     # As a file would be read: the same checks, with the numbers of questions in place of lines.
-    return await _start(service, caller, request, settings, read_questions(lines_of(questions), "jsonl", settings))
-
-
-async def start_from(service: RunService, caller: Caller, text: str, kind: Format, request: BatchRequest) -> Batch:
-    """Start a batch of the questions in a text; the questions of `request` do not count.
-
-    Raises:
-        NotAllowed: the caller may not ask, or not with these settings.
-        InvalidInput: a line cannot be used.
-    """
-    caller.check(AccessRole.asker)
-    settings = service.settings_for(caller, request.settings, request.template)
-    return await _start(service, caller, request, settings, read_questions(text, kind, settings))
+    listed = lines_of([BatchQuestion(question=one.question, settings=one.settings) for one in asked])
+    text, kind = table or (listed, "jsonl")
+    questions = read_questions(text, kind, settings)
+    most = await _most(service, caller, settings, questions)
+    settings, checked, _ = await asyncio.to_thread(check_batch, settings, questions, ask_prefect=False)
+    usd = Decimal(str(request.budget.max_usd)) if request.budget.max_usd else most
+    async with service.spending.taking(caller, usd, len(checked)) as taken:
+        # What was taken is all that the batch may spend; it is not given back: its runs are too many to ask for.
+        capped_at = {"max_usd": float(usd)} if taken and taken.usd else {}
+        key, flow_run = await _created(service, caller, request, settings, checked, capped_at)
+    now = datetime.now(UTC).isoformat()
+    kept = _Kept(owner=caller.name, created=now, questions=len(checked), run_id=str(flow_run.id))
+    await service.store.create(f"{FOLDER}/{key}.json", json_bytes(kept))
+    await service.activity.note(kept.run_id, caller, Action.asked)
+    searched = [searched_in(settings_of(question, settings)) for question in checked]
+    return (await _shown(service, key, kept)).model_copy(update={"notices": notices_of(*searched)})
 
 
 async def latest(service: RunService, caller: Caller) -> BatchList:
@@ -117,28 +121,6 @@ async def cancel(service: RunService, caller: Caller, key: str) -> None:
     check_owner(kept.ownership, caller, "batch")
     if flow_run := await _flow_run(kept.run_id):
         await cancel_flow_run(flow_run.id, f"{caller.name} cancelled it.")
-
-
-async def _start(
-    service: RunService,
-    caller: Caller,
-    request: BatchRequest,
-    settings: ResearchSettings,
-    questions: Sequence[BatchQuestion],
-) -> Batch:
-    most = await _most(service, caller, settings, questions)
-    settings, checked, _ = await asyncio.to_thread(check_batch, settings, questions, ask_prefect=False)
-    usd = Decimal(str(request.budget.max_usd)) if request.budget.max_usd else most
-    async with service.spending.taking(caller, usd, len(checked)) as taken:
-        # What was taken is all that the batch may spend; it is not given back: its runs are too many to ask for.
-        capped_at = {"max_usd": float(usd)} if taken and taken.usd else {}
-        key, flow_run = await _created(service, caller, request, settings, checked, capped_at)
-    now = datetime.now(UTC).isoformat()
-    kept = _Kept(owner=caller.name, created=now, questions=len(checked), run_id=str(flow_run.id))
-    await service.store.create(f"{FOLDER}/{key}.json", json_bytes(kept))
-    await service.activity.note(kept.run_id, caller, Action.asked)
-    searched = [searched_in(settings_of(question, settings)) for question in checked]
-    return (await _shown(service, key, kept)).model_copy(update={"notices": notices_of(*searched)})
 
 
 async def _most(

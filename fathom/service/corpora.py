@@ -11,6 +11,7 @@ from pathlib import PurePath
 
 from fathom.client.shapes import Corpus, CorpusLimits, CorpusList, CorpusSummary
 from fathom.config.settings import ResearchSettings
+from fathom.errors import InvalidInput
 from fathom.service.caller import AccessRole, Caller, check_owner
 from fathom.storage.corpora import CorpusStore
 from fathom.storage.editions import (
@@ -21,7 +22,6 @@ from fathom.storage.editions import (
     name_taken,
     no_corpus,
     own_name,
-    unknown_corpus,
 )
 from fathom.tools.documents.corpus import CorpusReading
 from fathom.tools.documents.readers import ENDINGS
@@ -167,7 +167,7 @@ class CorpusService:
         """
         found = await self._readable_of(caller, names)
         if unknown := [name for name in names if name not in found]:
-            raise unknown_corpus(unknown[0])
+            raise no_corpus(unknown[0], InvalidInput)
         return [edition.name for edition in found.values()]
 
     async def named_in(self, caller: Caller, settings: ResearchSettings) -> ResearchSettings:

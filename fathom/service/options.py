@@ -97,12 +97,8 @@ class Options:
 
     def trusts(self, peer: str) -> bool:
         """Whether what a peer says of the user and of the first connection is believed."""
-        try:
-            address = ipaddress.ip_address(peer)
-        except ValueError:
+        if (address := ip_address_of(peer)) is None:
             return False
-        if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped:
-            address = address.ipv4_mapped
         if self.user_header and address.is_loopback:
             return True
         return any(address in ipaddress.ip_network(network) for network in self.trusted_proxies)
@@ -122,6 +118,15 @@ class Options:
     def deployment(self) -> str:
         """The name of the deployment of the server's runs, without the flow's."""
         return f"serve-{self.pool}" if self.pool else self.work_pool
+
+
+def ip_address_of(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """Return the IP address that a text is, an IPv4 address inside an IPv6 one as such; None if it is none."""
+    try:
+        found = ipaddress.ip_address(text)
+    except ValueError:
+        return None
+    return (found.ipv4_mapped if isinstance(found, ipaddress.IPv6Address) else None) or found
 
 
 def is_own(pool: str) -> bool:

@@ -163,7 +163,6 @@ async def hiding_of(found: KnownRun, root: str) -> Hide:
 
 
 def _texts(value: object) -> Iterator[str]:
-    """Yield every text in a value."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, list):

@@ -40,7 +40,7 @@ from fathom.errors import (
     RunNotFound,
     UserError,
 )
-from fathom.evidence.followed import as_left
+from fathom.evidence.provenance import as_left
 from fathom.flows.execution.resuming import reschedule
 from fathom.flows.housekeeping import remove_run
 from fathom.flows.preflight import check_request

@@ -21,7 +21,7 @@ from fathom.service.run_view import notices_of, settings_shown
 from fathom.service.runs import RunHandle, RunService
 from fathom.storage.ownership import Ownership
 from fathom.tasks.clients import prefect_client
-from fathom.tools.library import LibraryTool
+from fathom.tools.earlier_run import LibraryTool
 
 
 async def add(service: RunService, caller: Caller, request: WatchRequest) -> Watch:
@@ -39,8 +39,7 @@ async def add(service: RunService, caller: Caller, request: WatchRequest) -> Wat
         raise InvalidInput("Give either `every` or `cron`.", next_step='for example "every": "1d"')
     schedule = watches.schedule_of(request.every, request.cron, request.timezone)
     if not caller.is_admin:
-        least = service.options.watch_every
-        await watches.check_interval(schedule, least, "ask less often; fathom serve --watch-every TIME changes this")
+        await watches.check_interval(schedule, service.options.watch_every)
     _check_countable(caller)
     if request.report:
         (await service.open(caller, request.report)).finished()

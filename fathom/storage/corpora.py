@@ -37,7 +37,6 @@ from fathom.storage.editions import (
     name_taken,
     no_corpus,
     own_name,
-    unknown_corpus,
 )
 from fathom.storage.lease import RESULTS, read_lease
 from fathom.storage.names import numbers_in
@@ -105,7 +104,7 @@ class CorpusStore:
         for name in names:
             edition = await self.meant(name, asker)
             if edition is None:
-                raise unknown_corpus(name)
+                raise no_corpus(name, InvalidInput)
             if not edition.files:
                 raise InvalidInput(f"The corpus {name!r} has no files.", next_step="add some, or choose another corpus")
             found[edition.name] = edition.used()

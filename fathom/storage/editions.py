@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from fathom.errors import Conflict, InvalidInput, NotThere, TooLarge
+from fathom.errors import Conflict, InvalidInput, NotThere, TooLarge, UserError
 from fathom.models import CorpusFile, Model, UnreadFile
 from fathom.storage.names import cut_slug
 from fathom.storage.ownership import Ownership
@@ -147,14 +147,9 @@ def edition_path(folder: str, number: int) -> str:
     return f"{folder}/editions/{number:06}.json"
 
 
-def no_corpus(name: str) -> NotThere:
+def no_corpus(name: str, kind: type[UserError] = NotThere) -> UserError:
     """Return the error for a corpus that does not exist, or that the caller may not see."""
-    return NotThere(f"The corpus {name[:NAME_CHARS]!r} does not exist.", next_step=_LIST)
-
-
-def unknown_corpus(name: str) -> InvalidInput:
-    """Return the same error for a request that names such a corpus."""
-    return InvalidInput(f"The corpus {name[:NAME_CHARS]!r} does not exist.", next_step=_LIST)
+    return kind(f"The corpus {name[:NAME_CHARS]!r} does not exist.", next_step=_LIST)
 
 
 def name_taken(name: str, last: Edition) -> Conflict:

@@ -127,8 +127,6 @@ async def survey(
 
 
 class _Search:
-    """A search for old runs."""
-
     def __init__(
         self, store: ArtifactStore, before: datetime, keep_reports: bool, unfinished: bool, only: StoredRun | None
     ) -> None:

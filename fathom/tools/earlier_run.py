@@ -1,26 +1,51 @@
-"""The tool that searches the texts of an earlier run: the first corpus of a run that follows up on it."""
+"""The tools that search what earlier runs have read: the run that this one follows up on, and the library.
+
+Their results are the original pages and documents, as the earlier runs stored them. They are stored with the new run,
+so each of its claims leads to bytes of its own, even if the earlier run is gone.
+"""
 
 from __future__ import annotations
 
 import asyncio
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Self
 
-from fathom.config.groups import SourceRules
-from fathom.errors import ToolRejected
+from fathom.errors import StoreError, ToolRejected, ToolUnavailable
 from fathom.evidence.stored import StoredText
-from fathom.models import ToolOutput
+from fathom.models import Holdings, ToolOutput
 from fathom.retrieval.identifiers import borne_by, naming
 from fathom.retrieval.ranking import titled
 from fathom.retrieval.relevance import best_places
 from fathom.sources.domains import admitted
 from fathom.tools.base import RunContext, Tool
-from fathom.tools.earlier import EarlierRun
 
 NEAR = 0.4  # of the score of the closest text, which another must have: a model reads each again for what is new
 
 
-class EarlierRunTool(Tool):
+class _StoredTextsTool(Tool):
+    fetchable = True
+
+    def __init__(self, run: RunContext) -> None:
+        self._run = run
+
+    @classmethod
+    def open(cls, run: RunContext) -> Self:
+        """Search what earlier runs have stored."""
+        return cls(run)
+
+    @abstractmethod
+    async def _texts(self, query: str) -> Sequence[StoredText]:
+        """Return the texts among which the closest to a query are looked for."""
+
+    async def run(self, tool_input: str) -> ToolOutput:
+        """Return the texts closest to the query, as earlier runs have stored them."""
+        settings = self._run.settings
+        texts = [text for text in await self._texts(tool_input) if admitted(text.source, settings.sources)]
+        return await asyncio.to_thread(closest, tool_input, texts, settings.max_results)
+
+
+class EarlierRunTool(_StoredTextsTool):
     """Searches the texts that the earlier run of a follow-up has read."""
 
     name = "earlier_run"
@@ -28,24 +53,36 @@ class EarlierRunTool(Tool):
         "Searches all that was read for the earlier report. Input: one search query of a few specific words. Each step "
         "begins with it; ask it again only in other words."
     )
-    fetchable = of_follow_ups = True
+    of_follow_ups = True
 
-    def __init__(self, earlier: EarlierRun | None, max_results: int, rules: SourceRules) -> None:
-        self._earlier = earlier
-        self._max_results = max_results
-        self._rules = rules
-
-    @classmethod
-    def open(cls, run: RunContext) -> Self:
-        """Search the texts of the earlier run."""
-        return cls(run.earlier, run.settings.max_results, run.settings.sources)
-
-    async def run(self, tool_input: str) -> ToolOutput:
-        """Return the texts closest to the query, as the earlier run read them."""
-        if not self._earlier:
+    async def _texts(self, query: str) -> Sequence[StoredText]:
+        if not self._run.earlier:
             raise ToolRejected("This run follows up on no other.", next_step="fathom ask RUN QUESTION")
-        texts = [text for text in await self._earlier.texts() if admitted(text.source, self._rules)]
-        return await asyncio.to_thread(closest, tool_input, texts, self._max_results)
+        return await self._run.earlier.texts()
+
+
+class LibraryTool(_StoredTextsTool):
+    """Searches the sources of the earlier runs that the asker may read."""
+
+    name = setting = "library"
+    description = (
+        "Searches the pages and documents that earlier runs have read, as they were then. Input: one search query of a "
+        "few specific words."
+    )
+    searches = True
+
+    async def _texts(self, query: str) -> Sequence[StoredText]:
+        library = self._run.library
+        if not (library and library.texts):
+            raise ToolRejected("The library cannot be searched here.", next_step="run it again with --library")
+        try:
+            return await library.texts(query, self._run.settings.max_results)
+        except StoreError as error:
+            raise ToolUnavailable(error.message, next_step=error.next_step) from error
+
+    async def holdings(self, words: Sequence[str]) -> Holdings:
+        """Return the place of its search."""
+        return Holdings(tool=self.name, where=["earlier runs"])
 
 
 def closest(query: str, texts: Sequence[StoredText], most: int) -> ToolOutput:

@@ -35,7 +35,7 @@ from fathom.tools.search.over_litellm import PROVIDERS, vendor_of
 TOOLS = (
     "fathom.tools.earlier_run:EarlierRunTool",
     "fathom.tools.documents_tool:DocumentsTool",
-    "fathom.tools.library:LibraryTool",
+    "fathom.tools.earlier_run:LibraryTool",
     "fathom.tools.search.web_search:WebSearchTool",
     "fathom.tools.search.web_extract:WebExtractTool",
     "fathom.tools.fetch_tool:FetchTool",

@@ -9,7 +9,6 @@ before it. Workers of Fathom have no process for a run, and report none.
 
 Runs of a work pool whose process is gone: found, and scheduled again for any worker of the pool. Prefect leaves the
 run of a worker that was killed in `Running` for ever. Here the run's lease says whether a process works on it.
-Imports Prefect: call `fathom.flows.server.ensure_api` first.
 """
 
 from __future__ import annotations

@@ -15,14 +15,14 @@ import os
 import random
 import signal
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from importlib import import_module
 from textwrap import shorten
 from threading import Thread
-from typing import Any, Protocol
+from typing import Any
 from uuid import UUID
 
 import httpx
@@ -311,14 +311,7 @@ async def _run(flow: Flow[..., Any], flow_run: FlowRun) -> None:
         await outcome
 
 
-class _Worker(Protocol):
-    def serve(self) -> Coroutine[Any, Any, None]: ...
-    def stop(self) -> None: ...
-    def wake(self) -> None: ...
-    def release(self) -> None: ...
-
-
-def serve_until_stopped(worker: _Worker) -> None:
+def serve_until_stopped(worker: Worker) -> None:
     """Serve until SIGTERM or Ctrl-C. The runs are in a thread: in the main one, Prefect would handle these signals."""
     with ThreadPoolExecutor(1, "worker") as thread:
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -326,7 +319,7 @@ def serve_until_stopped(worker: _Worker) -> None:
         thread.submit(asyncio.run, worker.serve()).result()
 
 
-def attach(worker: _Worker, source: int) -> None:
+def attach(worker: Worker, source: int) -> None:
     """Let a server wake the worker by a line in a pipe. Once that is closed, the worker ends when it has nothing to do.
 
     So a server that is killed leaves no worker for ever, and the runs in progress go on.

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
-from uuid import UUID
 
 from fathom.errors import ServerUnreachable
 from fathom.flows.server import MOST_AT_ONCE, ask_api, find_api
 from fathom.run.usage import ModelUse, RunUse, UsageReader, unsettled_usd
+from fathom.storage.ownership import RUN_ID
 from fathom.storage.steering import Rated, Ratings
 from fathom.storage.store import ArtifactStore
 
@@ -111,7 +110,7 @@ def _deployments(runs: Sequence[RunUse]) -> dict[str, str]:
         how = "start it, or set PREFECT_API_URL; --by model and --by day work without one"
         raise ServerUnreachable("Costs by deployment need a Prefect server, and none is running.", next_step=how)
     deployment_of: dict[str, str | None] = {}
-    for ids in _pages([run.run_id for run in runs if _is_id(run.run_id)]):
+    for ids in _pages([run.run_id for run in runs if RUN_ID.fullmatch(run.run_id)]):
         found = _asked("flow_runs", ids)
         deployment_of |= {run["id"]: run.get("deployment_id") for run in found}
     names = dict[str, str]()
@@ -134,9 +133,3 @@ def _asked(kind: str, ids: Sequence[str]) -> list[dict[str, Any]]:
 
 def _pages(ids: Sequence[str]) -> Iterator[Sequence[str]]:
     yield from (ids[start : start + MOST_AT_ONCE] for start in range(0, len(ids), MOST_AT_ONCE))
-
-
-def _is_id(text: str) -> bool:
-    with suppress(ValueError):
-        return str(UUID(text)) == text
-    return False

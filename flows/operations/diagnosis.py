@@ -375,20 +375,18 @@ async def reach(environment: Environment, registry: Registry = REGISTRY) -> list
     settings = resolve(ResearchSettings(fresh=True, max_results=1), environment, [])
     run = RunContext(settings, environment, query=QUESTION, configured_vendors=vendors)
     scrubber = Scrubber(environment.secrets)
-    waiting = [_asked(kind, kind.name, _search(kind.open(run)), scrubber) for kind in vendors]
+    waiting = [_asked(kind, kind.name, kind.open(run).search(QUESTION, 1), scrubber) for kind in vendors]
     waiting += [_asked(kind, kind.name.replace("_", " "), _look_up(kind.open(run)), scrubber) for kind in sources]
     return list(await asyncio.gather(*waiting))
 
 
-async def _search(vendor: SearchVendor) -> int:
-    return len(await vendor.search(QUESTION, 1))
+async def _look_up(source: Tool) -> Sequence[object]:
+    return (await source.run(QUESTION)).results
 
 
-async def _look_up(source: Tool) -> int:
-    return len((await source.run(QUESTION)).results)
-
-
-async def _asked(kind: type[Configurable], name: str, asking: Awaitable[int], scrubber: Scrubber) -> Condition:
+async def _asked(
+    kind: type[Configurable], name: str, asking: Awaitable[Sequence[object]], scrubber: Scrubber
+) -> Condition:
     """Return the result of a test question; a failure counts as broken only if the user has configured the service."""
     began = time.monotonic()
     try:

@@ -256,7 +256,6 @@ def _assumed(asked: Asked) -> Reply:
 
 
 def _short(asked: Asked, reply: Reply) -> str:
-    """Return a reply in one line."""
     if reply.answers:
         return f"{'assumed' if reply.assumed else 'answered'}: {'; '.join(reply.answers)}"
     changed = f"changed the {asked.matter.value}" if reply.plan else f"accepted the {asked.matter.value}"

@@ -11,8 +11,7 @@ from fathom.config.environment import Environment
 from fathom.config.groups import PROFILES, Role
 from fathom.config.settings import ResearchSettings
 from fathom.errors import InvalidInput, NoReport, StoreError
-from fathom.evidence.followed import FollowUp, with_follow_ups
-from fathom.evidence.provenance import PROVENANCE
+from fathom.evidence.provenance import PROVENANCE, FollowUp, with_follow_ups
 from fathom.flows.runs.index import RunIndex
 from fathom.flows.runs.stored import check_evidence, find, locate
 from fathom.models import RunManifest

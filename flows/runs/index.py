@@ -174,7 +174,6 @@ class RunIndex:
         return self._derived
 
     async def _look(self, place: str) -> None:
-        """Read the run at a place."""
         async with self._readers:
             at = time()
             run = await (read_manifest(self._store, place) if _is_folder(place) else self._begun(place))

@@ -13,8 +13,8 @@ from fathom.client.resources import Batch, BatchCaps, BatchList, BatchRequest
 from fathom.config.given import wrong_in
 from fathom.config.groups import Profile
 from fathom.errors import InvalidInput, WrongMediaType
-from fathom.interfaces.api.common import JSON
-from fathom.interfaces.dependencies import TheCaller, TheService
+from fathom.interfaces.dependencies import JSON, TheCaller, TheService
+from fathom.interfaces.uploads import media_type
 from fathom.service import batches
 
 router = APIRouter(prefix="/api/v1/batches", tags=["batches"])
@@ -59,7 +59,7 @@ async def start_batch(  # noqa: PLR0917 - injected by name
     ] = None,
 ) -> Batch:
     """Research many questions: a JSON object, or a table in which any setting may stand beside a question."""
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    kind = media_type(request.headers)
     if kind != JSON and kind not in _FORMATS:
         raise WrongMediaType(f"Questions must be JSON, {', '.join(_FORMATS)}, not {kind[:60] or 'of no media type'}.")
     body = await request.body()
@@ -73,7 +73,7 @@ async def start_batch(  # noqa: PLR0917 - injected by name
             at_once=at_once,
             budget=BatchCaps(max_usd=max_usd),
         )
-        made = await batches.start_from(service, caller, _text(body), _FORMATS[kind], about)
+        made = await batches.start(service, caller, about, (_text(body), _FORMATS[kind]))
     response.headers["Location"] = f"/api/v1/batches/{made.id}"
     return made
 

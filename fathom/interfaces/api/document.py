@@ -70,20 +70,24 @@ def completed(document: dict[str, Any]) -> dict[str, Any]:
     document["components"]["securitySchemes"] = _SCHEMES
     # Nothing is needed on a server that only its own machine can reach.
     document["security"] = [*({name: []} for name in _SCHEMES), {}]
-    for path, method, operation in _operations(document):
-        if path in OPEN:
-            operation["security"] = []
-        if not path.startswith(OURS):
-            _without_default(operation)
-            continue
-        for status in _problems(path, method, operation):
-            own = operation["responses"].setdefault(str(status), {})
-            own.setdefault("description", phrase_of(status))
-            if "HTTPValidationError" in str(own.get("content")):
-                own["description"] = phrase_of(status)
-            own["content"] = {MEDIA_TYPE: _example(status)}
-        operation["responses"] = dict(sorted(operation["responses"].items()))
+    for path, item in document["paths"].items():
+        for method in filter(item.__contains__, _METHODS):
+            _complete(path, method, item[method])
     return document
+
+
+def _complete(path: str, method: str, operation: dict[str, Any]) -> None:
+    """Add to an operation of ours its problems; FastAPI's own shape of an error, which no route has, is left out."""
+    if path in OPEN:
+        operation["security"] = []
+    responses, ours = operation["responses"], [*_problems(path, method, operation)] if path.startswith(OURS) else []
+    for status in [one for one, own in responses.items() if "HTTPValidationError" in str(own.get("content"))]:
+        del responses[status]
+    for status in ours:
+        own = responses.setdefault(str(status), {})
+        own.setdefault("description", phrase_of(status))
+        own["content"] = {MEDIA_TYPE: _example(status)}
+    operation["responses"] = dict(sorted(responses.items()))
 
 
 def _problems(path: str, method: str, operation: dict[str, Any]) -> Iterator[int]:
@@ -106,15 +110,3 @@ def _example(status: int) -> dict[str, Any]:
     title = phrase_of(status)
     example = {"type": "about:blank", "title": title, "status": status, "detail": "What is wrong.", "next_step": ""}
     return {"schema": {"$ref": "#/components/schemas/Problem"}, "example": {**example, "code": None}}
-
-
-def _without_default(operation: dict[str, Any]) -> None:
-    """Leave out FastAPI's own shape of an error, which no route answers with."""
-    for status, own in list(operation["responses"].items()):
-        if "HTTPValidationError" in str(own.get("content")):
-            del operation["responses"][status]
-
-
-def _operations(document: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    for path, item in document["paths"].items():
-        yield from ((path, method, item[method]) for method in _METHODS if method in item)

@@ -24,7 +24,7 @@ from fathom.client.shapes import (
     ShareLink,
     WaitingRemark,
 )
-from fathom.interfaces.api.common import (
+from fathom.interfaces.dependencies import (
     JSON_ONLY,
     PULSE_SECONDS,
     STREAM,
@@ -34,9 +34,12 @@ from fathom.interfaces.api.common import (
     Key,
     LastEvent,
     Limit,
+    RunId,
+    TheCaller,
+    TheRun,
+    TheService,
     frames,
 )
-from fathom.interfaces.dependencies import RunId, TheCaller, TheRun, TheService
 from fathom.models import ReportRating, RunState
 from fathom.service import reports
 from fathom.service.caller import Caller

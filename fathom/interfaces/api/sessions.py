@@ -33,8 +33,16 @@ from fathom.client.sessions import (
 from fathom.client.shapes import EventType, Form, Run, RunEvent, RunRequest
 from fathom.errors import NoReport
 from fathom.evidence.provenance import PROVENANCE, read
-from fathom.interfaces.api.common import JSON_ONLY, PULSE, PULSE_SECONDS, STREAM, EventStream, LastEvent
-from fathom.interfaces.dependencies import TheCaller, TheService
+from fathom.interfaces.dependencies import (
+    JSON_ONLY,
+    PULSE,
+    PULSE_SECONDS,
+    STREAM,
+    EventStream,
+    LastEvent,
+    TheCaller,
+    TheService,
+)
 from fathom.models import Claim, Plan, RunState, StepStatus, Verdict
 from fathom.report.answer import answer_of
 from fathom.service import reports, sessions

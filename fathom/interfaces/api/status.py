@@ -10,8 +10,7 @@ from fathom.client.resources import CostTable, Estimate, Status, TemplateList
 from fathom.client.shapes import Me, RunRequest
 from fathom.config.templates import UsedTemplate, shipped, template_of
 from fathom.errors import NotThere
-from fathom.interfaces.api.common import JSON_ONLY
-from fathom.interfaces.dependencies import TheCaller, TheGate, TheService
+from fathom.interfaces.dependencies import JSON_ONLY, TheCaller, TheGate, TheService
 from fathom.interfaces.gate import LOCAL, PER_MINUTE
 from fathom.service import status
 

@@ -9,8 +9,7 @@ from fastapi import APIRouter, Path, Response
 
 from fathom.client.resources import Watch, WatchChange, WatchHistory, WatchList, WatchRequest
 from fathom.client.shapes import Run
-from fathom.interfaces.api.common import JSON_ONLY, Limit
-from fathom.interfaces.dependencies import TheCaller, TheService
+from fathom.interfaces.dependencies import JSON_ONLY, Limit, TheCaller, TheService
 from fathom.service import watches
 
 router = APIRouter(prefix="/api/v1/watches", tags=["watches"])

@@ -20,17 +20,14 @@ from fathom.interfaces.chat.conversations import begin, collected, researched, s
 from fathom.interfaces.chat.shapes import MODELS, ChatRequest, Message, settings_of
 from fathom.interfaces.chat.wire import (
     SILENCE,
-    STREAM,
-    Key,
     citation_of,
     created,
     error_of,
     event,
     patient,
-    refuse_format,
     server_of,
 )
-from fathom.interfaces.dependencies import TheCaller, TheService
+from fathom.interfaces.dependencies import STREAM, Key, TheCaller, TheService
 from fathom.models import Matter, Note, Plan
 from fathom.service import reports
 from fathom.service.runs import RunHandle
@@ -64,7 +61,9 @@ async def complete(
         return writer.streamed(said(done)) if asked.stream else JSONResponse(writer.whole(ChatAnswer(done, []), ""))
     if (asked.n or 1) > 1:
         raise InvalidInput("n: a question is researched once.", next_step="leave it out")
-    refuse_format((asked.response_format or {}).get("type"))
+    if (asked.response_format or {}).get("type") not in (None, "text"):
+        how = "GET /api/v1/runs/{id}/report with Accept: application/json has the report as data"
+        raise InvalidInput("The answer is a report in Markdown and no other format.", next_step=how)
     talk = await asyncio.to_thread(answers.read, asked.messages)  # of two megabytes, it takes seconds
     begun = await begin(service, caller, asked, talk, idempotency_key)
     run, server = begun.run, server_of(request)

@@ -18,8 +18,8 @@ from fathom.interfaces.chat import answers, conversations
 from fathom.interfaces.chat.answers import ChatAnswer, Conversation, Earlier
 from fathom.interfaces.chat.conversations import begin, collected, researched, said
 from fathom.interfaces.chat.shapes import ResponseRequest, model_of, settings_of
-from fathom.interfaces.chat.wire import SILENCE, STREAM, Key, citation_of, created, error_of, event, patient, server_of
-from fathom.interfaces.dependencies import TheCaller, TheService
+from fathom.interfaces.chat.wire import SILENCE, citation_of, created, error_of, event, patient, server_of
+from fathom.interfaces.dependencies import STREAM, Key, TheCaller, TheService
 from fathom.models import RunState
 from fathom.service.caller import Caller
 from fathom.service.progress import Begun

@@ -11,24 +11,23 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from datetime import datetime
 from http import HTTPStatus
 from time import time
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import Header, Request, Response
+from fastapi import Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
 
 from fathom.client.shapes import Problem
-from fathom.errors import FathomError, InvalidInput
+from fathom.errors import FathomError
 from fathom.interfaces import problems
 from fathom.interfaces.chat.answers import Reference
 from fathom.interfaces.chat.shapes import NoModel
+from fathom.interfaces.dependencies import STREAM
 from fathom.service import progress
 
 PREFIX = "/v1/"
 _CODES = {HTTPStatus.UNAUTHORIZED: "invalid_api_key", HTTPStatus.TOO_MANY_REQUESTS: "rate_limit_exceeded"}
 """Codes that clients know; docs/errors.md lists all others."""
 
-Key = Annotated[str, Header(alias="Idempotency-Key", max_length=200)]
-STREAM = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
 SILENCE = ": still at work\n\n"
 """A comment, for what looks at connections; an empty event follows it, for what looks at events."""
 
@@ -58,19 +57,6 @@ async def patient(make: Callable[[], Coroutine[Any, Any, dict[str, Any]]]) -> Re
             task.cancel()
 
     return StreamingResponse(parts(), media_type="application/json", headers=STREAM)
-
-
-def refuse_format(kind: object) -> None:
-    """Refuse an answer in a form that a report does not have.
-
-    Raises:
-        InvalidInput: one is asked for.
-    """
-    if kind not in (None, "text"):
-        raise InvalidInput(
-            "The answer is a report in Markdown and no other format.",
-            next_step="GET /api/v1/runs/{id}/report with Accept: application/json has the report as data",
-        )
 
 
 def server_of(request: Request) -> str:

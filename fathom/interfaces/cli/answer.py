@@ -90,7 +90,6 @@ async def _answered(run: str, reply_of: Callable[[Asked], Reply | None], *, as_j
 
 
 def _options(asked: Asked) -> str:
-    """Return the options that answer what is asked."""
     own = {"question": "--answer N=TEXT, ", "plan": "--change TEXT, --file PLAN, "}
     return f"--accept, {own.get(asked.matter.value, '--change TEXT, ' if asked.rewords else '')}or --stop"
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from fathom.interfaces.cli.loading import loading
+from fathom.interfaces.cli.exits import loading
 from fathom.interfaces.cli.options import Json, Mcp, Quiet, given_options
 from fathom.interfaces.cli.printing import only_searched, output
 

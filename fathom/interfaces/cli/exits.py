@@ -1,10 +1,11 @@
-"""How a command ends: an exit code, and on stderr one line on what happened, never a traceback.
+"""How a command imports what it needs, and ends: an exit code, and on stderr what happened, never a traceback.
 
 0 done, 1 failed, 2 bad input, 3 no evidence, 130 interrupted or cancelled, 143 terminated (SIGTERM).
 """
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Iterator, Sequence
@@ -154,3 +155,35 @@ def _scrubbed(text: str) -> str:
     from fathom.config.secrets import Scrubber
 
     return Scrubber(Environment.read().secrets).message(text)
+
+
+@contextmanager
+def loading() -> Iterator[None]:
+    """Look for no garbage while modules are imported inside the block, and never among what they have made.
+
+    There is next to none, and Python would look through all of it again and again. Ctrl-C waits for the end of the
+    block, unless it is pressed twice: in the middle of an import, it may come out as another error, or as none.
+    """
+    import signal
+    import threading
+
+    pressed = False
+
+    def wait(number: int, frame: object) -> None:
+        nonlocal pressed
+        pressed = True
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if usual and threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, wait)
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()
+        if signal.getsignal(signal.SIGINT) is wait:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+    if pressed:
+        raise KeyboardInterrupt

@@ -12,8 +12,7 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
 try:
-    from fathom.interfaces.cli.exits import check_text, exits
-    from fathom.interfaces.cli.loading import loading
+    from fathom.interfaces.cli.exits import check_text, exits, loading
 except KeyboardInterrupt:
     sys.exit(130)
 

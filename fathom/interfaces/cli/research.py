@@ -15,7 +15,7 @@ from rich.table import Table
 
 from fathom.config.environment import Environment, artifact_root
 from fathom.errors import InvalidInput, UserError
-from fathom.interfaces.cli.loading import loading
+from fathom.interfaces.cli.exits import loading
 from fathom.interfaces.cli.options import Json, Mcp, Open, Quiet, Root, Run, given_options
 from fathom.interfaces.cli.printing import line, one_line, only_searched, open_page, output, show_answer, show_summary
 from fathom.interfaces.cli.runs import show_changed

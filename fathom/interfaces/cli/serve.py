@@ -15,8 +15,7 @@ import typer
 
 from fathom.config.environment import artifact_root, installing
 from fathom.errors import InvalidInput, ServerUnreachable
-from fathom.interfaces.cli.exits import logged
-from fathom.interfaces.cli.loading import loading
+from fathom.interfaces.cli.exits import loading, logged
 from fathom.interfaces.cli.options import Root, store_of
 from fathom.text.plain import counted
 

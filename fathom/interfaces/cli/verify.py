@@ -222,8 +222,8 @@ def verify_report(wish: Wish, page: Path | None, *, as_json: bool) -> None:
     from fathom.telemetry.progress import listen
 
     page = page.expanduser() if page else None
-    if page:
-        _check_page(page)
+    if page and (page.suffix.lower() not in (".html", ".htm") or page.is_dir()):
+        raise InvalidInput(f"{page} is not an HTML file name.", next_step="use a name that ends in .html")
     # Whatever a library prints must not get between the results on stdout.
     with RunWatcher(progress=not as_json) as watch, redirect_stdout(sys.stderr), listen(watch):
         found, report = check_file(wish)
@@ -233,12 +233,6 @@ def verify_report(wish: Wish, page: Path | None, *, as_json: bool) -> None:
     if page and not as_json:
         row(("\npage  ", "dim"), str(page))
     raise typer.Exit(1 if found.objections else 0)
-
-
-def _check_page(page: Path) -> None:
-
-    if page.suffix.lower() not in (".html", ".htm") or page.is_dir():
-        raise InvalidInput(f"{page} is not an HTML file name.", next_step="use a name that ends in .html")
 
 
 def _write_page(page: Path, found: ForeignCheck, report: Report) -> None:

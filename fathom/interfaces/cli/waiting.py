@@ -22,7 +22,7 @@ from typing import Any
 
 from fathom.config.environment import Environment
 from fathom.flows.server import be_patient, quieten
-from fathom.interfaces.cli.loading import loading
+from fathom.interfaces.cli.exits import loading
 from fathom.interfaces.cli.main import main
 from fathom.interfaces.cli.warm import SECONDS_TO_ASK, inherited
 

@@ -40,7 +40,9 @@ def section_of(run_id: str, report: Report, section: int, part: int) -> Section:
     Raises:
         InvalidInput: there is none of that number.
     """
-    bodies = _bodies(report)
+    if not (found := chapters(report)):
+        raise NoReport("The report is empty.")
+    bodies, _ = number_citations(chapter.markdown for chapter in found)
     if not 1 <= section <= len(bodies):
         raise InvalidInput(f"Section {section} does not exist.", next_step=f"sections are numbered 1 to {len(bodies)}")
     parts = _parts(bodies[section - 1])
@@ -49,7 +51,7 @@ def section_of(run_id: str, report: Report, section: int, part: int) -> Section:
     return Section(
         run_id=run_id,
         title=report.title,
-        sections=[chapter.heading for chapter in chapters(report)],
+        sections=[chapter.heading for chapter in found],
         section=section,
         part=part,
         parts=len(parts),
@@ -94,12 +96,6 @@ async def check_claim(run: RunHandle, number: int, text: str) -> CheckedClaim:
             for quote, unchanged in zip(claim.quotes, intact, strict=True)
         ],
     )
-
-
-def _bodies(report: Report) -> list[str]:
-    if not (parts := chapters(report)):
-        raise NoReport("The report is empty.")
-    return number_citations(part.markdown for part in parts)[0]
 
 
 def _parts(text: str) -> list[str]:

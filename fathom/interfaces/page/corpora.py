@@ -10,7 +10,7 @@ from starlette.responses import RedirectResponse, Response
 
 from fathom.errors import UserError
 from fathom.interfaces.dependencies import TheCaller, TheService
-from fathom.interfaces.page.forms import FormValues, Wrong, text
+from fathom.interfaces.page.forms import FormValues, TheForm, Wrong, text
 from fathom.interfaces.page.rendering import page
 from fathom.interfaces.uploads import upload_form
 from fathom.service.caller import AccessRole, Caller
@@ -60,18 +60,16 @@ async def add(name: str, request: Request, service: TheService, caller: TheCalle
 
 
 @router.post("/{name}/files/remove")
-async def remove_file(name: str, request: Request, service: TheService, caller: TheCaller) -> Response:
+async def remove_file(name: str, form: TheForm, service: TheService, caller: TheCaller) -> Response:
     """Remove a file of a corpus."""
-    async with request.form() as form:
-        await service.corpora.remove_file(caller, name, text(form, "file"))
+    await service.corpora.remove_file(caller, name, text(form, "file"))
     return _to(name)
 
 
 @router.post("/{name}/share")
-async def share(name: str, request: Request, service: TheService, caller: TheCaller) -> Response:
+async def share(name: str, form: TheForm, service: TheService, caller: TheCaller) -> Response:
     """Let everybody who may read read a corpus, or no longer."""
-    async with request.form() as form:
-        await service.corpora.share(caller, name, shared=bool(text(form, "shared")))
+    await service.corpora.share(caller, name, shared=bool(text(form, "shared")))
     return _to(name)
 
 

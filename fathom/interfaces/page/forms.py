@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from itertools import count
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import urlencode
 
-from fastapi import Request
+from fastapi import Depends, Request
 from markupsafe import Markup
 from pydantic import ValidationError
 from starlette.datastructures import FormData
@@ -85,6 +85,14 @@ class Wrong(dict[str, str]):
         """Return what is wrong with the first value that a request may not have."""
         first = wrong_in(error.errors())[0]
         return cls({first.path: "Please write something here." if first.value == "" else _sentence(first.message)})
+
+
+async def _sent(request: Request) -> AsyncIterator[FormData]:
+    async with request.form() as form:
+        yield form
+
+
+TheForm = Annotated[FormData, Depends(_sent)]
 
 
 def text(form: FormData | Mapping[str, Any], name: str) -> str:

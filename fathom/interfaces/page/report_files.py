@@ -14,7 +14,7 @@ from starlette.responses import RedirectResponse, Response
 from fathom.changes.model import CHANGES_FILES
 from fathom.client.shapes import MEDIA_TYPES, Form
 from fathom.errors import NotThere, RunNotFound
-from fathom.evidence.followed import alone
+from fathom.evidence.provenance import alone
 from fathom.evidence.stored import StoredText, locate
 from fathom.interfaces.dependencies import RunId, TheCaller, TheGate, TheRun, TheService
 from fathom.interfaces.page.rendering import page

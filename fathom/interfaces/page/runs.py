@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -27,7 +27,7 @@ from fathom.client.shapes import (
 )
 from fathom.errors import UserError
 from fathom.interfaces.dependencies import TheCaller, TheRun, TheService
-from fathom.interfaces.page.forms import PREFERENCES, FormValues, Wrong, answer_request, text, texts
+from fathom.interfaces.page.forms import PREFERENCES, FormValues, TheForm, Wrong, answer_request, text, texts
 from fathom.interfaces.page.rendering import page
 from fathom.models import Draft, Plan, Report, RunState, Source
 from fathom.models.plan import StepStatus
@@ -77,64 +77,42 @@ async def watch(run: TheRun, request: Request, service: TheService, check: str =
 
 
 @router.post("/{run_id}/answer")
-async def answer(run: TheRun, request: Request, service: TheService) -> Response:
+async def answer(run: TheRun, request: Request, service: TheService, form: TheForm) -> Response:
     """Answer what the run asks."""
-    asked = (await run.read()).asked
-    async with request.form() as form:
-        if asked is None:  # it was answered in the meantime
-            return _back(run.run_id)
-        try:
-            await run.answer(answer_request(form, asked))
-        except (UserError, ValidationError) as error:
-            given = FormValues.of(form)
-            return await _show(request, service, run, wrong=_wrong(error, "answer"), given=given)
-    return _back(run.run_id)
+    if (asked := (await run.read()).asked) is None:  # it was answered in the meantime
+        return _back(run.run_id)
+    given = FormValues.of(form)
+    return await _done(request, service, run, lambda: run.answer(answer_request(form, asked)), "answer", given)
 
 
 @router.post("/{run_id}/remarks")
-async def tell(run: TheRun, request: Request, service: TheService) -> Response:
+async def tell(run: TheRun, request: Request, service: TheService, form: TheForm) -> Response:
     """Tell the run what else to look at."""
-    async with request.form() as form:
-        said = text(form, "text")
-    try:
-        await run.steer(Steer.tell, RemarkRequest(text=said).text)
-    except (UserError, ValidationError) as error:
-        return await _show(request, service, run, wrong=_wrong(error, "text"), given=FormValues(text=said))
-    return _back(run.run_id)
+    given = FormValues(text=text(form, "text"))
+    return await _done(
+        request, service, run, lambda: run.steer(Steer.tell, RemarkRequest(text=given["text"]).text), "text", given
+    )
 
 
 @router.post("/{run_id}/take-back")
-async def take_back(run: TheRun, request: Request, service: TheService) -> Response:
+async def take_back(run: TheRun, request: Request, service: TheService, form: TheForm) -> Response:
     """Take a remark back that the run has not taken up yet."""
-    async with request.form() as form:
-        token = text(form, "remark")
-    try:
-        await run.steer(Steer.back, token)
-    except UserError as error:
-        return await _show(request, service, run, wrong=Wrong.of(error, "text"))
-    return _back(run.run_id)
+    return await _done(request, service, run, lambda: run.steer(Steer.back, text(form, "remark")), "text")
 
 
 @router.post("/{run_id}/rate")
-async def rate(run: TheRun, request: Request, service: TheService) -> Response:
+async def rate(run: TheRun, request: Request, service: TheService, form: TheForm) -> Response:
     """Rate the report: whether it was of use, and why."""
-    async with request.form() as form:
-        good, note = text(form, "good") == "1", text(form, "note")
-    try:
-        await run.rate(RatingRequest(good=good, note=note))
-    except (UserError, ValidationError) as error:
-        return await _show(request, service, run, wrong=_wrong(error, "note"), given=FormValues(note=note))
-    return _back(run.run_id)
+    good, given = text(form, "good") == "1", FormValues(note=text(form, "note"))
+    return await _done(
+        request, service, run, lambda: run.rate(RatingRequest(good=good, note=given["note"])), "note", given
+    )
 
 
 @router.post("/{run_id}/stop")
 async def stop(run: TheRun, request: Request, service: TheService) -> Response:
     """End the research of the run and let it write with what there is."""
-    try:
-        await run.steer(Steer.stop)
-    except UserError as error:
-        return await _show(request, service, run, wrong=Wrong.of(error, "stop"))
-    return _back(run.run_id)
+    return await _done(request, service, run, lambda: run.steer(Steer.stop), "stop")
 
 
 @router.post("/{run_id}/cancel")
@@ -152,10 +130,9 @@ async def resume(run: TheRun) -> Response:
 
 
 @router.post("/{run_id}/share")
-async def share(run: TheRun, request: Request, service: TheService) -> Response:
+async def share(run: TheRun, request: Request, service: TheService, form: TheForm) -> Response:
     """Share the run with everybody who may read, with nobody, or by a link."""
-    async with request.form() as form:
-        how = text(form, "with")
+    how = text(form, "with")
     if how in ("link", "public"):
         made = await run.link(public=how == "public")
         return await _show(request, service, run, link=made)
@@ -164,30 +141,26 @@ async def share(run: TheRun, request: Request, service: TheService) -> Response:
 
 
 @router.post("/{run_id}/watch")
-async def watch_again(run: TheRun, request: Request, service: TheService) -> Response:
+async def watch_again(run: TheRun, request: Request, service: TheService, form: TheForm) -> Response:
     """Watch the question of the run, with all that it used."""
-    async with request.form() as form:
-        every = text(form, "every")
     try:
-        made = await watches.add_of(service, run, every)
+        made = await watches.add_of(service, run, text(form, "every"))
     except UserError as error:
         return await _show(request, service, run, wrong=Wrong.of(error, "watch"))
     return RedirectResponse(f"/watches#{quote(made.name)}", HTTPStatus.SEE_OTHER)
 
 
 @router.post("/{run_id}/unlink")
-async def unlink(run: TheRun, request: Request) -> Response:
+async def unlink(run: TheRun, form: TheForm) -> Response:
     """Remove a link to the run."""
-    async with request.form() as form:
-        await run.unlink(text(form, "link"))
+    await run.unlink(text(form, "link"))
     return _back(run.run_id)
 
 
 @router.post("/{run_id}/rename")
-async def rename(run: TheRun, request: Request) -> Response:
+async def rename(run: TheRun, form: TheForm) -> Response:
     """Give the run a name; with an empty one it is listed by its question again."""
-    async with request.form() as form:
-        await run.rename(text(form, "title"))
+    await run.rename(text(form, "title"))
     return _back(run.run_id)
 
 
@@ -201,26 +174,38 @@ async def ask_to_remove(run: TheRun, request: Request, service: TheService) -> R
 
 
 @router.post("/{run_id}/remove")
-async def remove(run: TheRun, request: Request, service: TheService) -> Response:
+async def remove(run: TheRun, service: TheService, form: TheForm) -> Response:
     """Remove the run, or those runs of its conversation that the form names."""
-    async with request.form() as form:
-        named = texts(form, "run") or [run.run_id]
-    for run_id in named:
+    for run_id in texts(form, "run") or [run.run_id]:
         await (await service.open(run.caller, run_id)).remove()
     return RedirectResponse(router.prefix, HTTPStatus.SEE_OTHER)
 
 
 @router.post("/{run_id}/ask")
-async def ask(run: TheRun, request: Request, service: TheService) -> Response:
+async def ask(run: TheRun, request: Request, service: TheService, form: TheForm) -> Response:
     """Ask a question that follows up on the run."""
-    async with request.form() as form:
-        question, key = text(form, "question"), text(form, "key")
+    given = FormValues(question=text(form, "question"))
     try:
-        started = await run.ask(FollowUpRequest(question=question), key)
+        started = await run.ask(FollowUpRequest(question=given["question"]), text(form, "key"))
     except (UserError, ValidationError) as error:
-        given = FormValues(question=question)
         return await _show(request, service, run, wrong=_wrong(error, "question"), given=given)
     return _back(started.id)
+
+
+async def _done(  # noqa: PLR0917 - as the routes have them
+    request: Request,
+    service: RunService,
+    run: RunHandle,
+    do: Callable[[], Awaitable[object]],
+    field: str,
+    given: FormValues | None = None,
+) -> Response:
+    """Do something with the run and show it; where that cannot be done, say why at a field of what was filled in."""
+    try:
+        await do()
+    except (UserError, ValidationError) as error:
+        return await _show(request, service, run, wrong=_wrong(error, field), given=given)
+    return _back(run.run_id)
 
 
 async def _show(

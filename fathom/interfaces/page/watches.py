@@ -17,7 +17,7 @@ from fathom.config.settings import ResearchSettings
 from fathom.errors import Conflict, UserError
 from fathom.interfaces.dependencies import TheCaller, TheService
 from fathom.interfaces.page.ask import read_by_itself
-from fathom.interfaces.page.forms import FormValues, Wrong, settings_of, text, texts
+from fathom.interfaces.page.forms import FormValues, TheForm, Wrong, settings_of, text, texts
 from fathom.interfaces.page.rendering import page
 from fathom.interfaces.page.runs import EVERY
 from fathom.service import watches
@@ -37,24 +37,23 @@ async def list_watches(request: Request, service: TheService, caller: TheCaller,
 
 
 @router.post("")
-async def add(request: Request, service: TheService, caller: TheCaller) -> Response:
+async def add(request: Request, service: TheService, caller: TheCaller, form: TheForm) -> Response:
     """Watch a question."""
-    async with request.form() as form:
-        given, reads = FormValues.of(form), texts(form, "corpora")
-        try:
-            wanted = WatchRequest(
-                question=text(form, "question"),
-                every=text(form, "every") or None,
-                name=text(form, "name"),
-                settings={**settings_of(form), **({"corpora": reads} if reads else {})},
-            )
-            made = await watches.add(service, caller, wanted)
-        except ValidationError as error:
-            wrong = Wrong.invalid(error)
-        except UserError as error:
-            wrong = Wrong.of(error, "name" if isinstance(error, Conflict) else "question")
-        else:
-            return RedirectResponse(f"/watches#{quote(made.name)}", HTTPStatus.SEE_OTHER)
+    given, reads = FormValues.of(form), texts(form, "corpora")
+    try:
+        wanted = WatchRequest(
+            question=text(form, "question"),
+            every=text(form, "every") or None,
+            name=text(form, "name"),
+            settings={**settings_of(form), **({"corpora": reads} if reads else {})},
+        )
+        made = await watches.add(service, caller, wanted)
+    except ValidationError as error:
+        wrong = Wrong.invalid(error)
+    except UserError as error:
+        wrong = Wrong.of(error, "name" if isinstance(error, Conflict) else "question")
+    else:
+        return RedirectResponse(f"/watches#{quote(made.name)}", HTTPStatus.SEE_OTHER)
     return await _list(request, service, caller, given, wrong, reads=reads)
 
 

@@ -68,7 +68,6 @@ class _Reader:
         return self._title, self._outline.sections()
 
     def _end(self) -> None:
-        """End the list and the code."""
         self._outline.add("\n".join(self._items), fence("\n".join(self._code)))
         self._items, self._code = [], []
 
@@ -224,7 +223,6 @@ def _shown(paragraph: Any) -> str:
 
 
 def _above(row: list[SpanningCell], column: int) -> str:
-    """Return the text of the cell in a column."""
     for cell in row:
         if column < cell.across:
             return cell.text

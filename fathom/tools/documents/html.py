@@ -90,17 +90,13 @@ def _main_part(root: Any) -> tuple[Any, bool]:
     bodies = root.xpath("//body")
     part, marked = bodies[0] if bodies else root, False
     for path in _MAIN:
-        found = [one for one in part.xpath(path) if not _is_hidden(one)]
+        found = [one for one in part.xpath(path) if not any(map(is_skipped, (one, *one.iterancestors())))]
         outermost = [one for one in found if not any(above in found for above in one.iterancestors())]
         if len(outermost) == 1 and _size(outermost[0]) >= (SHARE * _size(part) if marked else 1):
             part, marked = outermost[0], True
     if not marked:
         _drop_menus(part)
     return part, marked
-
-
-def _is_hidden(element: Any) -> bool:
-    return any(is_skipped(one) for one in (element, *element.iterancestors()))
 
 
 def _size(element: Any) -> int:
