@@ -125,9 +125,14 @@ def ranges_of(text: str) -> tuple[StatedRange, ...]:
 
 def _limit(cell: str, column: str) -> list[StatedRange]:
     """Return the range that a number alone states in a column of limits."""
-    found = [] if _LIMITS.isdisjoint(terms(column)) else numbers_of(cell)
+    found = numbers_of(cell) if _has_limits(column) else []
     values = [value for number in found if number.text == cell.strip() for value in _only(number)]
     return [StatedRange(None, value, False, False, found[0]) for value in values]
+
+
+@lru_cache(maxsize=256)
+def _has_limits(column: str) -> bool:
+    return not _LIMITS.isdisjoint(terms(column))
 
 
 def _ranges(text: str) -> Iterator[StatedRange]:
