@@ -1,4 +1,4 @@
-"""Runs of the command line without their start-up: a process that has imported everything forks once for each.
+"""Runs of the command line without their start-up: a process that has loaded everything forks once for each.
 
 The children are processes like any other: they have an environment, files and connections of their own, and are killed
 by the operating system. `python -m tests.forking MODULE...` imports the modules, reads one JSON line a request and
@@ -11,6 +11,7 @@ process that forks: where one run is compared with another, start one of the two
 
 from __future__ import annotations
 
+import asyncio
 import faulthandler
 import gc
 import importlib
@@ -20,6 +21,7 @@ import pkgutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -188,6 +190,8 @@ def _serve() -> None:
 
     for name in (*TOOLS, *VENDORS):
         pkgutil.resolve_name(name)
+    if "prefect" in sys.modules:
+        _answer()
     assert threading.active_count() == 1, "a thread would not survive the fork"
     gc.freeze()  # no collection of a child copies the memory that all share
     for line in sys.stdin:
@@ -200,6 +204,15 @@ def _serve() -> None:
             if not child:
                 _run(request)
             print(child, flush=True)
+
+
+def _answer() -> None:
+    """Answer a question: what runs read and compile when they first need it, half a second's work, all share then."""
+    from tests.inprocess import investigated
+
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["HOME"] = folder  # children have one of their own
+        asyncio.run(investigated(folder, "What is a descriptor in Python?", profile="quick", model=""))
 
 
 def _run(order: dict[str, Any]) -> NoReturn:

@@ -408,15 +408,18 @@ def own_server(new_database: Path, tmp_path: Path) -> Iterator[OwnServer]:
     server.kill()
 
 
-def test_a_run_outlives_its_server(
+def test_a_run_and_a_batch_that_works_itself_outlive_their_server(
     stubs: Stubs, env: dict[str, str], forked: Forked, own_server: OwnServer, fathom_cli: FathomCLI, tmp_path: Path
 ) -> None:
     env |= own_server.env
+    (tmp_path / "questions.txt").write_text("What is a slot?\nHow are descriptors called?\n", encoding="utf-8")
+    batch = ["batch", str(tmp_path / "questions.txt"), *QUICK, "--artifacts", str(tmp_path), "--run-key", "lost"]
     process = forked(env, "research", QUERY, *QUICK, "--artifacts", str(tmp_path))
+    asked = forked(env, *batch)
     kills = Kills(stubs)
-    stubs.settings.held = "section"
-    stubs.wait_for(1, "section", ended=False)
-    run_id = flow_runs(own_server.api_url)[0]["id"]
+    stubs.settings.held = "outline"
+    stubs.wait_for(3, "outline", ended=False)
+    run_id = next(run["id"] for run in flow_runs(own_server.api_url) if run["parameters"].get("query") == QUERY)
     time.sleep(COMMIT_SECONDS)
     kills.now(own_server.kill)
     stubs.settings.held = ""
@@ -425,29 +428,16 @@ def test_a_run_outlives_its_server(
     assert "E4006" in err
     assert f"fathom resume {run_id}" in err.splitlines()[-1]
     assert len(err.splitlines()) == 2
-    own_server.start()
-    assert listed(fathom_cli, env, tmp_path)[run_id] == "interrupted"
-    result = finish(forked(env, "resume", run_id, "--json", "--quiet"))
-    assert (result["run_id"], result["status"]) == (run_id, "complete")
-    assert kills.repeated() == []
-
-
-def test_a_batch_that_works_itself_ends_when_its_server_is_gone_and_goes_on_with_its_key(
-    stubs: Stubs, env: dict[str, str], forked: Forked, own_server: OwnServer, tmp_path: Path
-) -> None:
-    env |= own_server.env
-    (tmp_path / "questions.txt").write_text(f"{QUERY}\nHow are descriptors called?\n", encoding="utf-8")
-    batch = ["batch", str(tmp_path / "questions.txt"), *QUICK, "--artifacts", str(tmp_path), "--run-key", "lost"]
-    process = forked(env, *batch)
-    stubs.settings.held = "section"
-    stubs.wait_for(1, "section", ended=False)
-    own_server.kill()
-    stubs.settings.held = ""
-    _, err = process.communicate(timeout=120)
-    assert (process.returncode, "E4006" in err) == (1, True)
+    _, err = asked.communicate(timeout=120)
+    assert (asked.returncode, "E4006" in err) == (1, True)
     assert err.splitlines()[-1].endswith("--run-key lost")
     own_server.start()
-    assert finish(forked(env, *batch, "--json"))["ended"] == {"complete": 2}
+    assert listed(fathom_cli, env, tmp_path)[run_id] == "interrupted"
+    again = forked(env, *batch, "--json")
+    result = finish(forked(env, "resume", run_id, "--json", "--quiet"))
+    assert (result["run_id"], result["status"]) == (run_id, "complete")
+    assert finish(again)["ended"] == {"complete": 2}
+    assert kills.repeated() == []
 
 
 @pytest.mark.parametrize("answered", [0, 7])
