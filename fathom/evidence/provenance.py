@@ -33,7 +33,7 @@ from fathom.models.evidence import Claim, SourceQuality
 from fathom.storage.store import json_bytes
 
 PROVENANCE = "provenance.json"
-RULES = 12
+RULES = 13
 """The rules by which claims are found and checked. The number increases when the same report over the same texts may
 get other claims or verdicts."""
 _OWN_DIGEST = b'"sha256": "%s"'
