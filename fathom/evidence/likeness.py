@@ -122,11 +122,13 @@ def verbatim(claim: str, search: Search, source_ids: Collection[str] | None, kin
 
 
 def is_whole(passage: SourcePassage) -> bool:
-    """Whether a place is all that its sentence, or the cell of its row, says: what else it says may limit it."""
-    before, after = (
-        passage.text.text[a:b] for a, b in ((passage.best.start, passage.start), (passage.end, passage.best.end))
-    )
-    if passage.best.kind == "table":
+    """Whether a place is all that its sentence, or the cell of its row, says: what else it says may limit it.
+
+    The number of an item says nothing.
+    """
+    best, text = passage.best, passage.text.text
+    before, after = best._replace(text=text[best.start : passage.start]).clean, text[passage.end : best.end]
+    if best.kind == "table":
         before, after = before.rpartition("|")[2], after.partition("|")[0]
     return not query_terms(f"{before} {after}")
 
