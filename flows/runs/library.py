@@ -32,7 +32,7 @@ from fathom.storage.runs import StoredRun, other_stores
 from fathom.storage.store import ArtifactStore
 from fathom.text.citations import without_citations
 from fathom.text.plain import clean_line, counted
-from fathom.text.sentences import split_sentences
+from fathom.text.sentences import Sentence, split_sentences
 from fathom.text.terms import query_terms, terms
 from fathom.tools.earlier import EarlierRun, TextsFor
 
@@ -240,19 +240,25 @@ def _pieces(text: StoredText) -> Iterator[str]:
 def _closest(query: str, text: str) -> str:
     """Return the sentence of a text with the most words of a query; one that announces the next, with that."""
     wanted = set(query_terms(query))
-    lines = [claim_text(part) for part in split_sentences(text) if part.kind != "rule"] or [text]
+    lines = [claim_text(part) for part, is_head in _parts(text) if not is_head] or [text]
     best = max(range(len(lines)), key=lambda at: len(wanted.intersection(terms(lines[at]))))
     return " ".join(lines[best : best + 2]) if lines[best].endswith(":") else lines[best]
 
 
 def _on_one_line(text: str) -> str:
     """Return a text on one line: of a table, the header before a colon, and the rows between semicolons."""
-    parts, line = split_sentences(text), ""
+    line = ""
+    for part, is_head in _parts(text):
+        line += claim_text(part) + ("" if part.kind != "table" else ":" if is_head else ";") + " "
+    return line.strip(" ;")
+
+
+def _parts(text: str) -> Iterator[tuple[Sentence, bool]]:
+    """Yield the sentences and rows of a text, and whether each is the head of a table."""
+    parts = split_sentences(text)
     for part, after in zip_longest(parts, parts[1:]):
         if part.kind != "rule":
-            is_header = after is not None and after.kind == "rule"
-            line += claim_text(part) + ("" if part.kind != "table" else ":" if is_header else ";") + " "
-    return line.strip(" ;")
+            yield part, part.kind == "table" and after is not None and after.kind == "rule"
 
 
 def _dated(text: StoredText, run: StoredRun) -> StoredText:
