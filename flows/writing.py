@@ -300,9 +300,9 @@ async def _sections(
         for first in range(0, len(part), at_once):
             together = part[first : first + at_once]
             number = len(sections) + 1
-            which = f"{number} to {number + len(together) - 1}" if len(together) > 1 else f"{number}"
+            which = f"sections {number} to {number + len(together) - 1}" if len(together) > 1 else f"section {number}"
             headings = "; ".join(outline.sections[p].heading for p in together)
-            phase(f"writing section {which} of {len(positions)}: {headings}")
+            phase(f"writing {which} of {len(positions)}: {headings}")
             others = [sections[p] for p in sorted(sections)]
             for usage in await asyncio.gather(*(write(position, others) for position in together)):
                 run.spend(SECTION.name, usage)

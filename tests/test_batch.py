@@ -182,10 +182,17 @@ def test_the_index_links_reports_and_escapes_what_people_and_pages_wrote() -> No
             report="s3://bucket/store/research_artifacts/tides/report.md",
         ),
         BatchRow(number=2, question="Why?", status=RowStatus.failed, reason="<b>no key</b>"),
+        BatchRow(
+            number=3,
+            question="When?",
+            status=RowStatus.complete,
+            answer="- At *noon*. [1]\n- <script>At six.</script> [2]\n\n| tide | at |\n|---|---|\n| low | 6 |",
+        ),
     ]
     page = render_index("Batch", rows)
     assert "<script>" not in page
     assert "&lt;b&gt;no key" in page
+    assert "<li>At <em>noon</em>. [1]</li>" in page and "<td>low</td>" in page
     assert 'href="../../research_artifacts/tides/report.html"' in page
     assert page == render_index("Batch", rows)
 

@@ -222,6 +222,7 @@ def test_make_calls_a_question_without_an_answer_no_error(tmp_path: Path, code: 
         ),
         (["research", "q", "--max-usd", "inf"], "--max-usd inf: it must be a finite number, at least 0"),
         (["research", "q", "--max-usd", "nan"], "--max-usd nan: "),
+        (["research", "q", "--since", "yesterday"], "--since yesterday: 'yesterday' is not a date such as 2026-11-30."),
         (["research", "q", "--max-tokens", "0"], "--max-tokens 0: "),
         (["batch", "nowhere", "--max-usd", "0"], "--max-usd 0.0: it must be more than 0"),
         (

@@ -538,6 +538,33 @@ def test_the_same_figures_below_other_heads_are_no_second_witness(head: str, cor
     assert check_claims(report, texts, {})[0].corroboration is corroboration
 
 
+@pytest.mark.parametrize(
+    ("row", "verdict"),
+    [
+        ("| oil | Annandale | | | order 500 litres |", Verdict.supported),
+        ("| oil | Annandale | | order 500 litres | |", Verdict.not_checked),  # below another head
+        ("| water | | 614 | | |", Verdict.supported),
+    ],
+)
+def test_a_quoted_row_with_empty_cells_is_supported_below_the_same_heads(row: str, verdict: Verdict) -> None:
+    table = "| supply | from | reading | read on | to do |\n|---|---|---|---|---|\n"
+    source = f"# Meters\n\n{table}| oil | Annandale | | | order 500 litres |\n| water | | 614 | | |"
+    text = in_memory(source, url="docs:meters.csv")
+    section = ReportSection(heading="", markdown=f"{table}{row[:-1]} [{text.source.source_id}] |")
+    report = Report(title="", query="", extractive=False, sources=[], sections=[section])
+    assert check_claims(report, [text], {})[0].verdict is verdict
+
+
+def test_the_first_sentence_of_a_numbered_item_is_supported_and_one_that_leaves_out_its_beginning_is_not() -> None:
+    items = "# Minutes\n\n1. Water came in. No file was hit.\n2. Until May, fees: a new list. Reading stays free."
+    text = in_memory(items, url="docs:minutes.md")
+    cited = f"[{text.source.source_id}]"
+    section = ReportSection(heading="", markdown=f"1. Water came in. {cited}\n\nFees: a new list. {cited}")
+    report = Report(title="", query="", extractive=False, sources=[], sections=[section])
+    found = [claim.verdict for claim in check_claims(report, [text], {})]
+    assert found == [Verdict.supported, Verdict.not_checked]
+
+
 def corroboration_by(own: str, other: str, claim: str, found_by: str) -> Corroboration | None:
     """Return how a claim is corroborated that two sources are cited for, when the judge found passages of both."""
     texts = [in_memory(own, url="https://a.example.org/c"), in_memory(other, url="https://b.example.com/m")]

@@ -78,6 +78,29 @@ def test_of_a_list_in_a_note_the_closest_item_is_shown(root: Path, fathom_cli: F
     assert "A key hangs in the pump house." in found and "The gate" not in found
 
 
+@pytest.mark.parametrize(
+    ("note", "shown"),
+    [
+        (
+            "| tank | filled by |\\n|---|---|\\n| north | pump 4 |\\n| south | pump 5 |",
+            "tank | filled by: north | pump 4; south | pump 5",
+        ),
+        (
+            "Pump house, key:\\n\\n- It hangs by the door.\\n- The gate is locked at nine.",
+            "Pump house, key: It hangs by the door.",
+        ),
+    ],
+)
+def test_a_note_is_shown_on_one_line_as_people_read_it(
+    note: str, shown: str, root: Path, fathom_cli: FathomCLI
+) -> None:
+    path = root / FOLDER / "notes.json"
+    kept = "Three pumps fill the tanks at night, when power is cheap."
+    path.write_text(path.read_text().replace(kept, f"{note}\\n\\n"))
+    found = fathom_cli(["library", "Which pump has the key, or fills the north tank?", "--artifacts", str(root)])
+    assert shown in found.stdout
+
+
 def test_what_several_runs_say_is_one_hit_of_the_newest(root: Path, fathom_cli: FathomCLI) -> None:
     for number in (1, 2):
         again = shutil.copytree(root / FOLDER, root / f"{FOLDER}__{number}")

@@ -499,7 +499,7 @@ def test_a_report_is_watched_with_what_it_used_and_times_are_the_reader_s(
     shown = client.get(path).text  # at its top and below the report, in the place of the offer
     assert (shown.count(link), 'id="watch-h"' in shown, "its first run says what changed" in shown) == (2, False, True)
     twice = client.post(f"{path}/watch", data={"every": "1w"}).text
-    assert 'id="wrong-watch" role="alert">You watch this question already. See Watches; remove that watch' in twice
+    assert 'id="wrong-watch" role="alert">You already watch this question. See Watches; remove that watch' in twice
     client.post(f"/watches/{watch['name']}/remove")
     assert link not in client.get(path).text
     made = {"question": "What does the Hygro Pro cost?", "every": "1w", "report": "nobody"}

@@ -151,7 +151,9 @@ async def test_a_run_without_a_report_does_not_look_like_a_success(
     async with get_client() as client:
         flow_run = await client.read_flow_run(UUID(result.run_id))
     assert ending_of(flow_run.state) is Ending.insufficient_evidence
-    assert (await resuming.finish(flow_run)) == result  # only reported again
+    said: list[str] = []
+    assert (await resuming.finish(flow_run, said.append)) == result, "only reported again"
+    assert said == ["It had already finished: nothing is asked or read again."]
     (row,) = [row for row in await listing.latest(ArtifactStore(str(tmp_path)), 50) if row.run_id == result.run_id]
     assert row.state == "insufficient_evidence"
 

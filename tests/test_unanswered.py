@@ -64,8 +64,8 @@ async def test_misspelt_words_are_named_with_what_they_may_mean(docs: Path, tmp_
     assert "lifts containers" in found.closest[0].text
     assert found.closest[0].url == "docs:docs/cranes.md"
     assert found.next_steps[1:3] == [
-        "Ask with other words, or for a part of it.",
-        "Name the document in which the answer should stand, or add it: `--docs FILE`.",
+        "Rephrase the question, or ask only a part of it.",
+        "Name the document that should have the answer, or add it: `--docs FILE`.",
     ]
     assert not any("TAVILY_API_KEY" in step for step in found.next_steps)  # the question was for these files
 

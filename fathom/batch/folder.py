@@ -17,6 +17,7 @@ from fathom.budget.ledger import Cost
 from fathom.models import Answered, Model
 from fathom.models.run import BatchQuestion, BatchResult, BatchRow, RowStatus
 from fathom.report.html import policy
+from fathom.report.prose import draft_html
 from fathom.report.tables import FORMULA_SIGNS
 from fathom.storage.atomic import side_by_side
 from fathom.storage.store import BATCHES, ArtifactStore, json_bytes
@@ -171,7 +172,7 @@ def _cells(row: BatchRow) -> dict[str, Any]:
         "question": clean_text(row.question),
         "status": RowStatus.degraded.value if row.answered is Answered.no else row.status.value,
         "said": words(row.status) + (f", {row.answered.doubt}" if row.answered and row.answered.doubt else ""),
-        "detail": clean_text(row.answer or row.reason),
+        "detail": draft_html(row.answer) if row.answer else clean_text(row.reason),
         # Relative, so that the index can be opened from a copy of the store.
         "report": f"../../{row.report[row.report.index('research_artifacts/') :].removesuffix('md')}html"
         if "research_artifacts/" in row.report

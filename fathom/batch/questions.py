@@ -43,7 +43,7 @@ def format_of(name: str) -> Format:
     ending = f".{name.rpartition('.')[2].lower()}" if "." in name.rpartition("/")[2] else ".txt"
     if ending not in FORMATS:
         raise InvalidInput(
-            f"The ending of {name} does not tell how questions are written in it.",
+            f"The extension of {name} does not say in which format its questions are.",
             next_step="save a table as CSV; for another text, name its format: --format txt, csv or jsonl",
         )
     return FORMATS[ending]

@@ -196,7 +196,10 @@ Domain = Annotated[str, AfterValidator(_domain)]
 
 
 def _day(text: str) -> str:
-    return date.fromisoformat(text).isoformat()
+    try:
+        return date.fromisoformat(text).isoformat()
+    except ValueError:
+        raise ValueError(f"{text!r} is not a date such as 2026-11-30") from None
 
 
 def _region(text: str) -> str:

@@ -22,7 +22,7 @@ from fathom.models import Corroboration, ReportSection, Verdict
 from fathom.text.blocks import Kind
 from fathom.text.citations import cited_ids, in_last_cell, without_citations
 from fathom.text.sentences import Sentence, fenced_code, fences, split_markdown
-from fathom.text.tables import BAR
+from fathom.text.tables import BAR, cells_of_row
 from fathom.text.terms import query_terms
 from fathom.text.wording import Wording
 
@@ -66,7 +66,7 @@ class ClaimSentence(NamedTuple):
     kind: Kind
     context: str = ""  # heading above it, with the sentence before it, its table's head or the line before code
     beside: tuple[str, ...] = ()  # for a sentence that is cited only in part: ids cited around it, the nearest first
-    head: str = ""  # of a row: the cells that name its table's columns
+    head: str = ""  # of a row: the names of the columns in which it has a cell
     neighbours: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """Its neighbours in its paragraph, list or table, each with the ids that it cites."""
 
@@ -224,7 +224,7 @@ def _statements(section: int, of: ReportSection) -> Iterator[ClaimSentence]:
     def statement(number: int, own: Sequence[str], later: Sequence[str] = ()) -> ClaimSentence:
         said = claim_text(parts[number])
         beside = () if own and not _goes_on(parts[number]) else _beside(parts, number, of.markdown, own, later)
-        head = _head_above(parts, number) if parts[number].kind == "table" else ""
+        head = _names(parts, number) if parts[number].kind == "table" else ""
         told = (context(number), beside, head, _neighbours(parts, number, of.markdown))
         return ClaimSentence(section, said, tuple(own or later), parts[number].kind, *told)
 
@@ -314,17 +314,27 @@ def _contexts(heading: str, parts: Sequence[Sentence], leads: Mapping[int, int])
 def _above(parts: Sequence[Sentence], number: int) -> list[str]:
     """Return the head of a row's table, and the row above the row if the row refers to it."""
     head, above = _head_above(parts, number), parts[number - 1]
-    said = [head] if head else []
-    if above.kind == "table" and claim_text(above) != head and _REFERS.search(parts[number].text):
+    said = [claim_text(head)] if head else []
+    if above.kind == "table" and above != head and _REFERS.search(parts[number].text):
         said.append(f"The row above: {claim_text(above)}")
     return said
 
 
-def _head_above(parts: Sequence[Sentence], number: int) -> str:
-    """Return the cells that name the columns of a row's table; empty if none do."""
+def _head_above(parts: Sequence[Sentence], number: int) -> Sentence | None:
+    """Return the row that names the columns of a row's table."""
     above = takewhile(lambda n: parts[n].kind in ("table", "rule"), range(number - 1, -1, -1))
     head = next((n for n in above if parts[n].kind == "table" and is_head(parts, n)), None)
-    return "" if head is None else claim_text(parts[head])
+    return None if head is None else parts[head]
+
+
+def _names(parts: Sequence[Sentence], number: int) -> str:
+    """Return the names of the columns in which a row has a cell; empty if its table has no head."""
+    if (head := _head_above(parts, number)) is None:
+        return ""
+    names, cells = (cells_of_row(without_citations(_unmarked(row.text))) for row in (head, parts[number]))
+    if len(names) != len(cells):
+        return claim_text(head)
+    return " | ".join(name for name, cell in zip(names, cells, strict=True) if name and cell)
 
 
 def _only_leads(text: str) -> bool:

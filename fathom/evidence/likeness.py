@@ -23,6 +23,7 @@ from fathom.facts.extraction import facts_of
 from fathom.facts.numbers import Number
 from fathom.text.blocks import Kind
 from fathom.text.sentences import Sentence
+from fathom.text.tables import cells_of_row
 from fathom.text.terms import query_terms
 
 ALIKE, NEAR = 0.58, 0.38  # least scores; see docs/evidence.md for what they cost and buy
@@ -121,11 +122,13 @@ def verbatim(claim: str, search: Search, source_ids: Collection[str] | None, kin
 
 
 def is_whole(passage: SourcePassage) -> bool:
-    """Whether a place is all that its sentence, or the cell of its row, says: what else it says may limit it."""
-    before, after = (
-        passage.text.text[a:b] for a, b in ((passage.best.start, passage.start), (passage.end, passage.best.end))
-    )
-    if passage.best.kind == "table":
+    """Whether a place is all that its sentence, or the cell of its row, says: what else it says may limit it.
+
+    The number of an item says nothing.
+    """
+    best, text = passage.best, passage.text.text
+    before, after = best._replace(text=text[best.start : passage.start]).clean, text[passage.end : best.end]
+    if best.kind == "table":
         before, after = before.rpartition("|")[2], after.partition("|")[0]
     return not query_terms(f"{before} {after}")
 
@@ -292,7 +295,7 @@ def rows_said(claim: str, head: str, search: Search, source_ids: Collection[str]
     whole: dict[str, SourcePassage] = {}
     parts: dict[str, list[tuple[bool, SourcePassage]]] = {}
     for row in search.rows(claim, source_ids) if cells and len(names) in (0, len(cells)) else ():
-        own, named = (cells_of(part.text) if part else [] for part in (row.passage.best, row.header))
+        own, named = _cells_and_names(row)
         columns = list(zip(own, named if names else own, strict=False)) if len(named) == len(own) or not names else []
         told = [
             any((not names or _is_name(name, column)) and _is_cell(cell, other) for other, column in columns)
@@ -313,7 +316,7 @@ def has_below(row: TableRow, claim: str, head: str) -> bool:
     Of two such names, one has all words of the other; units in brackets do not count.
     """
     cells, names = cells_of(claim), cells_of(head)
-    own, named = (cells_of(part.text) if part else [] for part in (row.passage.best, row.header))
+    own, named = _cells_and_names(row)
     if len(cells) != len(names) or len(own) != len(named):
         return True
     return all(
@@ -331,6 +334,16 @@ def _are_names(name: str, other: str) -> bool:
 
 def _holder(cell: str, search: Search, source_ids: Collection[str] | None) -> TableRow | None:
     return next((row for row in search.rows(cell, source_ids) if _has(row, cell)), None)
+
+
+def _cells_and_names(row: TableRow) -> tuple[list[str], list[str]]:
+    """Return the cells of a row that are not empty, and the names of their columns, as far as these are known."""
+    own, named = (part.text if part else "" for part in (row.passage.best, row.header))
+    cells, names = cells_of_row(own), cells_of_row(named)
+    if len(cells) != len(names):
+        return cells_of(own), cells_of(named)
+    columns = [(cell, name) for cell, name in zip(cells, names, strict=True) if cell]
+    return [cell for cell, _ in columns], [name for _, name in columns]
 
 
 def cells_of(text: str) -> list[str]:

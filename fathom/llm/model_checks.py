@@ -57,8 +57,8 @@ def check_models(settings: ResolvedSettings, environment: Environment) -> None:
     if unpriced and capped:
         raise InvalidInput(
             f"The price of {unpriced[0]!r} is unknown, so a cap in dollars cannot be kept.",
-            next_step=f"give it in dollars per million tokens, --price {unpriced[0]}=INPUT,OUTPUT (setting prices), "
-            "or use --max-tokens instead of --max-usd",
+            next_step=f"give its price in dollars per million tokens with --price {unpriced[0]}=INPUT,OUTPUT, "
+            "or cap tokens instead: --max-tokens",
         )
 
 

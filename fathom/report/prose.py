@@ -64,7 +64,7 @@ def section_html(
 
 
 def draft_html(markdown: str) -> Markup:
-    """Return a section whose claims are not checked yet as HTML; the ids that it cites stay, and nothing is a link."""
+    """Return Markdown as HTML in which citations stay as they are, and nothing is a link."""
     return Markup(_prose(markdown, _INLINE - {"a"}))  # noqa: S704 - sanitised
 
 

@@ -186,9 +186,9 @@ def _next_steps(
     if written_in:
         yield words("Ask in {language}, the language of the sources.", language=words(LANGUAGES[written_in]))
     if owned or not settings.extractive:
-        yield words("Ask with other words, or for a part of it.")
+        yield words("Rephrase the question, or ask only a part of it.")
     if owned:
-        yield words("Name the document in which the answer should stand, or add it: `--docs FILE`.")
+        yield words("Name the document that should have the answer, or add it: `--docs FILE`.")
     yield from wider
     if settings.extractive:
         yield words(

@@ -113,9 +113,9 @@ def beyond(cost: PlanCost | None, budget: Budget) -> str:
     if cost is None:
         return ""
     counts = ((cost.tokens, budget.max_tokens, "tokens"), (cost.llm_calls, budget.max_calls, "model calls"))
-    over = [f"{n:,} of at most {most:,} {what}" for n, most, what in counts if n > WARN_FROM * most]
+    over = [f"{n:,} of {most:,} allowed {what}" for n, most, what in counts if n > WARN_FROM * most]
     if budget.max_usd is not None and (cost.usd or 0) > WARN_FROM * budget.max_usd:
-        over.insert(0, f"${cost.usd:,.2f} of at most ${budget.max_usd:,.2f}")
+        over.insert(0, f"${cost.usd:,.2f} of the ${budget.max_usd:,.2f} allowed")
     return f"The plan usually takes {' and '.join(over)}: the research may end early." if over else ""
 
 

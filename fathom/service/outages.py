@@ -80,7 +80,7 @@ def outage(error: httpx.HTTPError) -> FathomError:
             sent = error.request
             _logger.error("Prefect answered %s %s: %s", sent.method, sent.url.path, shortened(str(error)))
             if status in _TOO_LARGE and len(sent.content) > PREFECT_SERVER_API_MAX_PARAMETER_SIZE.value():
-                return TooLarge("The settings are larger than Prefect stores.", next_step="set less")
+                return TooLarge("The settings are larger than Prefect stores.", next_step="leave some out")
             return FathomError(
                 f"Prefect refused a request of this server ({status}).", next_step="see the server's log"
             )

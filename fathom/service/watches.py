@@ -96,7 +96,7 @@ async def add_of(service: RunService, run: RunHandle, every: str) -> Watch:
         return await add(service, run.caller, request)
     except Conflict:
         hint = "see Watches; remove that watch to have the question asked with what this run used"
-        raise Conflict("You watch this question already.", next_step=hint) from None
+        raise Conflict("You already watch this question.", next_step=hint) from None
 
 
 async def everyone(service: RunService, caller: Caller) -> WatchList:

@@ -203,7 +203,7 @@ class StorageLimits:
             if upload.size > self.file_bytes:
                 raise TooLarge(
                     f"{upload.name!r} has {size(upload.size)}; a file may have {size(self.file_bytes)}.",
-                    next_step="divide it",
+                    next_step="split it",
                 )
 
     def check_corpus(self, files: Sequence[CorpusFile]) -> None:

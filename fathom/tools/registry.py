@@ -223,7 +223,7 @@ def check_scope(settings: ResolvedSettings, registry: Registry = REGISTRY) -> No
         raise InvalidInput(message, next_step="set embed_model to the folder of a model")
     if not any(tool and (tool.searches or tool.of_follow_ups) for tool in chosen):
         how = {
-            AccessScope.web: "set a search key (fathom doctor shows how)",
+            AccessScope.web: "set a search key, as fathom doctor shows",
             AccessScope.public_sources: "choose some of its tools: --tools scholarly,facts",
         }
         message = f"A run of the scope {scope} ({scope.about}) has nothing to search."
@@ -360,8 +360,7 @@ def check_vendors(settings: ResearchSettings, environment: Environment, vendors:
         if price is None:
             raise InvalidInput(
                 f"The price of a search by {name} is unknown, so a cap in dollars cannot be kept.",
-                next_step=f"give it in dollars a search, --search-price {name}=USD (setting search_prices), or use "
-                "--max-tokens instead of --max-usd",
+                next_step=f"give its price with --search-price {name}=DOLLARS, or cap tokens instead: --max-tokens",
             )
 
 

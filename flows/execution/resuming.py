@@ -71,6 +71,7 @@ async def finish(
         FathomError: it failed again, or was stopped.
     """
     if result := await result_of(flow_run):
+        say("It had already finished: nothing is asked or read again.")
         return result
     flow_run = await reschedule(flow_run)
     if flow_run.deployment_id is None:

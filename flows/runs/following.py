@@ -134,7 +134,7 @@ def without_corpora(parent: Parent, settings: Mapping[str, Any], query: str) -> 
     if DocumentsTool.name not in tools:
         return {**settings, "corpora": []}
     if parent.refused:
-        raise InvalidInput("The documents of this run are gone.", next_step="ask anew, with files or a corpus")
+        raise InvalidInput("The documents of this run are gone.", next_step="ask again with files or a corpus")
     return {**settings, "corpora": [], "tools": [name for name in tools if name != DocumentsTool.name]}
 
 

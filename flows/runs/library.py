@@ -14,11 +14,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mappin
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fathom.config.environment import Environment, artifact_root
 from fathom.errors import FathomError, RunNotFound, StoreError, ToolRejected
+from fathom.evidence.claims import claim_text
 from fathom.evidence.stored import StoredText
 from fathom.flows.runs.index import RunIndex
 from fathom.models import ReadBefore, Source
@@ -30,7 +32,7 @@ from fathom.storage.runs import StoredRun, other_stores
 from fathom.storage.store import ArtifactStore
 from fathom.text.citations import without_citations
 from fathom.text.plain import clean_line, counted
-from fathom.text.sentences import split_sentences
+from fathom.text.sentences import Sentence, split_sentences
 from fathom.text.terms import query_terms, terms
 from fathom.tools.earlier import EarlierRun, TextsFor
 
@@ -78,7 +80,7 @@ class Library:
             kind, text, source_id, title, url = found.text
             if text not in sentences:  # many runs may have read a page
                 is_short = kind != "source" and len(text) <= LONGEST_NOTE and "\n- " not in text
-                sentences[text] = text if is_short else _closest(query, text)
+                sentences[text] = _on_one_line(text) if is_short else _closest(query, text)
             key = frozenset(terms(sentences[text])) or frozenset((text,))
             known = hits.get(key)
             if not known and len(hits) == limit:
@@ -236,10 +238,27 @@ def _pieces(text: StoredText) -> Iterator[str]:
 
 
 def _closest(query: str, text: str) -> str:
-    """Return the sentence of a text with the most words of a query."""
+    """Return the sentence of a text with the most words of a query; one that announces the next, with that."""
     wanted = set(query_terms(query))
-    lines = [sentence.clean for sentence in split_sentences(text)] or [text]
-    return max(lines, key=lambda line: len(wanted.intersection(terms(line))))
+    lines = [claim_text(part) for part, is_head in _parts(text) if not is_head] or [text]
+    best = max(range(len(lines)), key=lambda at: len(wanted.intersection(terms(lines[at]))))
+    return " ".join(lines[best : best + 2]) if lines[best].endswith(":") else lines[best]
+
+
+def _on_one_line(text: str) -> str:
+    """Return a text on one line: of a table, the header before a colon, and the rows between semicolons."""
+    line = ""
+    for part, is_head in _parts(text):
+        line += claim_text(part) + ("" if part.kind != "table" else ":" if is_head else ";") + " "
+    return line.strip(" ;")
+
+
+def _parts(text: str) -> Iterator[tuple[Sentence, bool]]:
+    """Yield the sentences and rows of a text, and whether each is the head of a table."""
+    parts = split_sentences(text)
+    for part, after in zip_longest(parts, parts[1:]):
+        if part.kind != "rule":
+            yield part, part.kind == "table" and after is not None and after.kind == "rule"
 
 
 def _dated(text: StoredText, run: StoredRun) -> StoredText:

@@ -186,7 +186,7 @@ def _example(field: FieldInfo, *, several: bool) -> str:
     example = field.examples[0] if field.examples else None
     if isinstance(example, list):
         example = example[0] if several else ",".join(example)
-    return f"such as {example}" if isinstance(example, str) else ""
+    return f"for example {example}" if isinstance(example, str) else ""
 
 
 @dataclass(frozen=True)
