@@ -153,14 +153,9 @@ async def _answer(
         completion = await call(spec.name, request, model, prompt, invalid, _engine=engine)
         if isinstance(completion, Failure):
             return completion, usage
-        usage += completion.usage
         asked = ModelCall(spec=spec, request=request, model=model, invalid=invalid)
-        if completion.at:
-            sent = completion.prompt or sent_messages(asked, Dialect())
-            said = without_thoughts(completion.text, is_json=spec.answer is not Text)
-            engine.exchanges.append(
-                ExchangeRecord(role=spec.name, model=completion.model, at=completion.at, prompt=sent, response=said)
-            )
+        if not completion.at or _is_new(asked, completion, engine):
+            usage += completion.usage
         try:
             outcome = accept(asked, completion)
         except AnswerInvalid as error:
@@ -172,3 +167,16 @@ async def _answer(
             return outcome, usage
         run_logger().info("The %s is asked again: %s", spec.name, " ".join(outcome.complaints))
         invalid = outcome
+
+
+def _is_new(asked: ModelCall, completion: Completion, engine: Engine) -> bool:
+    """Whether the run has not yet used this answer, which is then kept: equal requests have one answer, paid once."""
+    sent = completion.prompt or sent_messages(asked, Dialect())
+    said = without_thoughts(completion.text, is_json=asked.spec.answer is not Text)
+    exchange = ExchangeRecord(
+        role=asked.spec.name, model=completion.model, at=completion.at, prompt=sent, response=said
+    )
+    if exchange in engine.exchanges:
+        return False
+    engine.exchanges.append(exchange)
+    return True

@@ -10,7 +10,13 @@ from pathlib import Path
 import pytest
 
 from fathom.evidence.support import spaced_words
-from fathom.models import Ending
+from fathom.models import Ending, Usage
+from fathom.roles import PLANNER
+from fathom.roles.planner import PlanRequest
+from fathom.run.engine import Engine
+from fathom.storage.store import EXCHANGES
+from fathom.tasks.durable import outside_prefect, storing
+from fathom.tasks.model_calls import ask
 from tests.conftest import Bucket, is_own
 from tests.inprocess import investigated, kept
 from tests.stubs import Record, Stubs
@@ -220,3 +226,24 @@ async def test_parallel_steps_leave_the_same_files_as_sequential_ones(providers:
     names = [sorted(path.name for path in Path(r.artifacts).iterdir()) for r in results]
     assert names[0] == names[1]
     assert results[1].status is Ending.complete
+
+
+async def test_equal_requests_of_a_run_have_one_answer_that_is_paid_and_counted_once(
+    providers: Stubs, tmp_path: Path
+) -> None:
+    counted: list[Usage] = []
+
+    async def ask_twice(engine: Engine) -> None:
+        request = PlanRequest(query=QUERY, today="2026-11-28", max_steps=2, tools={"web": "Searches the web."})
+        with outside_prefect(storing(engine.store, engine.start.run_key)):
+            counted.extend([(await ask(PLANNER, request, engine))[1] for _ in range(2)])
+
+    result = await investigated(tmp_path, _before=ask_twice)
+    first, again = counted
+    assert first.llm_calls and not again.llm_calls
+    # What was asked before the run is not in its result.
+    assert len(providers.calls("llm")) == result.metrics.llm_calls + first.llm_calls
+    exchanges = (Path(result.artifacts) / EXCHANGES).read_text(encoding="utf-8").splitlines()
+    assert len(exchanges) == len(set(exchanges)) == len(providers.calls("llm"))
+    times = [json.loads(line)["at"] for line in exchanges]
+    assert times == sorted(times)

@@ -142,7 +142,7 @@ class Engine:
         self.warnings = Warnings()
         self.speed = Speed(start.settings)
         self.reliability = Reliability()
-        self.exchanges: list[ExchangeRecord] = []  # with models, repeated ones more than once
+        self.exchanges: list[ExchangeRecord] = []  # with models, each once
         self.remarks: list[str] = []  # a person's remarks on earlier drafts of the report
         self.plan: Plan | None = None  # as it was accepted
         self.reading_ahead = asyncio.Lock()
