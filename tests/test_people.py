@@ -304,7 +304,7 @@ async def test_a_plan_that_takes_most_of_the_budget_is_shown_with_what_the_repor
     )
     waiting = await waits(query, Matter.plan)
     plan = waiting.asked.plan
-    assert plan and waiting.asked.optional and "of at most 16 model calls" in waiting.complaint
+    assert plan and waiting.asked.optional and "of 16 allowed model calls" in waiting.complaint
     told = answering.described(waiting.asked, waiting.complaint)
     assert all(said in told for said in ("high the tides", "since 1900", "reader: sailors", "about 300 words", "usual"))
     german = plan.preferences.model_copy(update={"language": "German"})
@@ -329,7 +329,7 @@ async def test_a_plan_of_too_many_steps_is_sent_back_and_what_is_left_out_is_sai
     kept = Plan.model_validate_json(Path(result.artifacts, "plan.json").read_bytes())
     assert (len(kept.steps), len(kept.left_out)) == (3, 2)
     assert kept.left_out[0] in Path(result.artifacts, "report.md").read_text()
-    assert "of at most 16 model calls" in caplog.text  # and nobody is asked
+    assert "of 16 allowed model calls" in caplog.text  # and nobody is asked
 
 
 def test_a_title_in_the_wanted_language_needs_no_word_of_the_question() -> None:

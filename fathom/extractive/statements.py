@@ -45,7 +45,7 @@ TOGETHER = 0.65  # the same of one line, where it is asked how something is done
 IN_ONE_LINE = 0.5  # the same of one line of several, where it is asked for anything else
 CERTAIN = 0.8  # the same of one line, from which what says less beside it is left out
 AROUND_STEP = 0.3  # the same where the steps of something are asked for: one step alone is no answer
-AROUND = 0.8  # of the score of a chosen excerpt, from which one that contains it takes its place
+AROUND = 0.9  # of the score of a chosen excerpt, from which one that contains it takes its place
 
 ON_QUESTION = 0.4  # share of a question's terms, by worth, from which a contradiction matters to it
 CONSIDERED = 12  # best excerpts of which one must answer the question: the others are not quoted
