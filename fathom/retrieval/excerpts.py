@@ -19,7 +19,7 @@ from fathom.text.sentences import Sentence
 from fathom.text.tokens import count_tokens
 
 MOST_TOKENS = 200  # of an excerpt of several units
-MOST_VALUES = 40  # of a record of a data file
+MOST_VALUES, MOST_NESTED = 40, 6  # of a record of a data file; of places one in the other that a value is looked at for
 _LIMITING = re.compile(r"(?:However|But|Yet|Unless|Except|Nevertheless|Nonetheless|Only if)\b")
 UNDER_HEADING = 100  # tokens of the excerpt that begins with a heading
 
@@ -132,7 +132,8 @@ class ReadText:
 
     def _ends_of_records(self, number: int) -> Iterator[int]:
         """Yield where the records end that begin with a value of a data file: the places of a list or mapping."""
-        for place in _PLACES.finditer(path := self._paths[number]):
+        path = self._paths[number]
+        for place in list(_PLACES.finditer(path))[-MOST_NESTED:]:
             record = path[: place.start()]
             below = (f"{record}.", f"{record}[")
             if not number or not self._paths[number - 1].startswith(below):
@@ -237,7 +238,7 @@ class ReadText:
 
 
 _FIELD = re.compile(r"(?:[-*+]\s+)?[^\s:]+:\s+\S")
-_PATH = re.compile(r"- (?P<path>[^\s:]*[.\]][^\s:]*): ")
+_PATH = re.compile(r"- (?=[^\s:]{0,300}?[.\]])(?P<path>[^\s:]{1,300}): ")
 _PLACE_OF_LIST = re.compile(r"\]")
 _PLACES = re.compile(r"(?<!\A)[.\[]")
 _LANGUAGE = re.compile(r"[`~]+\s*([\w+#.-]*)")

@@ -34,7 +34,7 @@ _TIME = rf"{_DATE}|{_CONDITION}"  # "When does it open?": on a day, or as soon a
 _REASON = (
     r"(?i)\b(?:because|since|due to|owing to|so that|in order to|as a result|therefore|reasons?|caused?|"
     r"leads? to|led to|results? (?:in|from)|weil|denn|wegen|aufgrund|grund|gründe|ursache|deshalb|daher|sodass|"
-    r"parce que|car|raison|"
+    r"parce que|raison|"
     r"(?<!expected )(?<!need )(?<!needs )(?<!have )(?<!has )to (?:avoid|prevent|allow|make|keep|reduce|ensure))\b"
 )
 _CODE = r"```|`[^`\n]+`|^\s*(?:\$|>>>)\s|(?<!\w)--?\w[\w-]+|\b\w+(?:_\w+)+\b|\w\(\)"
