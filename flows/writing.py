@@ -6,7 +6,6 @@ import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import date
-from operator import attrgetter
 
 from fathom.config.groups import Execution, Role
 from fathom.config.settings import Mode
@@ -197,7 +196,8 @@ async def save_exchanges(engine: Engine) -> None:
 
 def _as_lines(exchanges: Sequence[ExchangeRecord]) -> bytes:
     """Return exchanges as lines of JSON, in order: megabytes, of which no copy is left when this returns."""
-    return "\n".join([*(one.model_dump_json() for one in sorted(exchanges, key=attrgetter("at"))), ""]).encode()
+    lines = sorted((one.at, one.model_dump_json()) for one in exchanges)
+    return "\n".join([*(line for _, line in lines), ""]).encode()
 
 
 async def provenance_of(engine: Engine, run: ResearchState, report: Report, last: Mapping[str, bytes]) -> bytes:
