@@ -22,7 +22,7 @@ from fathom.models import Corroboration, ReportSection, Verdict
 from fathom.text.blocks import Kind
 from fathom.text.citations import cited_ids, in_last_cell, without_citations
 from fathom.text.sentences import Sentence, fenced_code, fences, split_markdown
-from fathom.text.tables import BAR, cells_of_row
+from fathom.text.tables import BAR, filled_cells
 from fathom.text.terms import query_terms
 from fathom.text.wording import Wording
 
@@ -331,10 +331,8 @@ def _names(parts: Sequence[Sentence], number: int) -> str:
     """Return the names of the columns in which a row has a cell; empty if its table has no head."""
     if (head := _head_above(parts, number)) is None:
         return ""
-    names, cells = (cells_of_row(without_citations(_unmarked(row.text))) for row in (head, parts[number]))
-    if len(names) != len(cells):
-        return claim_text(head)
-    return " | ".join(name for name, cell in zip(names, cells, strict=True) if name and cell)
+    filled = filled_cells(*(without_citations(_unmarked(row.text)) for row in (head, parts[number])))
+    return claim_text(head) if filled is None else " | ".join(name for name, _ in filled if name)
 
 
 def _only_leads(text: str) -> bool:

@@ -23,7 +23,7 @@ from fathom.facts.extraction import facts_of
 from fathom.facts.numbers import Number
 from fathom.text.blocks import Kind
 from fathom.text.sentences import Sentence
-from fathom.text.tables import cells_of_row
+from fathom.text.tables import filled_cells
 from fathom.text.terms import query_terms
 
 ALIKE, NEAR = 0.58, 0.38  # least scores; see docs/evidence.md for what they cost and buy
@@ -339,11 +339,10 @@ def _holder(cell: str, search: Search, source_ids: Collection[str] | None) -> Ta
 def _cells_and_names(row: TableRow) -> tuple[list[str], list[str]]:
     """Return the cells of a row that are not empty, and the names of their columns, as far as these are known."""
     own, named = (part.text if part else "" for part in (row.passage.best, row.header))
-    cells, names = cells_of_row(own), cells_of_row(named)
-    if len(cells) != len(names):
+    filled = filled_cells(named, own)
+    if filled is None:
         return cells_of(own), cells_of(named)
-    columns = [(cell, name) for cell, name in zip(cells, names, strict=True) if cell]
-    return [cell for cell, _ in columns], [name for _, name in columns]
+    return [cell for _, cell in filled], [name for name, _ in filled]
 
 
 def cells_of(text: str) -> list[str]:

@@ -28,7 +28,7 @@ from fathom.retrieval.expansion import (
     without_quantities,
 )
 from fathom.retrieval.kinds import explains, has_kind
-from fathom.retrieval.ranked_text import ranked_text
+from fathom.retrieval.ranked_text import RankedText, ranked_text
 from fathom.retrieval.ranking import Passage
 from fathom.retrieval.synonyms import same_terms
 from fathom.text.blocks import Kind
@@ -188,7 +188,7 @@ class RankedExcerpts:
             score += PAIR * sum(idf[a] + idf[b] for a, b in read.pairs(excerpt, asked)) / 2
             share = sum(idf[term] * min(1.0, n) for term, n in counts.items()) / total
             score *= 1 + COVERED * share
-            score = math.prod(_as_an_answer(read.says(excerpt), read.heading(excerpt), asked), start=score)
+            score = math.prod(_as_an_answer(read, excerpt, asked), start=score)
             is_named = read.is_named(excerpt, named)
             if is_named:
                 score *= NAMED
@@ -473,12 +473,13 @@ def _is_beside(a: Found, b: Found) -> bool:
     return a.text == b.text and a.excerpt.lead == b.excerpt.lead
 
 
-def _as_an_answer(says: str, heading: str, asked: QuestionTerms) -> Iterator[float]:
+def _as_an_answer(read: RankedText, excerpt: Excerpt, asked: QuestionTerms) -> Iterator[float]:
     """Yield the factors for an excerpt that has the kind of thing that is asked for, a limit or a definition.
 
     A reason may stand below a heading that calls it one: "Cause".
     """
-    stated = f"{heading}\n{says}" if asked.kind and asked.kind.is_reason else says
+    says = read.says(excerpt)
+    stated = f"{read.heading(excerpt)}\n{says}" if asked.kind and asked.kind.is_reason else says
     if asked.kind and has_kind(asked.kind, stated, asked.wording):
         yield EXPLAINED if explains(asked.kind, says) else OF_KIND
     if states_most(says, asked.wording):

@@ -27,7 +27,7 @@ _PLACE = re.compile(r"\[\d+\]")
 _FENCE = re.compile(r"^(`{3,}|~{3,}).*?^\1", re.MULTILINE | re.DOTALL)
 _HEADING = re.compile(r"#{1,6}\s+(?P<name>.+?)\s*#*\Z")
 _FIELD = re.compile(r"(?:[-*+]\s+)?(?:\*\*)?(?P<label>[^\W\d][^\d:|*`]{0,40}?)(?:\*\*)?:(?:\*\*)?\s+(?P<value>\S.*)")
-_VALUE = re.compile(r"- (?P<list>[^\s:]+)\[(?P<place>\d+)\]\.(?P<label>[^\s:.\[\]]+): (?P<value>\S.*?)(?: # .*)?")
+_VALUE = re.compile(r"- (?P<record>[^\s:]+\[\d+\])\.(?P<label>[^\s:.\[\]]+): (?P<value>\S.*?)(?: # .*)?")
 """A value of a record of a list in a data file: "loans[0].object: Punt gun"."""
 _NAMING = frozenset(("name", "title", "titel"))  # fields that say what a page without a heading is about
 _MONTH = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\.?"
@@ -111,17 +111,17 @@ def _read(number: int, text: str) -> Iterator[tuple[tuple[str, ...], _Record]]:
 
 def _listed(number: int, text: str) -> Iterator[tuple[tuple[str, ...], _Record]]:
     """Yield the records of the lists in a data file, each under its first value."""
-    found: defaultdict[str, defaultdict[str, list[re.Match[str]]]] = defaultdict(lambda: defaultdict(list))
+    found: defaultdict[str, list[re.Match[str]]] = defaultdict(list)
     for line in text.split("\n"):
         if value := _VALUE.fullmatch(line):
-            found[_PLACE.sub("", value["list"])][f"{value['list']}[{value['place']}]"].append(value)
-    for path, records in found.items():
-        for values in records.values():
-            labels = " ".join([path, *(each["label"] for each in values)]).lower()
-            words = frozenset(re.findall(r"[^\W\d_]{2,}", labels))
-            places = [RowPlace(number, each[0].removeprefix("- "), "") for each in values]
-            cells = {each["label"]: each["value"] for each in values}
-            yield ("list", path), _Record(values[0]["value"], cells, places, words)
+            found[value["record"]].append(value)
+    for record, values in found.items():
+        path = _PLACE.sub("", record)
+        labels = " ".join([path, *(each["label"] for each in values)]).lower()
+        words = frozenset(re.findall(r"[^\W\d_]{2,}", labels))
+        places = [RowPlace(number, each[0].removeprefix("- "), "") for each in values]
+        cells = {each["label"]: each["value"] for each in values}
+        yield ("list", path), _Record(values[0]["value"], cells, places, words)
 
 
 def _sections(text: str) -> Iterator[tuple[str, str]]:

@@ -81,6 +81,14 @@ def cells_of_row(row: str) -> list[str]:
     return [cell.strip() for cell in BAR.split(row.strip().removeprefix("|").removesuffix("|"))]
 
 
+def filled_cells(header: str, row: str) -> list[tuple[str, str]] | None:
+    """Return the cells of a row that are not empty, each behind its column's name; None where any is missing."""
+    names, cells = cells_of_row(header), cells_of_row(row)
+    if len(names) != len(cells):
+        return None
+    return [(name, cell) for name, cell in zip(names, cells, strict=True) if cell]
+
+
 def plain_cell(cell: str) -> str:
     """Return a cell without marks of emphasis, brackets and quotation."""
     return " ".join(_MARKS.sub(" ", cell).split())

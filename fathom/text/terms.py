@@ -14,8 +14,6 @@ from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 from typing import Literal
 
-from fathom.text.spelling import american
-
 _ENGLISH = """
 a about above after again against all also am an and any are aren't as at be because been before being below between
 both but by can can't cannot could couldn't did didn't do does doesn't doing don't down during each either else etc
@@ -93,6 +91,28 @@ _KEPT_APART = {
     "news": "news", "policy": "policy", "policies": "policy", "organ": "organ", "organs": "organ",
     "general": "general", "generally": "general", "numerous": "numerous", "capitalism": "capitalism",
 }  # fmt: skip
+# British spellings with American ones, which more texts have: people ask in one and read the other.
+_SPELLINGS = """
+aeroplane airplane | aluminium aluminum | analogue analog | artefact artifact | catalogue catalog | cosy cozy
+defence defense | dialogue dialog | diarrhoea diarrhea | grey gray | jewellery jewelry | kerb curb
+licence license | manoeuvre maneuver | mould mold | moustache mustache | offence offense | plough plow
+practise practice | practising practicing | pretence pretense | programme program | pyjamas pajamas
+sceptic skeptic | sceptical skeptical | smoulder smolder | speciality specialty | sulphur sulfur
+"""
+_AMERICAN = dict(pair.split() for line in _SPELLINGS.strip().splitlines() for pair in line.split(" | "))
+_BRITISH = re.compile(rf"(?P<word>{'|'.join(_AMERICAN)})(?P<ending>s|d|ed|ing|)\Z")
+_BRITISH_OUR = re.compile(
+    r"(?P<root>(?:dis|un)?"
+    r"(?:arm|behavi|col|endeav|fav|flav|harb|hon|hum|lab|neighb|od|parl|rum|sav|tum|vap|vig))our"
+)
+_BRITISH_RE = re.compile(r"(?P<root>\w*(?:cent|fib|lit|lust|met|mit|sab|theat))re(?P<ending>[sd]?)\Z")
+_BRITISH_ISE = re.compile(r"(?P<root>\w{2,}[^aeou\W])(?:is|(?<=l)ys)(?P<ending>e[drs]?|ers|ing|ations?|able)\Z")
+_WITH_S = """
+advertis advis anis appris chemis circumcis clockwis comparis compris compromis concis demis despis devis
+disguis enterpris excis exercis expertis franchis guis improvis incis likewis merchandis mortis otherwis paradis
+precis premis promis repris revis supervis surpris televis treatis
+"""
+_ALWAYS_WITH_S = tuple(_WITH_S.split())
 # Chinese particles and question words: a pair with one of them is about nothing.
 _PARTICLE = re.compile("[的了吗呢么哪谁吧是]")
 _local = threading.local()  # a Stemmer keeps state and must not be shared between threads
@@ -219,12 +239,26 @@ def _stem(word: str, language: Language) -> str:
     if language == "english":
         if word in _KEPT_APART:
             return _KEPT_APART[word]
-        word = american(word)
+        word = _american(word)
     if not hasattr(_local, language):
         import Stemmer
 
         setattr(_local, language, Stemmer.Stemmer(language, 0))  # its own cache takes longer than stemming
     return str(getattr(_local, language).stemWord(word))
+
+
+def _american(word: str) -> str:
+    """Return a lowercase word in its American spelling; any other word as it is."""
+    if form := _BRITISH.match(word):
+        base, ending = _AMERICAN[form["word"]], form["ending"]
+        return f"{base}{'ed' if ending == 'd' and not base.endswith('e') else ending}"
+    if found := _BRITISH_RE.match(word):
+        return f"{found['root']}er{found['ending'].replace('d', 'ed')}"
+    if found := _BRITISH_OUR.match(word):
+        return f"{found['root']}or{word[found.end() :]}"
+    if (found := _BRITISH_ISE.match(word)) and not word.startswith(_ALWAYS_WITH_S):
+        return f"{word[: found.start('ending') - 1]}z{found['ending']}"
+    return word
 
 
 _STOP_FOLDED = frozenset(_fold(word) for word in STOP_WORDS)

@@ -14,13 +14,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mappin
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fathom.config.environment import Environment, artifact_root
 from fathom.errors import FathomError, RunNotFound, StoreError, ToolRejected
-from fathom.evidence.claims import claim_text
+from fathom.evidence.claims import claim_text, is_head
 from fathom.evidence.stored import StoredText
 from fathom.flows.runs.index import RunIndex
 from fathom.models import ReadBefore, Source
@@ -240,7 +239,7 @@ def _pieces(text: StoredText) -> Iterator[str]:
 def _closest(query: str, text: str) -> str:
     """Return the sentence of a text with the most words of a query; one that announces the next, with that."""
     wanted = set(query_terms(query))
-    lines = [claim_text(part) for part, is_head in _parts(text) if not is_head] or [text]
+    lines = [claim_text(part) for part, names_columns in _parts(text) if not names_columns] or [text]
     best = max(range(len(lines)), key=lambda at: len(wanted.intersection(terms(lines[at]))))
     return " ".join(lines[best : best + 2]) if lines[best].endswith(":") else lines[best]
 
@@ -248,17 +247,17 @@ def _closest(query: str, text: str) -> str:
 def _on_one_line(text: str) -> str:
     """Return a text on one line: of a table, the header before a colon, and the rows between semicolons."""
     line = ""
-    for part, is_head in _parts(text):
-        line += claim_text(part) + ("" if part.kind != "table" else ":" if is_head else ";") + " "
+    for part, names_columns in _parts(text):
+        line += claim_text(part) + ("" if part.kind != "table" else ":" if names_columns else ";") + " "
     return line.strip(" ;")
 
 
 def _parts(text: str) -> Iterator[tuple[Sentence, bool]]:
     """Yield the sentences and rows of a text, and whether each is the head of a table."""
     parts = split_sentences(text)
-    for part, after in zip_longest(parts, parts[1:]):
+    for number, part in enumerate(parts):
         if part.kind != "rule":
-            yield part, part.kind == "table" and after is not None and after.kind == "rule"
+            yield part, part.kind == "table" and is_head(parts, number)
 
 
 def _dated(text: StoredText, run: StoredRun) -> StoredText:
