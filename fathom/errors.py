@@ -306,7 +306,7 @@ class ToolRejected(ToolError):
 
 
 class RunCancelled(FathomError):
-    """The run was cancelled, in the UI or with `prefect flow-run cancel`."""
+    """The run was cancelled, with `fathom cancel` or in Prefect's UI."""
 
     code = "E5005"
     reaction = "no further request is made; the results so far are kept, and the command ends with exit code 130"

@@ -298,7 +298,13 @@ def test_cancelling_stops_the_spending_and_keeps_what_there_is(
 ) -> None:
     process = forked(env, "research", QUERY, *QUICK, "--artifacts", str(tmp_path / "1"))
     kills = Kills(stubs)
-    moment = kills.after(8, lambda: cancel(prefect_server, flow_runs(prefect_server.api_url)[0]["id"]))
+    order = ["cancel", "latest", "--as", "ann", "--artifacts", str(tmp_path / "1")]
+
+    def cancel_it() -> None:
+        order[1] = flow_runs(prefect_server.api_url)[0]["id"][:8]
+        assert f"Cancelled as ann. To continue the run: fathom resume {order[1]}" in fathom_cli(order, env).stdout
+
+    moment = kills.after(8, cancel_it)
     out, err = process.communicate(timeout=120)
     run_id = flow_runs(prefect_server.api_url)[0]["id"]
     assert (process.returncode, out) == (130, ""), err
@@ -312,6 +318,7 @@ def test_cancelling_stops_the_spending_and_keeps_what_there_is(
     assert {"plan.json", "notes.json", "run.json"} <= {path.name for path in folder.iterdir()}
     assert list(folder.glob("*__step*.json"))
     assert listed(fathom_cli, env, tmp_path / "1")[run_id] == "cancelled"
+    assert f"The run {run_id[:8]} had ended already" in fathom_cli(order, env).stdout
 
     result = finish(forked(env, "resume", run_id, "--json", "--quiet"))
     assert (result["run_id"], result["status"]) == (run_id, "complete")

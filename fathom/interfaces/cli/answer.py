@@ -1,4 +1,4 @@
-"""`fathom answer`, `tell`, `stop` and `rate`: what a person says to a run, and of its report."""
+"""`fathom answer`, `tell`, `stop`, `cancel` and `rate`: what a person says to a run, and of its report."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from fathom.config.environment import artifact_root
 from fathom.errors import InvalidInput, ServerUnreachable
 from fathom.interfaces.cli.options import Json, Root, Run, known_runs
 from fathom.interfaces.cli.printing import line, one_line, output, printable
@@ -50,23 +51,30 @@ def answer(
     Example: fathom answer 1a2b3c4d --change "leave out the history"
     """
 
-    from fathom.flows.server import ensure_api, find_api
-
     if accept + stop + bool(change or answers or file) > 1:
         raise InvalidInput(
             "--accept and --stop cannot be combined with other options.", next_step="fathom answer --help"
         )
-    if not find_api():
-        raise ServerUnreachable(
-            "No Prefect server is running, so no run waits.", next_step="fathom runs lists the runs"
-        )
-    ensure_api(lambda _line: None)
+    _use_api("so no run waits")
     given = accept or stop or change or answers or file
 
     def reply(asked: Asked) -> Reply | None:
         return _reply(asked, stop=stop, change=change, answers=answers or [], file=file) if given else None
 
     asyncio.run(_answered(run.strip(), reply, as_json=as_json))
+
+
+def _use_api(without: str) -> None:
+    """Use the Prefect server that is running.
+
+    Raises:
+        ServerUnreachable: there is none, and what follows from that.
+    """
+    from fathom.flows.server import ensure_api, find_api
+
+    if not find_api():
+        raise ServerUnreachable(f"No Prefect server is running, {without}.", next_step="fathom runs lists the runs")
+    ensure_api(lambda _line: None)
 
 
 async def _answered(run: str, reply_of: Callable[[Asked], Reply | None], *, as_json: bool) -> None:
@@ -170,7 +178,7 @@ def stop(run: Run, *, name: As = None, artifacts: Root = None, as_json: Json = F
     """End the research of a run and let it write its report.
 
     Calls in progress finish, no new call is made, and the report uses what was found and says who stopped the research.
-    To end a run without a report, cancel it: Ctrl-C, Cancel in the UI, or `prefect flow-run cancel`.
+    To end a run without a report: fathom cancel.
 
     Example: fathom stop 1a2b3c4d
     """
@@ -179,6 +187,41 @@ def stop(run: Run, *, name: As = None, artifacts: Root = None, as_json: Json = F
 
     said = say(run, Steer.stop, "", check_author(name), artifacts)
     output(said, lambda said: _show(said, "writes its report once the calls in progress have ended"), as_json=as_json)
+
+
+def cancel(run: Run, *, name: As = None, artifacts: Root = None, as_json: Json = False) -> None:
+    """End a run at once, without a report.
+
+    Calls in progress are dropped, and no other starts. What the run has found is kept: `fathom resume` continues it. To
+    have a report over what was found: fathom stop. A run that waits for a worker leaves the queue.
+
+    Example: fathom cancel 1a2b3c4d
+    """
+    from fathom.flows.runs.steering import check_author
+
+    author = check_author(name)
+    _use_api("so no run is in progress")
+    run_id, ended = asyncio.run(_cancel(run.strip(), author, artifacts))
+
+    def show(_told: object) -> None:
+        if ended:
+            line(f"The run {run_id[:8]} had ended already: fathom show {run_id[:8]}")
+        else:
+            line(f"Cancelled as {one_line(author)}. To continue the run: fathom resume {run_id[:8]}")
+
+    output({"run_id": run_id, "cancelled": not ended}, show, as_json=as_json)
+
+
+async def _cancel(run: str, author: str, artifacts: str | None) -> tuple[str, bool]:
+    """Cancel a run, and return its id and whether it had ended already."""
+    from fathom.flows.runs.finding import find_flow_run
+    from fathom.flows.runs.stored import find_all, locate
+    from fathom.service.submissions import cancel_flow_run
+    from fathom.storage.store import ArtifactStore
+
+    root, named = locate(run, artifact_root(artifacts))
+    flow_run = await find_flow_run(named, await find_all(ArtifactStore(root), named))
+    return str(flow_run.id), not await cancel_flow_run(flow_run.id, f"{author} cancelled it.")
 
 
 def _show(said: Steered, then: str) -> None:

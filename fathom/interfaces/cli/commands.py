@@ -1,4 +1,4 @@
-"""The commands, in the order in which `fathom --help` lists them.
+"""The commands, as `fathom --help` lists them.
 
 What a command needs is imported when it runs, so that `--help` answers at once and bad input is found without Prefect.
 """
@@ -6,13 +6,16 @@ What a command needs is imported when it runs, so that `--help` answers at once 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from importlib.metadata import version
-from typing import Annotated
+from itertools import chain
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from fathom.config.environment import Environment
-from fathom.interfaces.cli.answer import answer, rate, stop, tell
+from fathom.interfaces.cli.answer import answer, cancel, rate, stop, tell
 from fathom.interfaces.cli.batch import batch
 from fathom.interfaces.cli.corpora import corpora
 from fathom.interfaces.cli.costs import costs
@@ -30,26 +33,50 @@ from fathom.interfaces.cli.tokens import tokens
 from fathom.interfaces.cli.verify import trace, verify
 from fathom.interfaces.cli.watches import watch
 
+SECTIONS: dict[str, tuple[Callable[..., None] | typer.Typer, ...]] = {
+    "Ask": (research, ask, batch, watch, templates),
+    "Steer a run": (answer, tell, stop, cancel, resume),
+    "Read and check": (runs, library, show, rate, verify, trace, diff, audit, replay),
+    "Keep, share and delete": (export, import_, delete, prune, corpora),
+    "Operate": (serve, mcp, worker, deploy, notify, costs, metrics, limits, links, tokens, doctor),
+}
+"""The commands below the headings of `fathom --help`."""
+
+
+class _Sections(TyperGroup):
+    """The commands, listed below their headings."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of all commands."""
+        return [_name(command) for commands in SECTIONS.values() for command in commands]
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the name and the first line of each command."""
+        width = max(map(len, self.commands))
+        for title, commands in SECTIONS.items():
+            with formatter.section(title):
+                told = {name: self.commands[name].get_short_help_str(formatter.width) for name in map(_name, commands)}
+                formatter.write_dl([(f"{name:{width}}", about) for name, about in told.items()])
+
+
+def _name(command: Callable[..., None] | typer.Typer) -> str:
+    return str(command.info.name) if isinstance(command, typer.Typer) else command.__name__.rstrip("_")
+
+
 app = typer.Typer(
+    cls=_Sections,
     help="Turn a question into a cited report that you can check.\n\n"
     'Start with: fathom research "How does Python look up an attribute on an instance?"',
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-
-
-COMMANDS = (
-    *(research, ask, templates, batch, resume, answer, tell, stop),
-    *(runs, library, show, rate, verify, trace, diff, audit, replay, export, import_, delete, prune),
-    *(serve, mcp, worker, deploy, costs, metrics, doctor),
-)
 WITH_SETTINGS = (research, ask, batch, doctor)
-for command in COMMANDS:
-    kind = SettingsCommand if command in WITH_SETTINGS else JudgeCommand if command is verify else None
-    app.command(command.__name__.rstrip("_"), cls=kind)(command)
-GROUPS = {"watch": watch, "corpora": corpora, "notify": notify, "limits": limits, "links": links, "tokens": tokens}
-for name, group in GROUPS.items():
-    app.add_typer(group, name=name)
+for command in chain.from_iterable(SECTIONS.values()):
+    if isinstance(command, typer.Typer):
+        app.add_typer(command)
+    else:
+        kind = SettingsCommand if command in WITH_SETTINGS else JudgeCommand if command is verify else None
+        app.command(_name(command), cls=kind)(command)
 
 
 def _version(wanted: bool) -> None:

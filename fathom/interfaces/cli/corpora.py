@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from fathom.tools.documents.corpus import CorpusReading
 
 corpora = Group(
-    help="Upload files that runs on any machine can read.\n\nStart with: fathom corpora add handbook handbook/"
+    name="corpora",
+    help="Upload files that runs on any machine can read.\n\nStart with: fathom corpora add handbook handbook/",
 )
 Name = Annotated[str, typer.Argument(help="Name of the corpus.", show_default=False)]
 SHOWN = 20

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from fathom.tasks.limits import ProviderLimit
 
 limits = Group(
-    help="Limit the requests of all workers to a provider.\n\nExample: fathom limits set openai --per-minute 500"
+    name="limits",
+    help="Limit the requests of all workers to a provider.\n\nExample: fathom limits set openai --per-minute 500",
 )
 Provider = Annotated[
     str,

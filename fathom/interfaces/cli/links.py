@@ -11,7 +11,10 @@ from fathom.errors import NotThere
 from fathom.interfaces.cli.options import Group, Json, Root, store_of
 from fathom.interfaces.cli.printing import line, one_line, output
 
-links = Group(help="List and remove the links to runs that people made on a server.\n\nStart with: fathom links list")
+links = Group(
+    name="links",
+    help="List and remove the links to runs that people made on a server.\n\nStart with: fathom links list",
+)
 
 
 @links.command("list")

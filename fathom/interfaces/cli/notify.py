@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from fathom.flows.notifying import Notification
 
 notify = Group(
+    name="notify",
     help="Notify a webhook or a Slack channel of what happens to runs.\n\n"
     "Start with: fathom notify add --webhook https://hooks.example.org/abc --on changed,failed",
 )

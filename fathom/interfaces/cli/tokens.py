@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from fathom.service.caller import AccessRole
     from fathom.service.tokens import Token, Tokens
 
-tokens = Group(help="Manage who may use fathom serve.\n\nExample: fathom tokens add ann --role asker --days 90")
+tokens = Group(
+    name="tokens", help="Manage who may use fathom serve.\n\nExample: fathom tokens add ann --role asker --days 90"
+)
 Name = Annotated[str, typer.Argument(help="Name of the user, who owns the runs started with the token.")]
 
 

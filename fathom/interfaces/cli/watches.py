@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from fathom.storage.runs import StoredRun
 
 watch = Group(
+    name="watch",
     help="Ask a question regularly and show what changed.\n\n"
     'Start with: fathom watch add "What does the Pro plan cost?" --every 1d --docs prices/',
 )
