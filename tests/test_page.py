@@ -137,6 +137,7 @@ def approve(page: Page) -> None:
 
 def read(page: Page) -> None:
     frame = page.frame_locator("iframe.report")
+    assert [page.locator("h1").count(), frame.locator("h1:visible").count()] == [1, 0], "the question stands twice"
     frame.locator("#answer a.cite").first.click()
     assert frame.locator("#card mark").first.is_visible()
     assert "target" in frame.get_by_text("Open the stored file").first.evaluate("link => link.getAttributeNames()")

@@ -32,7 +32,6 @@ from fathom.report.chapters import (
     language_of,
     method_lines,
     notice_of,
-    question_of,
     said_before,
     sides_of,
     state_of,
@@ -62,13 +61,13 @@ def render_html(report: Report, phases: Sequence[Phase] = ()) -> str:
     qualities = {quality.source_id: quality for quality in report.qualities}
     language, words = language_of(report), wording(report.language)
     figures, series, unread = figures_of(report), series_of(report), unread_lines(report.unread, words)
-    sections = list(_sections(report, answer, numbers))
+    sections, asked = list(_sections(report, answer, numbers)), clean_line(report.query)
     style, script = ((_FOLDER / name).read_text(encoding="utf-8") for name in ("report.css", "report.js"))
     return page_template().render(
         report=report,
         words=words,
         state_of=state_of,
-        question=clean_line(report.query) if report.parent else question_of(report),
+        question="" if asked == clean_line(report.title) else asked,
         parent=report.parent,
         notice=notice_of(report),
         answer=answer,

@@ -34,6 +34,8 @@ Place = Annotated[str, Query(alias="bytes", pattern=r"^(\d{1,12}-\d{1,12})?$")]
 """From which byte of a file to which one, as the links of a report name them."""
 _PLAIN = {"Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'"}
 _FRAMED = (b'rel="noopener noreferrer nofollow"', b'rel="noopener noreferrer nofollow" target="_blank"')
+_BELOW = (b"<body>", b'<body class="framed">')
+"""There the question stands above the report, which leaves it out."""
 _BESIDE = ((b'<a href="./', b'<a target="_blank" href="./'), (b'<a href="../', b'<a target="_blank" href="../'))
 """Inside of a frame, what leads out of the report opens beside it."""
 
@@ -96,7 +98,7 @@ async def report_page(run: RunHandle, name: str, *, framed: bool = False, by_its
     if by_itself:
         data = alone(data)
     if framed:
-        for old, new in (_FRAMED, *_BESIDE):
+        for old, new in (_FRAMED, _BELOW, *_BESIDE):
             data = data.replace(old, new)
     policy = data.decode().partition('Security-Policy" content="')[2].partition('"')[0].replace("&#39;", "'")
     headers = {
