@@ -303,3 +303,13 @@ def test_a_snippet_of_a_search_may_begin_in_the_middle_of_a_table(cut: str) -> N
     assert re.sub(r"[\s.]|\[\w+\]", "", alone) == re.sub(r"[\s.]", "", cut)  # nothing is lost or said twice
     whole = f"{table} [Sa1b2c3] |\n| Little Auk | 45 min [Sa1b2c3] |"  # its parts are joined, and not with a cut one
     assert quoted(excerpts) == f"{whole}\n\n{alone}"
+
+
+def test_what_stands_below_the_same_headings_has_them_once() -> None:
+    times, cost, tide = "Ferry:\n\nTimes:\n\nAt nine.", "Ferry:\n\nCost:\n\nTwo euros.", "Ferry:\n\nNone at low tide."
+    here, there = ("Sa1b2c3",), ("Sd4e5f6",)
+    below = "Ferry:\n\nTimes:\n\nAt nine. [Sa1b2c3]\n\nCost:\n\nTwo euros. [Sa1b2c3]"
+    assert quoted([(here, times), (here, cost)]) == below
+    # "None at low tide" is not said of the cost, and the other source has a heading of its own.
+    assert quoted([(here, times), (here, cost), (here, tide)]) == f"{below}\n\nFerry:\n\nNone at low tide. [Sa1b2c3]"
+    assert quoted([(here, times), (there, cost)]).count("Ferry:") == 2

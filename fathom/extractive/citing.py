@@ -74,11 +74,16 @@ def quoted(excerpts: Iterable[tuple[Sources, str]]) -> str:
 
 
 def _led_once(groups: Iterable[tuple[Sources, list[str]]]) -> Iterator[tuple[Sources, list[str]]]:
-    """Yield groups, those that follow one with the same sources and lead-in without it, as a table behind a list."""
+    """Yield groups, those that follow one with the same sources without the lead-ins that both have.
+
+    Not where the one before has further lead-ins: what follows does not stand below them.
+    """
     before: tuple[Sources, list[str]] = ((), [])
     for sources, blocks in groups:
         lead = list(takewhile(announces, blocks))
-        yield sources, blocks[len(lead) :] if lead and (sources, lead) == before else blocks
+        both = zip(lead, before[1] if sources == before[0] else (), strict=False)
+        shared = sum(1 for _ in takewhile(lambda each: each[0] == each[1], both))
+        yield sources, blocks[shared:] if shared < len(lead) or lead == before[1] else blocks
         before = (sources, lead)
 
 
