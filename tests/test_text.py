@@ -223,6 +223,10 @@ def test_terms_agree_across_spellings() -> None:
     assert terms("Our advice on rising noise was revised") == ["our", "advic", "on", "rise", "nois", "was", "revis"]
     assert query_terms('the "with" statement') == query_terms("with statements") != query_terms("statements")
     assert query_terms("What is it?")  # nothing but stop words: they are kept
+    # The same words say nothing in one language and much in the other.
+    assert query_terms("Which bin is for glass?") == ["bin", "glass"]
+    assert query_terms("What happens to a run if the worker dies?") == ["happen", "run", "worker", "die"]
+    assert query_terms("Wie lange bin ich an die Miete gebunden?") == ["lang", "miet", "gebunden"]
     assert count_words("It's 3.5 well-known 量子计算") == 5
 
 

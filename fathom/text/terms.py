@@ -42,6 +42,8 @@ seid seinem seinen seiner sollte sollten überhaupt wäre wären wieder will wil
 worin worüber wozu würde würden darfst
 """
 _ASKING = "describe explain know please tell understand want"
+_ENGLISH_WORDS = frozenset({"bin", "den", "die", "dies", "hat", "man", "mit", "war"})
+"""Stop words of German that mean something in English: "which bin", "the war", "a worker dies", "the MIT License"."""
 ENGLISH = frozenset(_ENGLISH.split())
 GERMAN = frozenset(_GERMAN.split())
 STOP_WORDS = ENGLISH | GERMAN | frozenset(_ASKING.split())
@@ -126,8 +128,11 @@ def terms(text: str, language: Language = "english") -> list[str]:
 
 def query_terms(query: str) -> list[str]:
     """Return the terms of a query that name its topic, each once, in order; if all are stop words, these."""
-    known = _TERMS["english"]
-    topical = [term for word in _words(query) if word not in _STOP_FOLDED for term in known[word]]
+    known, words = _TERMS["english"], _words(query)
+    stop = _STOP_FOLDED
+    if not _ENGLISH_WORDS.isdisjoint(words) and language_of([query]) == "english":
+        stop = stop - _ENGLISH_WORDS
+    topical = [term for word in words if word not in stop for term in known[word]]
     return list(dict.fromkeys([term for term in topical if not is_particle(term)] or terms(query)))
 
 
