@@ -35,7 +35,7 @@ from fathom.extractive.statements import (
     asks_list,
     quotations_for,
 )
-from fathom.facts.ranges import amounts_sought, in_range
+from fathom.facts.ranges import cases_sought, in_range
 from fathom.models import Answered, Note
 from fathom.retrieval.asked import asks_default, asks_for_steps, states_most
 from fathom.retrieval.expansion import is_quantity, states
@@ -300,7 +300,7 @@ def _shorter_first(found: Sequence[Found], quotations: Quotations) -> list[Found
 
 def _says(text: str, said: Collection[str], words: Collection[str]) -> bool:
     return any(
-        word in said or (is_quantity(word) and states(word, text)) or in_range(amounts_sought(word), text, "")
+        word in said or (is_quantity(word) and states(word, text)) or in_range(cases_sought(word), text, "")
         for word in words
     )
 

@@ -8,6 +8,7 @@ from itertools import groupby
 from types import MappingProxyType
 from typing import NamedTuple
 
+from fathom.facts.dates import MONTHS
 from fathom.retrieval.asked import REFERRING, read_asked
 from fathom.retrieval.expansion import FAMILY_LETTERS, is_family, related_terms
 from fathom.retrieval.translation import translations_of
@@ -25,7 +26,7 @@ comprehensive report paper output document answer response section overview deta
 length page overall complete support language english style tone academic depth clear
 """
 _FORM_TERMS = frozenset(query_terms(_FORM))
-_NUMBERED = re.compile(r"(?<!\s)\s*(?<![\w.])\(?\d{1,2}[.)]\s+(?=[A-Z])")
+_NUMBERED = re.compile(rf"(?<!\s)\s*(?<![\w.])\(?(?P<number>\d{{1,2}})[.)]\s+(?=[A-Z])(?!(?i:{'|'.join(MONTHS)})\b)")
 _JOINED = re.compile(
     r",? and (?=(?:how(?: (?:many|much|long|old|far|often|large)(?: \w+){0,8})?|why|when|where|who|"
     r"(?:(?:in|at|for) )?(?:what|which)(?: \w+){0,4})"
@@ -162,8 +163,20 @@ def _names_something(word: str) -> bool:
 
 def _sentences(prompt: str) -> list[str]:
     """Return the sentences of a prompt, joined questions and numbered items apart."""
-    sentences = (sentence.clean for sentence in split_sentences(_NUMBERED.sub("\n\n", prompt)))
+    sentences = (sentence.clean for sentence in split_sentences(_items_apart(prompt)))
     return [part for sentence in sentences for part in _JOINED.split(sentence)]
+
+
+def _items_apart(prompt: str) -> str:
+    """Return a prompt with a blank line in place of each number of its items: 1, 2 and so on, and no ordinal."""
+    items: list[re.Match[str]] = []
+    for found in _NUMBERED.finditer(prompt):
+        begins = not prompt[: found.start()].strip() or prompt[found.start() - 1] in ".:;?!,"
+        if int(found["number"]) == len(items) + 1 and (items or begins):
+            items.append(found)
+    for found in reversed(items if len(items) > 1 else []):
+        prompt = f"{prompt[: found.start()]}\n\n{prompt[found.end() :]}"
+    return prompt
 
 
 def _is_form(sentence: str) -> bool:

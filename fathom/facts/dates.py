@@ -116,6 +116,16 @@ def find_dates(text: str) -> list[DateFound]:
     return sorted(found, key=lambda one: (one.start, one.date))
 
 
+_SMALL_MONTH = re.compile(
+    rf"(?P<day>\b\d{{1,2}}(?:st|nd|rd|th|\.)?\s+(?:of\s+)?)(?P<month>{'|'.join(MONTHS)})\b", re.IGNORECASE
+)
+
+
+def asked_dates(question: str) -> list[DateFound]:
+    """Return the dates of a question, as people type it: the month behind a day may be in lowercase."""
+    return find_dates(_SMALL_MONTH.sub(lambda found: f"{found['day']}{found['month'].title()}", question))
+
+
 def _date(parts: Mapping[str, str | None]) -> Date | None:
     name, day, year = parts.get("month"), int(parts.get("day") or 0), int(parts.get("year") or 0)
     if name and name.islower() and not (day and year):

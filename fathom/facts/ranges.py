@@ -1,7 +1,7 @@
-"""Ranges of a quantity, as price lists and rules state them, and the amounts that a question gives.
+"""Ranges of a quantity, as price lists and rules state them, and the case that a question gives.
 
 "ab 24 Jahren", "40 to 60 m²", "below 15", "16 or over": of the rows of a table, the one holds whose range has what the
-reader says of the case.
+reader says of the case: an amount, or a time in a period.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from fathom.facts.extraction import facts_of
 from fathom.facts.numbers import UNITS, Number, numbers_of
+from fathom.facts.periods import Moment, in_periods, moments_of, periods_of
 from fathom.text.terms import terms
 
 NEAR = 40  # characters before and behind a number that may say where its range begins or ends
@@ -56,10 +57,14 @@ class Amount(NamedTuple):
     unit: str  # its usual sign; empty if there is none
     counted: frozenset[str]  # the terms of what is counted, if there is no unit
 
-    @property
-    def as_term(self) -> str:
-        """The term of a question that every range with this amount has."""
-        return f"{_TERM}{' '.join([self.written, *sorted(self.counted)])}>"
+
+Case = Amount | Moment
+"""What a question says of the case that a rule is to be applied to."""
+
+
+def as_term(case: Case) -> str:
+    """Return the term of a question that every range with this amount, or period with this time, has."""
+    return f"{_TERM}{' '.join([case.written, *sorted(case.counted)])}>"
 
 
 class StatedRange(NamedTuple):
@@ -98,22 +103,31 @@ def amounts_of(question: str) -> tuple[Amount, ...]:
     )
 
 
-def amounts_sought(term: str) -> tuple[Amount, ...]:
-    """Return the amount that a term of a question stands for; nothing for other terms."""
-    return amounts_of(term[len(_TERM) : -1]) if term.startswith(_TERM) else ()
+def cases_of(question: str) -> tuple[Case, ...]:
+    """Return the amounts and times that a question gives."""
+    return *amounts_of(question), *moments_of(question)
 
 
-def in_range(amounts: tuple[Amount, ...], text: str, around: str) -> bool | None:
-    """Return whether a range of a text has one of some amounts; None if none of its ranges can be compared with them.
+def cases_sought(term: str) -> tuple[Case, ...]:
+    """Return the case that a term of a question stands for; nothing for other terms."""
+    return cases_of(term[len(_TERM) : -1]) if term.startswith(_TERM) else ()
+
+
+def in_range(cases: tuple[Case, ...], text: str, around: str) -> bool | None:
+    """Return whether a range of a text has one of some amounts or times; None if none can be compared with them.
 
     `around` is what says the unit of a number that has none: the header of a cell.
     """
     held = [
         span.holds(value)
-        for amount in amounts  # first: without one, which is usual, no text is read
+        for case in cases  # first: without one, which is usual, no text is read
+        if isinstance(case, Amount)
         for span in ranges_of(text) or _limit(text, around)
-        if (value := _converted(amount, span, f"{around} {text}")) is not None
+        if (value := _converted(case, span, f"{around} {text}")) is not None
     ]
+    moments = [case for case in cases if isinstance(case, Moment)]
+    if moments and (there := in_periods(moments, periods_of(text))) is not None:
+        held.append(there)
     return any(held) if held else None
 
 

@@ -14,7 +14,7 @@ from fathom.extractive.critic import MOST_MISSING
 from fathom.extractive.questions import missing_words
 from fathom.extractive.reporter import CLOSEST, NOT_FOUND
 from fathom.facts.dates import MONTHS
-from fathom.facts.ranges import amounts_of
+from fathom.facts.ranges import as_term, cases_of
 from fathom.models import Answered, Claim, Corroboration, Making, Report, ReportSection, Sure, Verdict, insufficiency
 from fathom.report.own_words import AS_OF
 from fathom.report.prose import new_parser
@@ -160,7 +160,7 @@ def _lacking_in(report: Report, answer: str, claims: Sequence[Claim], words: Wor
     held = {term for text in read for term in terms(text)}
     is_computed = shown.startswith(MARK)
     compared = [*grade_words(report.query), *words_for_people(report.query)] if is_computed else ()
-    in_range = (each for each in amounts_of(report.query) if ranked_text(Passage(shown)).has([each.as_term]))
+    in_range = (each for each in cases_of(report.query) if ranked_text(Passage(shown)).has([as_term(each)]))
     known = {*compared, *MONTHS, *(term for each in in_range for term in (*terms(each.written), *each.counted))}
     missing = [
         word for word in missing_words(report.query, held) if known.isdisjoint((word, word.lower(), *terms(word)))

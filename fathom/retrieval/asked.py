@@ -7,8 +7,9 @@ from collections.abc import Collection, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from fathom.facts.dates import MONTHS, Date, find_dates, of_iso
-from fathom.facts.ranges import amounts_of
+from fathom.facts.dates import MONTHS, Date, asked_dates, of_iso
+from fathom.facts.periods import days_in
+from fathom.facts.ranges import amounts_of, as_term, cases_of
 from fathom.retrieval.expansion import quantities_of, related_terms, said_otherwise, stand_ins_of
 from fathom.retrieval.kinds import AnswerKind, kind_of
 from fathom.retrieval.synonyms import SAME, same_terms
@@ -131,6 +132,11 @@ class QuestionTerms(NamedTuple):
     has_topic: bool = True  # false where no word names a thing, as in "What is the difference between == and is?"
 
     @property
+    def names_of_rows(self) -> frozenset[str]:
+        """The terms by which it may name the row of a table."""
+        return frozenset(terms(self.wording)) - days_in(self.wording)
+
+    @property
     def least_share(self) -> float:
         """Share of the terms, by worth, below which no excerpt bears on the question: texts repeat few of many."""
         return LEAST_SHARE if sum(self.weights.values()) < MANY else LEAST_OF_MANY
@@ -185,9 +191,9 @@ def read_asked(
     measured = bool(_ASKS_QUANTITY.search(question)) or not _ASKS.search(question)
     forms = said_otherwise(question)
     wanted = {term: {**forms.get(term, {}), **_instead(term, measured)} for term in weights}
-    for amount in amounts_of(question):
-        for term in wanted.keys() & set(terms(amount.written)):
-            wanted[term] = {**wanted[term], amount.as_term: 1.0}
+    for case in cases_of(question):
+        for term in wanted.keys() & set(terms(case.written)):
+            wanted[term] = {**wanted[term], as_term(case): 1.0}
     pairs = frozenset(pair for pair in pairwise(terms(question)) if wanted.keys() >= set(pair))
     only = _RELATION.search(question) or asks_definition(question)
     defined = DEFINED_ONLY if only else 1.0 if _ASKS_ELSE.match(question) else DEFINITION
@@ -339,5 +345,5 @@ def newest_words(question: str) -> list[str]:
 def times_of(question: str) -> list[Date]:
     """Return the days, months and years that a question names; 0 where a part is not given."""
     months = [Date(0, MONTHS[match[1].lower()]) for match in _IN_MONTH.finditer(question)]
-    dates = [found.date for found in find_dates(question)]
+    dates = [found.date for found in asked_dates(question)]
     return dates or months

@@ -15,7 +15,8 @@ from typing import NamedTuple
 
 from fathom.facts.code import without_code
 from fathom.facts.extraction import facts_of
-from fathom.facts.ranges import Amount, amounts_of, amounts_sought, in_range
+from fathom.facts.periods import Moment, days_in, in_periods, period_of_cells
+from fathom.facts.ranges import Case, cases_of, cases_sought, in_range
 from fathom.retrieval.asked import QuestionTerms
 from fathom.retrieval.excerpts import Excerpt, ReadText, first_cell
 from fathom.retrieval.expansion import DURATION, TIMES, is_quantity, states
@@ -77,7 +78,7 @@ class RankedText:
         self.name = name if any(len(term) > 2 for term in name) else frozenset[str]()
         """The terms of its title without what a parenthesis explains; none if it is too short to be found by them."""
         self._quantities: dict[str, list[int]] = {}
-        self._ranges: dict[tuple[int, tuple[Amount, ...]], bool | None] = {}  # by sentence and amounts
+        self._ranges: dict[tuple[int, tuple[Case, ...]], bool | None] = {}  # by sentence and cases
         self._orders = orders(self.text.parsed)
         self._letterhead = letterhead(self.text.parsed)
         self._unit_of = {n: i for i, unit in enumerate(self.text.units) for n in unit.own}
@@ -96,14 +97,14 @@ class RankedText:
 
     def _occurrences(self, term: str) -> Sequence[int]:
         """Return the numbers of the sentences that have a term, or state a quantity or range of a kind, in order."""
-        amounts = amounts_sought(term)
-        if not (amounts or is_quantity(term)):
+        cases = cases_sought(term)
+        if not (cases or is_quantity(term)):
             return self.text.parsed.occurrences.get(term, ())
         if term not in self._quantities:
             self._quantities[term] = [
                 n
                 for n, sentence in enumerate(map(self.text.parsed.sentence, range(len(self.text.parsed.kinds))))
-                if (self.in_range(n, amounts) if amounts else states(term, sentence.text))
+                if (self.in_range(n, cases) if cases else states(term, sentence.text))
             ]
         return self._quantities[term]
 
@@ -286,12 +287,12 @@ class RankedText:
             return set()
         return {pair for n in excerpt.own for pair in asked.pairs.intersection(pairwise(self.text.parsed.terms(n)))}
 
-    def is_named(self, excerpt: Excerpt, wording: Collection[str]) -> bool:
-        """Whether an excerpt is a row whose first cell has no words but the question's."""
+    def is_named(self, excerpt: Excerpt, names: Collection[str]) -> bool:
+        """Whether an excerpt is a row whose first cell has no words but those by which a question may name it."""
         if excerpt.kind != "table" or len(excerpt.units) > 1:
             return False
         first = set(terms(first_cell(self.says(excerpt))))
-        return bool(first) and first.issubset(wording)
+        return bool(first) and first.issubset(names)
 
     def table_of(self, excerpt: Excerpt) -> int | None:
         """Return the group of the table whose rows an excerpt has; None if it has none."""
@@ -301,12 +302,12 @@ class RankedText:
         """Return the one row of a table that a question means; it takes a look at all of them.
 
         Its first cell has more of the question's words than any other first cell, theirs among them, and so has the
-        whole row; or else only its range has an amount that the question gives.
+        whole row; or else only its range has an amount or time that the question gives.
         """
         units = [unit for unit in self.text.units if unit.group == group and unit.kind == "table"]
         rows = [unit.own for unit in units if units[0].own == unit.lead]
-        amounts = amounts_of(asked.wording)
-        holding = [row for row in rows if self.in_range(row[0], amounts)] if amounts else []
+        cases = cases_of(asked.wording)
+        holding = [row for row in rows if self.in_range(row[0], cases)] if cases else []
         return self._named_row(rows, asked) or (holding[0] if len(holding) == 1 else self._named_row(holding, asked))
 
     def _named_row(self, rows: Sequence[range], asked: QuestionTerms) -> range | None:
@@ -317,17 +318,17 @@ class RankedText:
         is_one = rows and all(named[n] < named[most] and whole[n] < whole[most] for n in others)
         return rows[most] if is_one else None
 
-    def in_range(self, number: int, amounts: tuple[Amount, ...]) -> bool | None:
-        """Whether a sentence, row or item states a range with one of some amounts; None if none is comparable.
+    def in_range(self, number: int, cases: tuple[Case, ...]) -> bool | None:
+        """Whether a sentence, row or item states a range with one of some amounts or times; None if none is comparable.
 
         A unit that stands only in a table's header, or in another item of the list, holds for all of it.
         """
-        key = number, amounts
+        key = number, cases
         if key not in self._ranges:
             self._ranges[key] = self._in_range(*key)
         return self._ranges[key]
 
-    def _in_range(self, number: int, amounts: tuple[Amount, ...]) -> bool | None:
+    def _in_range(self, number: int, cases: tuple[Case, ...]) -> bool | None:
         parsed = self.text.parsed
         says, at = parsed.sentence(number).text, self._unit_of.get(number)
         if at is None:
@@ -336,15 +337,18 @@ class RankedText:
         if unit.kind != "table" or not unit.lead:
             beside = self.text.units[max(0, at - BESIDE_ITEM) : at + BESIDE_ITEM + 1] if unit.kind == "item" else ()
             around = [n for each in beside if each.headings == unit.headings for n in each.own]
-            return in_range(amounts, says, " ".join(parsed.sentence(n).text for n in (*unit.lead, *around)))
-        names = cells_of_row(parsed.sentence(unit.lead[0]).text)
-        compared = [in_range(amounts, *pair) for pair in zip_longest(cells_of_row(says), names, fillvalue="")]
+            return in_range(cases, says, " ".join(parsed.sentence(n).text for n in (*unit.lead, *around)))
+        cells, names = (cells_of_row(text) for text in (says, parsed.sentence(unit.lead[0]).text))
+        moments = [case for case in cases if isinstance(case, Moment)]
+        if moments and (period := period_of_cells(cells, names)):
+            return in_periods(moments, [period])
+        compared = [in_range(cases, *pair) for pair in zip_longest(cells, names, fillvalue="")]
         held = [each for each in compared if each is not None]
         return any(held) if held else None
 
     def _held(self, text: str, asked: QuestionTerms) -> set[str]:
-        """Return the terms of a question that a text has, or others in their place."""
-        said = set(terms(text))
+        """Return the terms of a question that a text has, or others in their place; not the day of a date."""
+        said = set(terms(text)) - days_in(asked.wording)
         return {term for term, words in asked.terms.items() if not said.isdisjoint(words)}
 
     def is_announced(self, excerpt: Excerpt, wording: Collection[str]) -> bool:

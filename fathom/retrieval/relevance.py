@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from typing import NamedTuple
 
-from fathom.facts.ranges import amounts_of
+from fathom.facts.ranges import amounts_of, cases_of
 from fathom.retrieval.asked import QuestionTerms, case_of, defines, read_asked, states_most
 from fathom.retrieval.excerpts import Excerpt, announced
 from fathom.retrieval.expansion import (
@@ -60,7 +60,7 @@ NEARLY_ALL = 0.54  # the same where what is counted, or has the quantity, is not
 UNASKED = 0.5  # factor for an excerpt that does not have what is asked of something, where that is named
 ANNOUNCED = 1.5  # the same for a list or table whose heading it names
 ASKED_ABOVE = 0.45  # of a question's terms, by worth, in a question above an excerpt that answers it
-IN_RANGE = 1.5  # factor for a row, item or sentence whose range has an amount that the question gives
+IN_RANGE = 1.5  # factor for a row, item or sentence whose range has an amount or time that the question gives
 OUT_OF_RANGE = 0.4  # the same for a row whose range has none of them and that the question does not name
 OF_KIND = 1.25  # factor for an excerpt with the kind of thing that is asked for
 EXPLAINED = 1.5  # the same where it is asked how something happens, and several sentences tell it
@@ -172,12 +172,12 @@ class RankedExcerpts:
         read = self._read[number]
         total = sum(idf.values()) or 1.0
         wording = frozenset(terms(asked.wording))
-        named = wording.union(*(same_terms(term) for term in asked.weights))
+        names = asked.names_of_rows.union(*(same_terms(term) for term in asked.weights))
         about_orders = asks_of_orders(list(asked.weights))
         sought = read.sought(asked)
         versions = [term for term in asked.weights if _VERSION.fullmatch(term) and self.has(term, asked)]
         codes = self._codes(asked)
-        amounts = amounts_of(asked.wording)
+        amounts, cases = amounts_of(asked.wording), cases_of(asked.wording)
         alone: dict[int, float] = {}  # scores of units by their numbers
         for excerpt in excerpts:
             if read.is_order(excerpt) and not about_orders:
@@ -189,7 +189,7 @@ class RankedExcerpts:
             share = sum(idf[term] * min(1.0, n) for term, n in counts.items()) / total
             score *= 1 + COVERED * share
             score = math.prod(_as_an_answer(read, excerpt, asked), start=score)
-            is_named = read.is_named(excerpt, named)
+            is_named = read.is_named(excerpt, names)
             if is_named:
                 score *= NAMED
             if not (asked.kind and asked.kind.is_name) and read.is_bare(excerpt, sought):
@@ -202,7 +202,8 @@ class RankedExcerpts:
                 score *= UNASKED
             if any(not counts.get(v) for v in versions) or any(not read.has_code(code, excerpt) for code in codes):
                 score, share = score * OTHER_VERSION, share * OTHER_VERSION
-            if amounts and len(excerpt.units) == 1 and (held := read.in_range(excerpt.own[-1], amounts)) is not None:
+            case = amounts if excerpt.kind == "prose" else cases  # a sentence may name its time for any reason
+            if case and len(excerpt.units) == 1 and (held := read.in_range(excerpt.own[-1], case)) is not None:
                 score *= IN_RANGE if held else OUT_OF_RANGE if excerpt.kind == "table" and not is_named else 1.0
             score = math.prod(read.wanting(excerpt), start=score)
             if read.is_boilerplate(excerpt, asked):
@@ -274,7 +275,7 @@ class RankedExcerpts:
             stated = without_quantities(stated)
         if not has_kind(asked.kind, stated, asked.wording):
             return False
-        named = self._read[found.text].is_named(found.excerpt, frozenset(terms(asked.wording)))
+        named = self._read[found.text].is_named(found.excerpt, asked.names_of_rows)
         return not asked.kind.is_number or named or self._said_of(found, asked) >= SAID_OF
 
     def _said_of(self, found: Found, asked: QuestionTerms) -> float:
