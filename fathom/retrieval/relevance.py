@@ -204,7 +204,7 @@ class RankedExcerpts:
                 score, share = score * OTHER_VERSION, share * OTHER_VERSION
             case = amounts if excerpt.kind == "prose" else cases  # a sentence may name its time for any reason
             if case and len(excerpt.units) == 1 and (held := read.in_range(excerpt.own[-1], case)) is not None:
-                score *= IN_RANGE if held else OUT_OF_RANGE if excerpt.kind == "table" and not is_named else 1.0
+                score *= IN_RANGE if held else OUT_OF_RANGE if excerpt.kind != "prose" and not is_named else 1.0
             score = math.prod(read.wanting(excerpt), start=score)
             if read.is_boilerplate(excerpt, asked):
                 score, share = score * BOILERPLATE, share * BOILERPLATE
