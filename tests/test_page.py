@@ -91,10 +91,10 @@ def opened(browser: Browser, served: Served, size: tuple[int, int] = DESKTOP) ->
 
 def test_a_question_is_asked_approved_watched_read_and_followed_up(browser: Browser, served: Served) -> None:
     with opened(browser, served, DESKTOP) as desktop, opened(browser, served, PHONE) as phone:
-        for page in (desktop, phone):  # side by side: one waits while the other is worked on
-            ask(page)
-        for page in (desktop, phone):
-            approve(page)
+        ask(phone)
+        phone.get_by_role("heading", name="Is this the right plan?").wait_for()
+        desktop.goto(phone.url)
+        approve(desktop)
         for page in (phone, desktop):
             read(page)
         first = desktop.url
