@@ -520,7 +520,7 @@ def test_an_unfinished_run_is_shown_with_its_steps_as_planned(fathom_cli: Fathom
 def test_ctrl_c_leaves_a_run_that_resume_finishes(
     fathom_cli: FathomCLI, forked: Forked, prefect_server: PrefectServer, home: Path, stubs: Stubs, tmp_path: Path
 ) -> None:
-    stubs.settings.llm_delay = 0.1
+    stubs.settings.llm_delay, stubs.settings.steps, stubs.settings.breadth = 0.1, 2, 1
     env = {**base_env(), **prefect_server.env, **stubs.env, "FATHOM_ARTIFACTS": str(tmp_path / "artifacts")}
     process = forked(env, "research", "How do tides form?", "--model", "openai/stub", "--profile", "quick")
     kills = Kills(stubs)

@@ -106,6 +106,7 @@ class Page:
 async def test_a_finished_run_is_completed_and_says_where_its_report_is(
     providers: Stubs, prefect_server: PrefectServer, tmp_path: Path
 ) -> None:
+    providers.settings.steps, providers.settings.breadth = 2, 1
     result = await run(tmp_path)
     page = Page(prefect_server, result.run_id)
     where = f"Report: {result.artifacts}/report.html"
