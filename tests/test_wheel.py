@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import sysconfig
@@ -130,11 +131,12 @@ def test_a_server_answers_and_a_batch_ends(installed: Path, env: dict[str, str],
     try:
         assert serving.stderr
         assert any("Fathom serves on" in line for line in serving.stderr)
-        asked = {"question": QUESTION, "settings": {"profile": "quick"}}
         with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=120) as client:
-            run = client.post("/api/v1/runs", json=asked).raise_for_status().json()
-            lines = client.get(run["links"]["events"]).text.splitlines()
-        assert '"state":"complete","ended":true' in "".join(lines)
+            page = client.get("/", headers={"Accept": "text/html"}).raise_for_status().text
+            for file in re.findall(r'"(/static/[^"]+)"', page):
+                client.get(file).raise_for_status()
+            ended = client.get("/api/v1/runs", params={"state": "complete"}).raise_for_status().json()["runs"]
+        assert QUESTION in [run["question"] for run in ended]
     finally:
         serving.terminate()
         serving.communicate(timeout=60)
