@@ -115,7 +115,11 @@ def test_deployments_are_registered_and_their_runs_taken(
         found = client.get("/deployments/name/deep-research/on-demand").json()
         assert found["entrypoint"] == "fathom.flows.deep_research.deep_research"
         asked = {"parameters": {"query": QUESTION}, "state": {"type": "SCHEDULED"}}
-        run = client.post(f"/deployments/{found['id']}/create_flow_run", json=asked).json()
+        asking_for = f"/deployments/{found['id']}/create_flow_run"
+        wrong = {"query": QUESTION, "settings": {"depth": 99}}  # as in the form of Prefect's page
+        refused = httpx.post(f"{prefect_server.api_url}{asking_for}", json={"parameters": wrong}, timeout=60)
+        assert refused.status_code == 409 and "99 is greater than the maximum of 5" in refused.text
+        run = client.post(asking_for, json=asked).json()
         ran(*(installed / "fathom", "worker", "--pool", "from-wheel", "--idle-seconds", "3"), env=env, folder=folder)
         ended = client.get(f"/flow_runs/{run['id']}").json()
     assert ended["state_type"] == "COMPLETED", ended["state"]
