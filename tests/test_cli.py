@@ -275,7 +275,6 @@ def test_make_calls_a_question_without_an_answer_no_error(tmp_path: Path, code: 
             "sheet.xlsx: it is damaged, or no xlsx file). (give files of these kinds: any text, html, pdf",
         ),
         (["research", "q", "--model", "openai/gpt-5-mini"], "OPENAI_API_KEY"),
-        (["research", "q", "--model", "nonsense"], "no model 'nonsense'"),
         (["research", "q", "--artifacts", "file.txt/below"], "file.txt/below"),
         (["research", "q", "--artifacts", "nosuch://bucket"], "nosuch"),
         (["research", "q", "--dpeth", "1"], "--dpeth"),
