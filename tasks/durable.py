@@ -38,6 +38,7 @@ from prefect.runtime import flow_run
 from prefect.serializers import JSONSerializer
 from prefect.tasks import Task
 from prefect.transactions import CommitMode, get_transaction
+from prefect.utilities.annotations import opaque
 from prefect.utilities.callables import get_call_parameters
 from pydantic import PrivateAttr
 from pydantic_core import from_json, to_jsonable_python
@@ -285,8 +286,11 @@ class RunTask(Generic[P, R]):
                 if self._absent is ...:
                     raise
                 result = self._absent
-        elif recorded or self._shown:
-            result = await (self.task.fn if recorded else self.task)(*args, **kwargs)
+        elif recorded:
+            result = await self.task.fn(*args, **kwargs)
+        elif self._shown:  # Prefect looks for futures in every value of every input, and here is none
+            shown: Any = self.task
+            result = await shown(*map(opaque, args), **{name: opaque(value) for name, value in kwargs.items()})
         else:
             result = await self.quietly(*args, **kwargs)
         return result

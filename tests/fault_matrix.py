@@ -31,6 +31,12 @@ AT_ONCE = {"correction": 3}
 TYPED = tuple(role for role in REQUESTS if role != "section")
 """Roles that answer in JSON; a section is prose."""
 
+SOME = ("planner", "compressor", "section", "judge")
+"""Roles of each kind: the first, one of several steps, one in prose, and one that is asked only if others answer.
+
+What a service does for good is told by the client, whoever asks; `500 always` shows what each role does without one.
+"""
+
 BACKOFF, DEADLINE, RESTS = 2 + 4 + 8 + 16, 120, 30 + 60
 
 
@@ -103,23 +109,31 @@ FAULTS = [
     Fault("JSON instead of prose once", ["json_prose"], "complete", extra=1, roles=("section",)),
     Fault("JSON instead of prose always", ["json_prose*"], "degraded", factor=2, invalid=True, roles=("section",)),
     Fault("repeats itself once", ["repeats"], "complete", extra=1),
-    Fault("repeats itself always", ["repeats*"], "degraded", factor=3, invalid=True),
+    Fault("repeats itself always", ["repeats*"], "degraded", factor=3, invalid=True, roles=tuple(WRITTEN)),
     Fault("thinks without end once", ["thinks_without_end"], "complete", extra=1),
     Fault("empty once", ["empty"], "complete", extra=1),
-    Fault("empty always", ["empty*"], "degraded", factor=2, invalid=True),
+    Fault("empty always", ["empty*"], "degraded", factor=2, invalid=True, roles=tuple(WRITTEN)),
     Fault("refused", ["refusal*"], "degraded"),
-    Fault("blocked by the safety filter", ["content_policy*"], "degraded"),
+    Fault("blocked by the safety filter", ["content_policy*"], "degraded", roles=tuple(WRITTEN)),
     Fault("no usage figures", ["no_usage*"], "complete"),
     Fault("no choices once", ["no_choices"], "complete", extra=1, waits=2),
     Fault("a gateway's HTML page once", ["html"], "complete", extra=1, waits=2),
     Fault("30 MB of HTML once", ["flood"], "complete", extra=1, waits=2),
-    Fault("30 MB of HTML always", ["flood*"], "degraded", factor=2, waits=2 + RESTS, alone=True),
+    Fault("30 MB of HTML always", ["flood*"], "degraded", factor=2, waits=2 + RESTS, roles=SOME, alone=True),
     Fault("429 with Retry-After once", ["429"], "complete", extra=1, waits=60),
-    Fault("429 always, for an hour", ["429*"], "degraded", most=1, alone=True, retry_after=3_600),
+    Fault("429 always, for an hour", ["429*"], "degraded", most=1, roles=SOME, alone=True, retry_after=3_600),
     Fault("500 once", ["500"], "complete", extra=1, waits=2),
     Fault("500 always", ["500*"], "degraded", factor=5, waits=BACKOFF + RESTS, alone=True),
     Fault("hangs once", ["hang"], "complete", extra=1, waits=DEADLINE + 2),
-    Fault("hangs always", ["hang*"], "degraded", factor=2, waits=2 * DEADLINE + 2 + RESTS, alone=True),
+    Fault(
+        "hangs always",
+        ["hang*"],
+        "degraded",
+        factor=2,
+        waits=2 * DEADLINE + 2 + RESTS,
+        roles=SOME,
+        alone=True,
+    ),
     Fault("falls silent in the middle once", ["silent"], "complete", extra=1, waits=DEADLINE + 2),
     Fault(
         "falls silent in the middle always",
@@ -127,6 +141,7 @@ FAULTS = [
         "degraded",
         factor=2,
         waits=2 * DEADLINE + 2 + RESTS,
+        roles=SOME,
         alone=True,
     ),
     Fault("connection dropped once", ["drop"], "complete", extra=1, waits=2),
@@ -148,7 +163,7 @@ FAULTS = [
         "a window smaller than the material", ["ok*"], "complete", factor=4, context_window=1_200, roles=tuple(WRITTEN)
     ),
     Fault("a window smaller than any prompt", ["ok*"], "degraded", factor=5, context_window=200, roles=tuple(WRITTEN)),
-    Fault("wrong key", ["401*"], "failed", most=1, alone=True),
+    Fault("wrong key", ["401*"], "failed", most=1, roles=SOME, alone=True),
 ]
 
 CELLS = [Cell(fault, role) for fault in FAULTS for role in fault.roles]

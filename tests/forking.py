@@ -182,6 +182,7 @@ def _errors(output: Path) -> Path:
 def _serve() -> None:
     """Import the modules, then do what each line asks for."""
     from fathom.flows.server import quieten
+    from fathom.interfaces.cli import warm
 
     quieten()  # as every command does before it imports Prefect
     for name in sys.argv[1:]:
@@ -192,6 +193,7 @@ def _serve() -> None:
         pkgutil.resolve_name(name)
     if "prefect" in sys.modules:
         _answer()
+    warm.inherited.update(sys.modules)  # no child looks for a process that has imported more
     assert threading.active_count() == 1, "a thread would not survive the fork"
     gc.freeze()  # no collection of a child copies the memory that all share
     for line in sys.stdin:

@@ -71,7 +71,8 @@ What happens to a run when the provider fails at one role: how the run ends, and
 most. The run of the table has three steps, one round, a reflection and four sections, each with a sentence to which the
 judge objects; without a fault, its roles make 1, 3, 3, 1, 1, 4, 2 and 4 requests, the corrections of three sections at
 the same time. `tests/test_model_faults.py` injects each fault over HTTP and holds the pipeline to this table. A section
-is prose, so faults of JSON do not concern it.
+is prose, so faults of JSON do not concern it. Other fields are empty where the client meets a fault in the same way
+whichever role asks.
 
 {table}
 

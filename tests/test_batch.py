@@ -204,7 +204,7 @@ def test_the_index_links_reports_and_escapes_what_people_and_pages_wrote() -> No
 def env(stubs: Stubs, prefect_server: PrefectServer, home: Path, tmp_path: Path) -> dict[str, str]:
     """A process's environment: the session's server, the stubs, an empty home and a store."""
     stubs.settings.llm_delay = stubs.settings.search_delay = 0.1
-    stubs.settings.steps = 2
+    stubs.settings.steps, stubs.settings.breadth = 2, 1
     artifacts = {"FATHOM_ARTIFACTS": str(tmp_path / "store")}
     return {**base_env(), "HOME": str(home), **prefect_server.env, **stubs.env, **artifacts}
 
@@ -268,7 +268,7 @@ def test_killed_anywhere_each_question_ends_once_and_no_call_is_repeated(
     command += ["--deployment", "deep-research/night"]
     worker = ["worker", "--pool", "night", "--limit", "2"]
     kills = Kills(stubs)
-    for answered in (15, 25):
+    for answered in (10, 18):  # of 27
         processes = forked(env, *worker), forked(env, *command)
 
         def kill(processes: Sequence[Fork] = processes) -> None:

@@ -32,7 +32,7 @@ pytestmark = pytest.mark.usefixtures("home")
 @pytest.fixture
 def providers(providers: Stubs) -> Stubs:
     """The providers, for a small run."""
-    providers.settings.page_bytes = 2_000
+    providers.settings.breadth, providers.settings.page_bytes = 1, 2_000
     return providers
 
 

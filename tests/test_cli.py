@@ -216,24 +216,15 @@ def test_make_calls_a_question_without_an_answer_no_error(tmp_path: Path, code: 
             ["research", "q", "--depth", "9"],
             "--depth 9: it must be at least 1 and at most 5. (docs/settings.md describes the settings)",
         ),
-        (["research", "q", "--depth", "0"], "--depth 0: "),
         (
             ["research", "q", "--summary-tokens", "20"],
             "--summary-tokens 20: it must be at least 100 and at most 1,000",
         ),
         (["research", "q", "--max-usd", "inf"], "--max-usd inf: it must be a finite number, at least 0"),
-        (["research", "q", "--max-usd", "nan"], "--max-usd nan: "),
         (["research", "q", "--since", "yesterday"], "--since yesterday: 'yesterday' is not a date such as 2026-11-30."),
-        (["research", "q", "--max-tokens", "0"], "--max-tokens 0: "),
         (["batch", "nowhere", "--max-usd", "0"], "--max-usd 0.0: it must be more than 0"),
-        (
-            ["research", "q", "--max-calls", "-1"],
-            "--max-calls -1: it must be at least 1",
-        ),
-        (["research", "q", "--max-seconds", "0"], "--max-seconds 0: it must be more than 0"),
         (["research", "q", "--set", "depth"], "'depth' is not NAME=VALUE. (for example --set depth=2)"),
         (["research", "q", "--set", "depht=2"], "--set depht=2: there is no such setting; did you mean depth?"),
-        (["research", "q", "--set", "wrods=9"], "did you mean report.words?"),
         (
             ["research", "q", "--set", "sources.min_qualty=1"],
             "--set sources.min_qualty=1: there is no such setting; did you mean sources.min_quality?",
@@ -256,7 +247,6 @@ def test_make_calls_a_question_without_an_answer_no_error(tmp_path: Path, code: 
             "--set role_models.writer=openai/x: the name must be 'clarifier', ",
         ),
         (["research", "q", "--set", "role_models.judge.effort=low"], "role_models.judge.model: it is missing"),
-        (["research", "q", "--set", "report.min_qualty=1"], "did you mean sources.min_quality?"),
         (
             ["batch", "nowhere", "--set", "report.words=5"],
             "--set report.words=5: it must be at least 100 and at most 20,000",
@@ -286,7 +276,6 @@ def test_make_calls_a_question_without_an_answer_no_error(tmp_path: Path, code: 
             "sheet.xlsx: it is damaged, or no xlsx file). (give files of these kinds: any text, html, pdf",
         ),
         (["research", "q", "--model", "openai/gpt-5-mini"], "OPENAI_API_KEY"),
-        (["research", "q", "--model", "nonsense"], "no model 'nonsense'"),
         (["research", "q", "--artifacts", "file.txt/below"], "file.txt/below"),
         (["research", "q", "--artifacts", "nosuch://bucket"], "nosuch"),
         (["research", "q", "--dpeth", "1"], "--dpeth"),
@@ -531,7 +520,7 @@ def test_an_unfinished_run_is_shown_with_its_steps_as_planned(fathom_cli: Fathom
 def test_ctrl_c_leaves_a_run_that_resume_finishes(
     fathom_cli: FathomCLI, forked: Forked, prefect_server: PrefectServer, home: Path, stubs: Stubs, tmp_path: Path
 ) -> None:
-    stubs.settings.llm_delay = 0.1
+    stubs.settings.llm_delay, stubs.settings.steps, stubs.settings.breadth = 0.1, 2, 1
     env = {**base_env(), **prefect_server.env, **stubs.env, "FATHOM_ARTIFACTS": str(tmp_path / "artifacts")}
     process = forked(env, "research", "How do tides form?", "--model", "openai/stub", "--profile", "quick")
     kills = Kills(stubs)

@@ -80,13 +80,16 @@ def open_ones(held: Sequence[socket.socket]) -> list[socket.socket]:
 
 
 @pytest.mark.parametrize(
-    ("limit", "most"), [("-Sn 1024", HELD), ("-n 1024", 512)], ids=["the limit is raised", "it cannot be raised"]
+    ("limit", "rooms"),
+    [("-Sn 1024", {1: 256, 11: HELD}), ("-n 1024", {11: 512})],
+    ids=["the limit is raised", "it cannot be raised"],
 )
 def test_half_sent_requests_keep_nobody_out(
-    prefect_server: PrefectServer, tmp_path: Path, limit: str, most: int
+    prefect_server: PrefectServer, tmp_path: Path, limit: str, rooms: dict[int, int]
 ) -> None:
+    """From one address, and from more of them than have room."""
     with serving(prefect_server, tmp_path, limit) as url:
-        for peers, room in ((1, 256), (11, most)):
+        for peers, room in rooms.items():
             with ExitStack() as ending:
                 held = [ending.enter_context(connected(url, n % peers + 1, HALF)) for n in range(HELD)]
                 for _ in range(3):

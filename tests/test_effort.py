@@ -145,16 +145,14 @@ async def test_a_fact_that_is_not_found_is_looked_for_once_more(providers: Stubs
     assert not providers.calls("critic")
 
 
-@pytest.mark.parametrize("said", [{}, {"kind": "survey", "width": "broad"}, {"kind": "a How-To", "width": "wide"}])
-async def test_a_survey_and_an_unknown_judgement_take_what_the_profile_gives(
-    providers: Stubs, tmp_path: Path, said: dict[str, str]
-) -> None:
+async def test_a_survey_and_an_unknown_judgement_take_what_the_profile_gives(providers: Stubs, tmp_path: Path) -> None:
     await investigated(tmp_path / "fixed", effort="fixed")
     fixed = [record.role for record in providers.calls("llm")]
-    providers.settings.judged = said
-    providers.requests.clear()
-    await investigated(tmp_path / "auto")
-    assert [record.role for record in providers.calls("llm")] == fixed
+    for said in ({}, {"kind": "survey", "width": "broad"}, {"kind": "a How-To", "width": "wide"}):
+        providers.settings.judged = said
+        providers.requests.clear()
+        await investigated(tmp_path / "auto")
+        assert [record.role for record in providers.calls("llm")] == fixed, said
 
 
 def read(result: RunResult, name: str) -> Any:

@@ -102,16 +102,16 @@ def test_a_word_document_has_the_report_s_structure() -> None:
 
 
 @pytest.mark.parametrize("language", ["", "de"])
-@pytest.mark.parametrize("form", ["md", "html", "json", "docx", "pdf", "xlsx"])
-def test_a_report_is_never_read_as_a_document(form: str, language: str) -> None:
+def test_a_report_is_never_read_as_a_document(language: str) -> None:
     report = sample_report().model_copy(update={"language": language})
     files = {
         "report.md": render_markdown(report).encode(),
         "report.html": render_html(report).encode(),
         "report.json": json_bytes(report.model_dump(mode="json")),
     }
-    with pytest.raises(UnreadableFile, match="a report that Fathom wrote"):
-        read_document(f"export.{form}", FORMATS[form][1](files))
+    for form in ("md", "html", "json", "docx", "pdf", "xlsx"):
+        with pytest.raises(UnreadableFile, match="a report that Fathom wrote"):
+            read_document(f"export.{form}", FORMATS[form][1](files))
 
 
 def test_a_text_with_the_headings_of_a_report_is_read() -> None:

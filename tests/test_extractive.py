@@ -48,6 +48,7 @@ from fathom.text.sentences import split_markdown, split_sentences
 from fathom.text.terms import count_words
 from fathom.text.tokens import count_tokens
 from tests.inprocess import investigated
+from tests.test_evidence import drawn_checks
 
 QUERY = "How does Python look up an attribute on an instance?"
 TODAY = "2026-11-22"
@@ -404,12 +405,12 @@ async def test_section_without_new_material_says_so() -> None:
     assert "nothing to add" in (await ask(SECTION, request)).text
 
 
-def test_answers_do_not_depend_on_the_hash_seed() -> None:
+def test_answers_and_checks_do_not_depend_on_the_hash_seed() -> None:
     """This process has a seed that nobody chose."""
     code = (
         "import asyncio, tests.test_extractive as t\n"
         "outline, written, notes = asyncio.run(t.report())\n"
-        "print(outline.model_dump_json(), written, notes)"
+        "print(outline.model_dump_json(), written, notes, t.drawn_checks())"
     )
     said = subprocess.check_output(
         [sys.executable, "-c", code],
@@ -418,7 +419,7 @@ def test_answers_do_not_depend_on_the_hash_seed() -> None:
         text=True,
     )
     outline, written, notes = asyncio.run(report())
-    assert said == f"{outline.model_dump_json()} {written} {notes}\n"
+    assert said == f"{outline.model_dump_json()} {written} {notes} {drawn_checks()}\n"
 
 
 def test_a_quotation_takes_along_what_limits_it() -> None:

@@ -678,7 +678,7 @@ SECTION = "FACT-00000000 was studied in other words than its source has [ID]. It
 @pytest.fixture
 def providers(providers: Stubs) -> Stubs:
     """The providers, for a small run whose writer says nothing word for word."""
-    providers.settings.page_bytes = 2_000
+    providers.settings.breadth, providers.settings.page_bytes = 1, 2_000
     providers.settings.section = SECTION
     return providers
 

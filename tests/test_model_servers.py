@@ -18,11 +18,13 @@ from hypothesis import strategies as st
 from fathom.config.environment import Environment
 from fathom.config.groups import RoleModel, StructuredOutput
 from fathom.config.secrets import Scrubber
-from fathom.errors import ModelRejected, RequestRejected
+from fathom.config.settings import ResearchSettings, resolve
+from fathom.errors import InvalidInput, ModelRejected, RequestRejected
 from fathom.llm.base import Completion, CutOff, InvalidAnswer, ModelCall
 from fathom.llm.client import ModelBackend
 from fathom.llm.dialects import CONCESSIONS, OLLAMA_WINDOW, TABLE, Dialect, conceded, dialect_of
 from fathom.llm.listening import listen
+from fathom.llm.model_checks import check_models
 from fathom.llm.openai_chat import OpenAIChat
 from fathom.llm.parsing import accept
 from fathom.llm.prompts import GO_ON, REPETITIONS, request_options
@@ -568,6 +570,13 @@ async def test_a_run_learns_the_window_from_one_refusal(servers: Stubs, tmp_path
     result = await investigated(tmp_path, **SMALL)
     assert result.status is Ending.complete, result.reason
     assert [record.status for record in servers.calls("llm")].count(400) <= 1
+
+
+def test_a_model_that_nobody_has_is_refused_with_what_to_write() -> None:
+    environment = Environment.read({})
+    with pytest.raises(InvalidInput, match="no model 'nonsense'") as refused:
+        check_models(resolve(ResearchSettings(model="nonsense"), environment, []), environment)
+    assert "openai/" in refused.value.next_step
 
 
 @settings(max_examples=60)

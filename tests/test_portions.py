@@ -125,12 +125,12 @@ def test_a_part_has_what_it_needs_to_be_understood() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "| n | what |\n|---|---|\n" + "".join(f"| {n} | a row of the table |\n" for n in range(25_000)),
+        "| n | what |\n|---|---|\n" + "".join(f"| {n} | a row of the table |\n" for n in range(10_000)),
         "word " * 20_000,
         "x" * 100_000,
-        "```\n" + "run(1)\n" * 25_000,
+        "```\n" + "run(1)\n" * 10_000,
         "# A heading of the menu\n\n" * 10_000,
-        "- item\n" * 25_000,
+        "- item\n" * 10_000,
     ],
     ids=lambda text: repr(text[:8]),
 )

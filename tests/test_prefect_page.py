@@ -76,6 +76,17 @@ class Page:
 
         return await self._until(told, last)
 
+    async def arrows(self, last: str) -> list[str]:
+        """Return which task has what another made, as the run's graph draws it, once one matches."""
+
+        def drawn() -> list[str]:
+            with asking(self._api) as client:
+                nodes = dict(client.get(f"/flow_runs/{self._run_id}/graph-v2").json()["nodes"])
+            made = [(nodes[parent["id"]], node) for node in nodes.values() for parent in node["parents"]]
+            return [f"{giving['label']} -> {taking['label']}" for giving, taking in made]
+
+        return await self._until(drawn, last)
+
     def _all(self, kind: str, wanted: dict[str, Any]) -> Any:
         with asking(self._api) as client:
             return client.post(f"/{kind}/filter", json=wanted).json()
@@ -95,6 +106,7 @@ class Page:
 async def test_a_finished_run_is_completed_and_says_where_its_report_is(
     providers: Stubs, prefect_server: PrefectServer, tmp_path: Path
 ) -> None:
+    providers.settings.steps, providers.settings.breadth = 2, 1
     result = await run(tmp_path)
     page = Page(prefect_server, result.run_id)
     where = f"Report: {result.artifacts}/report.html"
@@ -127,6 +139,9 @@ async def test_a_finished_run_is_completed_and_says_where_its_report_is(
     beginnings = (re.match(r"Question|The plan|Step 1 begins|The run ends", line) for line in lines)
     assert [found[0] for found in beginnings if found] == ["Question", "The plan", "Step 1 begins", "The run ends"]
     assert where in lines
+
+    noted = [arrow.split(" -> ") for arrow in await page.arrows("-> compress ") if "-> compress " in arrow]
+    assert [took for _, took in noted] == [f"compress {call}" for call, _ in noted], "it reads the call's output alone"
 
 
 @pytest.mark.usefixtures("home")

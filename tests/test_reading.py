@@ -37,14 +37,14 @@ def test_a_bridge_leads_to_the_text_that_shares_no_word_with_the_question() -> N
 @pytest.mark.parametrize(
     "text",
     [
-        "x" * 1_000_000,
-        "The virus spreads in Rome. " * 20_000,
-        " ".join(f"The virus {n} spreads in city {n % 977}." for n in range(5_000)),
-        bytes(range(256)).decode("latin-1") * 1_000,
-        "ينتشر الفيروس في المدينة. كيف؟ " * 5_000,
-        "😀 virus 🎉. " * 5_000,
-        " ".join(f"Anna Bell{n}, Carl Dorn{n}" for n in range(5_000)),
-        "\n".join(f"Bob: virus {n} is here" for n in range(5_000)),
+        "x" * 500_000,
+        "The virus spreads in Rome. " * 10_000,
+        " ".join(f"The virus {n} spreads in city {n % 977}." for n in range(2_500)),
+        bytes(range(256)).decode("latin-1") * 500,
+        "ينتشر الفيروس في المدينة. كيف؟ " * 2_500,
+        "😀 virus 🎉. " * 2_500,
+        " ".join(f"Anna Bell{n}, Carl Dorn{n}" for n in range(2_500)),
+        "\n".join(f"Bob: virus {n} is here" for n in range(2_500)),
     ],
     ids=["line", "repeated", "numbered", "binary", "arabic", "emoji", "names", "turns"],
 )  # fmt: skip
@@ -52,7 +52,7 @@ def test_any_input_is_read_in_linear_time(text: str) -> None:
     start = time.process_time()
     for texts in ([text], [text[i : i + 1000] for i in range(0, min(len(text), 2_000_000), 1000)]):
         RankedExcerpts([Passage(part, part[:9]) for part in texts]).of_texts(read_asked("Who has the virus in Rome?"))
-    assert time.process_time() - start < 60  # half a second; an hour, were it quadratic
+    assert time.process_time() - start < 60  # a quarter of a second; minutes, were it quadratic
 
 
 @pytest.mark.parametrize("kind", ["template", "rows", "items", "headings"])

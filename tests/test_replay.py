@@ -41,7 +41,7 @@ RUNS: dict[str, tuple[dict[str, Any], dict[str, list[str]]]] = {
 @pytest.fixture
 def providers(providers: Stubs) -> Stubs:
     """The providers, for a small run."""
-    providers.settings.page_bytes = 2_000
+    providers.settings.steps, providers.settings.breadth, providers.settings.page_bytes = 2, 1, 2_000
     return providers
 
 
@@ -114,7 +114,6 @@ def left_behind(result: RunResult) -> list[str]:
 
 @pytest.mark.usefixtures("home")
 async def test_a_missing_record_is_named(providers: Stubs, tmp_path: Path, fathom_cli: FathomCLI) -> None:
-    providers.settings.steps = providers.settings.breadth = 1
     result = await kept(tmp_path)
     done = fathom_cli(["replay", result.run_id[:8], "--artifacts", str(tmp_path), "--json"])
     assert done.returncode == 0, done.stderr

@@ -58,7 +58,7 @@ def test_a_run_is_one_trace_and_one_log(
     """Run, step, call and request, each under the one before; logs and audit events have the same ids."""
     stubs.settings.refuses, stubs.settings.suggests = {"json_schema"}, False
     stubs.settings.faults = {"search": ["400"]}
-    stubs.settings.echo = KEY
+    stubs.settings.echo, stubs.settings.breadth = KEY, 1
     with collecting() as collector:
         env = {**stubs.env, "TAVILY_API_KEY": KEY, "FATHOM_LOG": "json"}
         env |= {"OTEL_EXPORTER_OTLP_ENDPOINT": collector.endpoint, "OTEL_RESOURCE_ATTRIBUTES": "team=a"}

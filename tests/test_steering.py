@@ -29,7 +29,7 @@ REMARK = "look at the 2025 figures too"
 def slow(providers: Stubs) -> Stubs:
     """The providers, slow enough to be told something meanwhile."""
     providers.settings.llm_delay = 0.15
-    providers.settings.page_bytes = 2_000
+    providers.settings.breadth, providers.settings.page_bytes = 1, 2_000
     return providers
 
 

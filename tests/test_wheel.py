@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import sysconfig
@@ -114,7 +115,11 @@ def test_deployments_are_registered_and_their_runs_taken(
         found = client.get("/deployments/name/deep-research/on-demand").json()
         assert found["entrypoint"] == "fathom.flows.deep_research.deep_research"
         asked = {"parameters": {"query": QUESTION}, "state": {"type": "SCHEDULED"}}
-        run = client.post(f"/deployments/{found['id']}/create_flow_run", json=asked).json()
+        asking_for = f"/deployments/{found['id']}/create_flow_run"
+        wrong = {"query": QUESTION, "settings": {"depth": 99}}  # as in the form of Prefect's page
+        refused = httpx.post(f"{prefect_server.api_url}{asking_for}", json={"parameters": wrong}, timeout=60)
+        assert refused.status_code == 409 and "99 is greater than the maximum of 5" in refused.text
+        run = client.post(asking_for, json=asked).json()
         ran(*(installed / "fathom", "worker", "--pool", "from-wheel", "--idle-seconds", "3"), env=env, folder=folder)
         ended = client.get(f"/flow_runs/{run['id']}").json()
     assert ended["state_type"] == "COMPLETED", ended["state"]
@@ -130,11 +135,12 @@ def test_a_server_answers_and_a_batch_ends(installed: Path, env: dict[str, str],
     try:
         assert serving.stderr
         assert any("Fathom serves on" in line for line in serving.stderr)
-        asked = {"question": QUESTION, "settings": {"profile": "quick"}}
         with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=120) as client:
-            run = client.post("/api/v1/runs", json=asked).raise_for_status().json()
-            lines = client.get(run["links"]["events"]).text.splitlines()
-        assert '"state":"complete","ended":true' in "".join(lines)
+            page = client.get("/", headers={"Accept": "text/html"}).raise_for_status().text
+            for file in re.findall(r'"(/static/[^"]+)"', page):
+                client.get(file).raise_for_status()
+            ended = client.get("/api/v1/runs", params={"state": "complete"}).raise_for_status().json()["runs"]
+        assert QUESTION in [run["question"] for run in ended]
     finally:
         serving.terminate()
         serving.communicate(timeout=60)

@@ -45,6 +45,13 @@ pytestmark = pytest.mark.usefixtures("prefect_server", "home")
 QUERY = "What is known about the tides of far moons?"
 
 
+@pytest.fixture
+def providers(providers: Stubs) -> Stubs:
+    """The providers, for a small run of nine requests."""
+    providers.settings.steps, providers.settings.breadth = 2, 1
+    return providers
+
+
 @flow
 def foreign() -> None:
     """A flow of somebody else."""
@@ -104,9 +111,9 @@ async def test_a_run_that_cannot_be_finished_is_handed_over_and_repeats_nothing(
     providers: Stubs, tmp_path: Path
 ) -> None:
     run = await submitted("handed-over", tmp_path)
-    providers.settings.answers = 8
+    providers.settings.answers = 6
     with serving(Worker("handed-over")):
-        while len(providers.answered()) < 8:  # noqa: ASYNC110 - another thread
+        while len(providers.answered()) < 6:  # noqa: ASYNC110 - another thread
             await asyncio.sleep(0.01)
         await asyncio.sleep(COMMIT_SECONDS)
     providers.settings.answers = None

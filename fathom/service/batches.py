@@ -25,7 +25,7 @@ from fathom.client.resources import Batch, BatchList, BatchRequest, BatchSummary
 from fathom.config.settings import ResearchSettings
 from fathom.errors import InvalidInput, NotThere
 from fathom.flows.batch import research_batch
-from fathom.flows.execution.deploying import deploy
+from fathom.flows.execution.deploying import create_run, deploy
 from fathom.flows.preflight import check_batch, searched_in
 from fathom.flows.runs.states import FLOW, row_of, state_of
 from fathom.models import Model, RunState
@@ -161,9 +161,10 @@ async def _created(  # noqa: PLR0917 - what is asked, and by whom
         made = await deploy(
             service.options.deployment, research_batch, description=about, pool=service.options.work_pool
         )
-        flow_run = await client.create_flow_run_from_deployment(
+        flow_run = await create_run(
+            client,
             made,
-            parameters={
+            {
                 "file": service.store.address(path),
                 "settings": capped(caller, settings).model_dump(mode="json", exclude_unset=True),
                 "at_once": min(request.at_once, room),
@@ -172,7 +173,7 @@ async def _created(  # noqa: PLR0917 - what is asked, and by whom
                 "run_key": key,
             },
             tags=owned_by(caller).tags,
-            idempotency_key=f"fathom/serve/batch/{key}",
+            key=f"fathom/serve/batch/{key}",
         )
     return key, flow_run
 

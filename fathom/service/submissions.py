@@ -14,7 +14,7 @@ from prefect.states import Cancelled, Cancelling
 from fathom.config.settings import ResearchSettings
 from fathom.errors import Conflict, TooManyRequests
 from fathom.flows.deep_research import deep_research
-from fathom.flows.execution.deploying import deploy
+from fathom.flows.execution.deploying import create_run, deploy
 from fathom.flows.runs.states import FLOW
 from fathom.service.activity import Action, ActivityLog
 from fathom.service.caller import Caller
@@ -90,9 +90,7 @@ class Submissions:
             if not repeated:
                 await self.check_room(client)
             async with nullcontext() if repeated else self._spending.taking(caller, most_usd(settings)) as taken:
-                flow_run = await client.create_flow_run_from_deployment(
-                    deployment.id, parameters=parameters, tags=ownership.tags, idempotency_key=own_key or None
-                )
+                flow_run = await create_run(client, deployment.id, parameters, tags=ownership.tags, key=own_key or None)
         run_id = str(flow_run.id)
         if taken:
             await self._spending.hold(caller, taken, run_id)

@@ -12,6 +12,7 @@ from fathom.client.shapes import Run
 from fathom.config.environment import artifact_root
 from fathom.errors import Conflict, InvalidInput, NotAllowed, NotThere, RunBusy, WrongValue
 from fathom.flows import notifying, watches
+from fathom.flows.execution.deploying import create_run
 from fathom.flows.preflight import check_request
 from fathom.flows.runs.comparing import runs_of
 from fathom.flows.runs.following import taken_over
@@ -154,7 +155,7 @@ async def run(service: RunService, caller: Caller, name: str) -> Run:
         raise RunBusy(f"The run {busy} of the watch {found.name!r} is in progress.", next_step="wait for it")
     async with prefect_client() as client:
         await service.submissions.check_room(client)
-        flow_run = await client.create_flow_run_from_deployment(UUID(found.deployment_id), tags=list(found.tags))
+        flow_run = await create_run(client, UUID(found.deployment_id), tags=found.tags)
     await service.owners.record(str(flow_run.id), Ownership(owner=_ownership(found).owner))
     return await service.read(caller, str(flow_run.id))
 

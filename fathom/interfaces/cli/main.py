@@ -54,10 +54,10 @@ def run() -> None:
         with loading():
             import typer
 
-            from fathom.interfaces.cli.commands import app
+            from fathom.interfaces.cli.commands import with_command
 
         # Not by calling `app` or its `main`, which would replace our exception hook and say nothing after Ctrl-C.
-        command = typer.main.get_command(app)
+        command = typer.main.get_command(with_command(arguments[0]))
         command._main_shell_completion({}, "fathom")  # exits if a shell asks what can be completed
         with command.make_context("fathom", arguments) as context:
             command.invoke(context)
