@@ -331,6 +331,7 @@ def test_what_a_text_shows_of_itself() -> None:
         ("The ferry was sold. Subscribe to continue reading this story.", "paywalled"),
         ("Some links are ours: we may earn a small commission.", "potential_bias"),
         ("Advertorial\n\nThe ferry of Norrholm is the best in the north.", "potential_bias"),
+        ("Advertisement. This article was paid for by Norrholm Ferries.", "potential_bias"),
         ("NORRHOLM, May 3 /PRNewswire/ -- The ferry was sold.", "potential_bias"),
         ("As an AI language model, I have no opinion on ferries.", "possibly_machine_made"),
         (
