@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from fathom.config.groups import EXTRACTIVE
@@ -11,7 +11,7 @@ from fathom.config.templates import TemplateSection
 from fathom.evidence.stored import StoredText
 from fathom.evidence.support import spaced_words
 from fathom.extractive.reporter import NOTHING_FOUND, answered
-from fathom.models import Brief, Contradiction, Note, Plan, ReportSection, SourceText, Usage, Width, noted
+from fathom.models import Brief, Contradiction, Note, Plan, ReportSection, Source, SourceText, Usage, Width, noted
 from fathom.retrieval.narrowing import Memory, narrow
 from fathom.roles import ANSWER, OUTLINE, SECTION, OutlineAnswer, OutlineRequest, SectionRequest, ShortAnswerRequest
 from fathom.roles.base import RoleSpec
@@ -46,7 +46,7 @@ async def make_outline(
         return Outlined(outline=OutlineAnswer(title=plan.plan_title, sections=[section]), usage=Usage())
     authority = _trusted(scored)
     known = memory.within(_engine.settings.max_context_tokens, _engine.start.question, authority)
-    cited = _cited(known)
+    cited = known.cited
     request = OutlineRequest(
         query=_engine.brief_for(OUTLINE),
         today=_engine.start.today,
@@ -55,6 +55,7 @@ async def make_outline(
         briefs=known.briefs,
         open_questions=open_questions,
         contradictions=scored.contradictions,
+        sources=_sources(_texts, cited),
         authority=_unlike({source_id: quality for source_id, quality in authority.items() if source_id in cited}),
         passages=_passages(known.notes, "", _texts, OUTLINE, _engine)
         if _writes_without_model(OUTLINE, _engine)
@@ -97,6 +98,7 @@ async def write_section(
         briefs=known.briefs,
         written=[f"## {other.heading}\n\n{other.markdown}" for other in written],
         contradictions=_concerning(known, scored, focus if position else ""),
+        sources=_sources(_texts, known.cited),
         passages=await asyncio.to_thread(_passages, known.notes, focus, _texts, SECTION, _engine),
         words=_engine.words and max(40, _engine.words // len(outline.sections)),
         sections=_sections(_engine),
@@ -143,9 +145,10 @@ def _unlike(authority: dict[str, float]) -> dict[str, float]:
     return authority if authority and max(authority.values()) - min(authority.values()) >= UNLIKE else {}
 
 
-def _cited(memory: Memory) -> set[str]:
-    """Return the ids of the sources that notes and briefs quote; without any quotation, all of the notes'."""
-    return {source_id for note in memory.notes for source_id in note.cited} or noted(memory.notes)
+def _sources(texts: Sequence[StoredText], cited: Collection[str]) -> list[Source]:
+    """Return the sources that are cited, in the order in which they were read."""
+    read = {text.source.source_id: text.source for text in reversed(texts) if text.source.source_id in cited}
+    return [*reversed(read.values())]
 
 
 def _sections(engine: Engine) -> list[TemplateSection]:
