@@ -112,6 +112,12 @@ def test_of_a_question_that_was_refused_no_word_is_taken_that_the_next_one_does_
     assert understood("and Marta?", before, refused=True) == "When is Marta away?"
 
 
+def test_what_the_earlier_question_asks_about_comes_before_what_it_tells_of_the_asker() -> None:
+    before = "We are a joiner's firm with six people in Germany. Which of Ledgerly, Factura Pro and Kontor24 fits us?"
+    meant = "What does that cost us over three years (Ledgerly Factura Pro Kontor24 joiner's firm)?"
+    assert understood("and what does that cost us over three years?", before) == meant
+
+
 def test_thanks_after_an_answer_is_no_question() -> None:
     said = [("user", "hello"), ("user", "When is Tom away?"), ("assistant", "On Monday.")]
     assert asked_in(said, "thanks a lot!") == ("thanks a lot!", {})
