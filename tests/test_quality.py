@@ -627,6 +627,8 @@ def test_a_source_that_states_only_a_month_is_given_no_day() -> None:
     found, sources, ratings = disagreeing(handbook, minutes, "Within eight hours.", "Within six hours.")
     assert [dates for _, dates, _ in sides_of(found, sources, ratings)] == ["2024-05", "2024-05-29"]
     assert better_side(found, sources, ratings, ENGLISH) == "neither: as many sources, as credible"
+    thread = found.model_copy(update={"source_ids": ["S000002"], "other_source_ids": []})
+    assert [dates for _, dates, _ in sides_of(thread, sources, ratings)] == ["", ""], "an entry may be older than it"
 
 
 def test_a_rule_that_the_sources_state_settles_a_contradiction_whatever_is_newer() -> None:

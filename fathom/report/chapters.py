@@ -120,7 +120,8 @@ def sides_of(
 ) -> list[tuple[str, str, list[str]]]:
     """Return the statement of each side of a contradiction, the dates of its sources, and their ids.
 
-    If it is unknown which source is on which side, or the same one tells both, both sides have all of them.
+    If it is unknown which source is on which side, or the same one tells both, both sides have all of them, without
+    dates: that of a thread is its last entry's.
     """
     own, other = found.sides(sources)
 
@@ -129,7 +130,8 @@ def sides_of(
         return ", ".join(dict.fromkeys(filter(None, days)))
 
     sides = [(found.claim_a, own or other), (found.claim_b, other or own)]
-    return [(said, dates(ids), ids) for said, ids in sides]
+    together = set(own or other) == set(other or own)
+    return [(said, "" if together else dates(ids), ids) for said, ids in sides]
 
 
 def better_side(
@@ -358,9 +360,9 @@ def _coverage_table(rows: Sequence[StepCoverage], words: Wording) -> list[str]:
 
 
 def state_of(row: StepCoverage, words: Wording) -> str:
-    """Return what became of a step."""
+    """Return what became of a step; what it lacks is told under what was not found."""
     said = words(row.status.words)
-    return words("{status}; not found: {what}", status=said, what="; ".join(row.missing)) if row.missing else said
+    return words("{status}, with gaps", status=said) if row.missing else said
 
 
 def prose(text: str) -> str:
