@@ -20,6 +20,7 @@ from fathom.run.engine import Engine
 from fathom.sources.scoring import trusted
 from fathom.tasks.model_calls import ask, ask_overview
 from fathom.tasks.results import Outlined, Scored, Written
+from fathom.text.boilerplate import asks_of_orders, without_orders
 from fathom.text.citations import cited_above_code, with_known_ids
 from fathom.text.terms import query_terms, terms
 from fathom.text.tokens import count_tokens
@@ -164,12 +165,15 @@ def _passages(
 ) -> list[SourceText]:
     """Return the texts of the notes' sources: all of them without a model, since reading then costs nothing.
 
-    A model is shown passages with a sentence that has a word of the section or of the question and that no note quotes.
+    A model is shown passages with a sentence that has a word of the section or of the question and that no note quotes,
+    without paragraphs that give orders to models.
     """
     cited = noted(notes)
     read = [text.source_text() for text in texts if text.source.source_id in cited]
     if _writes_without_model(role, engine):
         return read
+    if not asks_of_orders(query_terms(engine.start.question)):
+        read = [text.model_copy(update={"text": without_orders(text.text)}) for text in read]
     about = set(query_terms(f"{focus} {engine.start.question}"))
     quoted = [quoted for note in notes for quoted, _ in note.quotations()]
     headers = [f"{name}: {value}" for text in read for name, value in text.fields.items()]
