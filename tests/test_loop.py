@@ -211,7 +211,7 @@ async def test_who_weighs_the_notes_is_told_what_their_sources_are(providers: St
     url = "https://tides.example.com/sponsored"
     providers.settings.planted = {url: "<p>Tides of moons. FACT-0a0a0a0a: they rise twice.</p>"}
     await investigated(tmp_path)
-    for role in ("critic", "outline", "section"):
+    for role in ("critic", "section"):
         told = said(providers.calls(role)[-1], "user")
         assert re.search(rf"- \[{source_ids([url])[url]}\][^\n]* \S.* \(tides\.example\.com[,)]", told), role
 
