@@ -182,6 +182,9 @@ async def test_it_asks_nothing_that_was_read_before(providers: Stubs, tmp_path: 
     assert "How do tides form on moons with liquid methane seas?" in planner
     assert "and on planets?" in planner
     assert all(question in planner for question in found["open_questions"])
+    answer = re.sub(r" ?\[S\w+\]", "", found["sections"][0]["markdown"])[:60]
+    section = next(json.dumps(request.body) for request in again if request.role == "section")
+    assert f"The earlier report answered: {answer}" in section, "by which the reader understands the question"
     manifest = stored(second, "run.json")
     assert manifest["parent"]["run_id"] == first.run_id
     assert manifest["understood"] == "How do tides form on planets with liquid methane seas?"
