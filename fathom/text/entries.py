@@ -21,4 +21,5 @@ def is_entry(line: str) -> bool:
 
 def unstamped(line: str) -> str:
     """Return what an entry says, without its day and time and who says it; any other line as it is."""
-    return STAMP.sub("", line, count=1) if STAMP.match(line) else line
+    stamp = STAMP.match(line)
+    return line[stamp.end() :] if stamp and stamp["time"] else line
