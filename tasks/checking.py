@@ -17,7 +17,7 @@ from fathom.config.groups import Unsupported
 from fathom.contradictions.finding import Said, find_contradictions
 from fathom.evidence.bearing import Bearing, BearingSpan
 from fathom.evidence.claims import ClaimSentence, as_written, claims_of, marked, with_replacements, without
-from fathom.evidence.corroboration import is_credible
+from fathom.evidence.corroboration import outweighs
 from fathom.evidence.judging import (
     ROOM_A_CLAIM_AGAIN,
     ROOM_OF_NEWER,
@@ -267,7 +267,7 @@ class Reviewer:
             said = objections.get(statement.section, {}).get(statement)
             replacing = self._checking.replacing(statement, judged.get(key_of(statement)))
             known = [*((one, True) for one in replacing), *((one.passage, one.refuted.settled) for one in refuting)]
-            against = [(one, outdates) for one, outdates in known if self._is_credible(one)]
+            against = [(one, outdates) for one, outdates in known if self._counts(one, statement)]
             if section.quoted or not (said or against):
                 continue
             shown = self._shown(statement, said, cited_ids(section.markdown) if said else ())
@@ -327,8 +327,8 @@ class Reviewer:
         missed = bearing_on(statement, ids, self._bearing, said.look_for) if said and said.look_for else []
         return [*shown, *missed]
 
-    def _is_credible(self, one: SourcePassage) -> bool:
-        return is_credible(one.text.source.source_id, self._credibility)
+    def _counts(self, one: SourcePassage, statement: ClaimSentence) -> bool:
+        return outweighs(one.text.source.source_id, statement.source_ids, self._credibility)
 
     def _elsewhere(self, statement: ClaimSentence, said: Settled, shown: Sequence[BearingSpan]) -> list[BearingSpan]:
         """Return passages of the run's other sources on a sentence, which may cite the wrong ones.

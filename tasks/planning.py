@@ -133,6 +133,7 @@ async def reflect(
         remarks=remarks,
         notes=known.notes,
         briefs=known.briefs,
+        sources=[source for source_id, source in run.sources.items() if source_id in known.cited],
         before=run.reflection,
         found_nothing=[call.result.call.input for call in searches if not call.useful][-MOST_SEARCHES:],
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from fathom.config.groups import EXTRACTIVE
@@ -11,7 +11,7 @@ from fathom.config.templates import TemplateSection
 from fathom.evidence.stored import StoredText
 from fathom.evidence.support import spaced_words
 from fathom.extractive.reporter import NOTHING_FOUND, answered
-from fathom.models import Brief, Contradiction, Note, Plan, ReportSection, SourceText, Usage, Width, noted
+from fathom.models import Brief, Contradiction, Note, Plan, ReportSection, Source, SourceText, Usage, Width, noted
 from fathom.retrieval.narrowing import Memory, narrow
 from fathom.roles import ANSWER, OUTLINE, SECTION, OutlineAnswer, OutlineRequest, SectionRequest, ShortAnswerRequest
 from fathom.roles.base import RoleSpec
@@ -20,6 +20,7 @@ from fathom.run.engine import Engine
 from fathom.sources.scoring import trusted
 from fathom.tasks.model_calls import ask, ask_overview
 from fathom.tasks.results import Outlined, Scored, Written
+from fathom.text.boilerplate import asks_of_orders, without_orders
 from fathom.text.citations import cited_above_code, with_known_ids
 from fathom.text.terms import query_terms, terms
 from fathom.text.tokens import count_tokens
@@ -46,7 +47,7 @@ async def make_outline(
         return Outlined(outline=OutlineAnswer(title=plan.plan_title, sections=[section]), usage=Usage())
     authority = _trusted(scored)
     known = memory.within(_engine.settings.max_context_tokens, _engine.start.question, authority)
-    cited = _cited(known)
+    cited = known.cited
     request = OutlineRequest(
         query=_engine.brief_for(OUTLINE),
         today=_engine.start.today,
@@ -55,6 +56,7 @@ async def make_outline(
         briefs=known.briefs,
         open_questions=open_questions,
         contradictions=scored.contradictions,
+        sources=_sources(_texts, cited),
         authority=_unlike({source_id: quality for source_id, quality in authority.items() if source_id in cited}),
         passages=_passages(known.notes, "", _texts, OUTLINE, _engine)
         if _writes_without_model(OUTLINE, _engine)
@@ -97,6 +99,7 @@ async def write_section(
         briefs=known.briefs,
         written=[f"## {other.heading}\n\n{other.markdown}" for other in written],
         contradictions=_concerning(known, scored, focus if position else ""),
+        sources=_sources(_texts, known.cited),
         passages=await asyncio.to_thread(_passages, known.notes, focus, _texts, SECTION, _engine),
         words=_engine.words and max(40, _engine.words // len(outline.sections)),
         sections=_sections(_engine),
@@ -143,9 +146,10 @@ def _unlike(authority: dict[str, float]) -> dict[str, float]:
     return authority if authority and max(authority.values()) - min(authority.values()) >= UNLIKE else {}
 
 
-def _cited(memory: Memory) -> set[str]:
-    """Return the ids of the sources that notes and briefs quote; without any quotation, all of the notes'."""
-    return {source_id for note in memory.notes for source_id in note.cited} or noted(memory.notes)
+def _sources(texts: Sequence[StoredText], cited: Collection[str]) -> list[Source]:
+    """Return the sources that are cited, in the order in which they were read."""
+    read = {text.source.source_id: text.source for text in reversed(texts) if text.source.source_id in cited}
+    return [*reversed(read.values())]
 
 
 def _sections(engine: Engine) -> list[TemplateSection]:
@@ -161,12 +165,15 @@ def _passages(
 ) -> list[SourceText]:
     """Return the texts of the notes' sources: all of them without a model, since reading then costs nothing.
 
-    A model is shown passages with a sentence that has a word of the section or of the question and that no note quotes.
+    A model is shown passages with a sentence that has a word of the section or of the question and that no note quotes,
+    without paragraphs that give orders to models.
     """
     cited = noted(notes)
     read = [text.source_text() for text in texts if text.source.source_id in cited]
     if _writes_without_model(role, engine):
         return read
+    if not asks_of_orders(query_terms(engine.start.question)):
+        read = [text.model_copy(update={"text": without_orders(text.text)}) for text in read]
     about = set(query_terms(f"{focus} {engine.start.question}"))
     quoted = [quoted for note in notes for quoted, _ in note.quotations()]
     headers = [f"{name}: {value}" for text in read for name, value in text.fields.items()]

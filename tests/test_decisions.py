@@ -35,22 +35,23 @@ FOLLOW_UP = [PlanStep(step_id="R2_1", title="More", description="Look for more."
 
 
 @pytest.mark.parametrize(
-    ("score", "steps", "round_number", "new", "notes", "reason"),
+    ("model", "score", "steps", "round_number", "new", "notes", "reason"),
     [
-        (9, FOLLOW_UP, 1, 3, 3, Reason.sufficient),
-        (9, FOLLOW_UP, 1, 0, 0, Reason.gaps),  # a score over nothing is no evidence
-        (4, FOLLOW_UP, 1, 3, 3, Reason.gaps),
-        (4, FOLLOW_UP, 3, 1, 9, Reason.depth),
-        (4, [], 1, 3, 3, Reason.no_follow_up),
-        (4, FOLLOW_UP, 2, 0, 3, Reason.nothing_new),
-        (4, FOLLOW_UP, 2, 0, 0, Reason.no_evidence),
+        ("openai/stub", 9, FOLLOW_UP, 1, 3, 3, Reason.sufficient),
+        (None, 9, FOLLOW_UP, 1, 3, 3, Reason.worded),  # no model judged it: "May answer this" may stand above
+        ("openai/stub", 9, FOLLOW_UP, 1, 0, 0, Reason.gaps),  # a score over nothing is no evidence
+        ("openai/stub", 4, FOLLOW_UP, 1, 3, 3, Reason.gaps),
+        ("openai/stub", 4, FOLLOW_UP, 3, 1, 9, Reason.depth),
+        ("openai/stub", 4, [], 1, 3, 3, Reason.no_follow_up),
+        ("openai/stub", 4, FOLLOW_UP, 2, 0, 3, Reason.nothing_new),
+        ("openai/stub", 4, FOLLOW_UP, 2, 0, 0, Reason.no_evidence),
     ],
 )
 def test_each_stop_has_its_reason(
-    score: int, steps: list[PlanStep], round_number: int, new: int, notes: int, reason: Reason
+    model: str | None, score: int, steps: list[PlanStep], round_number: int, new: int, notes: int, reason: Reason
 ) -> None:
     decision = decide(
-        resolve(ResearchSettings(depth=3, sufficiency=8), Environment.read({}), ["documents"]),
+        resolve(ResearchSettings(model=model, depth=3, sufficiency=8), Environment.read({}), ["documents"]),
         round_number=round_number,
         reflection=Reflection(sufficiency_score=score),
         steps=steps,

@@ -409,6 +409,10 @@ TWICE = "One trial was counted twice. The row of Nadrol should read: 6 trials, a
 
 
 PRICE, TRIAL, STUDY = (NAMED, CORRECTED), (WITHDRAWN, AFTERWARDS), (REPORTED, INVALID)
+MOVED = (
+    "All of its data is stored in the United States, on servers in Virginia.",
+    "Ledgerly has moved the data of all European customers to a data centre in Frankfurt.",
+)
 
 
 @pytest.mark.parametrize(
@@ -425,6 +429,9 @@ PRICE, TRIAL, STUDY = (NAMED, CORRECTED), (WITHDRAWN, AFTERWARDS), (REPORTED, IN
         (PRICE, "The reservation costs 2.80 EUR per pallet in 2027, and 2.30 EUR before [{first}].", False),
         (PRICE, "The 2.80 EUR were named in October [{first}].", False),
         (TRIAL, "The trial of Movewell found that the new timetable cut accidents [{first}].", True),
+        (MOVED, "All data of Ledgerly is stored on servers in Virginia [{first}].", True),
+        (MOVED, "Before it moved, Ledgerly stored its data on servers in Virginia [{first}].", False),
+        (MOVED, "Ledgerly is fast, and its data is a problem for some [{first}].", False),
         (TRIAL, "The trial of Movewell concerned the new timetable [{first}].", False),
         (
             TRIAL,

@@ -112,6 +112,12 @@ def test_of_a_question_that_was_refused_no_word_is_taken_that_the_next_one_does_
     assert understood("and Marta?", before, refused=True) == "When is Marta away?"
 
 
+def test_what_the_earlier_question_asks_about_comes_before_what_it_tells_of_the_asker() -> None:
+    before = "We are a joiner's firm with six people in Germany. Which of Ledgerly, Factura Pro and Kontor24 fits us?"
+    meant = "What does that cost us over three years (Ledgerly Factura Pro Kontor24 joiner's firm)?"
+    assert understood("and what does that cost us over three years?", before) == meant
+
+
 def test_thanks_after_an_answer_is_no_question() -> None:
     said = [("user", "hello"), ("user", "When is Tom away?"), ("assistant", "On Monday.")]
     assert asked_in(said, "thanks a lot!") == ("thanks a lot!", {})
@@ -176,6 +182,9 @@ async def test_it_asks_nothing_that_was_read_before(providers: Stubs, tmp_path: 
     assert "How do tides form on moons with liquid methane seas?" in planner
     assert "and on planets?" in planner
     assert all(question in planner for question in found["open_questions"])
+    answer = re.sub(r" ?\[S\w+\]", "", found["sections"][0]["markdown"])[:60]
+    section = next(json.dumps(request.body) for request in again if request.role == "section")
+    assert f"The earlier report answered: {answer}" in section, "by which the reader understands the question"
     manifest = stored(second, "run.json")
     assert manifest["parent"]["run_id"] == first.run_id
     assert manifest["understood"] == "How do tides form on planets with liquid methane seas?"

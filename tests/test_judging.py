@@ -931,6 +931,7 @@ BOTH = "A place costs 2.80 EUR per pallet by the port [{first}], and 2.30 EUR by
             "A place costs 2.80 EUR per pallet [{first}]. It is dry [ID]. The union names 2.30 EUR [{second}].",
             False,
         ),
+        ("The union names 2.30 EUR [{second}].\n\nIt is dry [ID]. A place costs 2.80 EUR per pallet [{first}].", True),
         (BOTH, False),
     ],
 )
@@ -954,17 +955,41 @@ async def test_where_nothing_settles_a_disagreement_no_section_tells_one_side_of
         assert "2.80 EUR" in one.markdown and "2.30 EUR" in one.markdown and KEPT not in one.markdown
 
 
-async def test_a_source_that_is_not_credible_corrects_nothing(providers: Stubs, tmp_path: Path) -> None:
-    urls = ["https://offers.example.gov/october", "https://offers.example.org/november"]
+@pytest.mark.parametrize(("site", "corrected"), [("gov", False), ("net", True)])
+async def test_a_source_corrects_another_if_it_is_credible_or_no_less_so(
+    providers: Stubs, tmp_path: Path, site: str, *, corrected: bool
+) -> None:
+    urls = [f"https://offers.example.{site}/october", "https://offers.example.org/november"]
     first, second = (source_ids(urls)[url] for url in urls)
     named, instead = "A place costs 2.80 EUR per pallet", "A place costs 2.30 EUR per pallet, and not 2.80 EUR"
     pages = (f"<p>Tides of moons. {said}.</p>" for said in (named, instead))
     providers.settings.planted = dict(zip(urls, pages, strict=True))
     told = {"claim_a": named, "claim_b": instead, "source_ids": [first, second], "other_source_ids": [second]}
     providers.settings.critique = {"contradictions": [told | {"resolution": "", "holds": "claim_b"}]}
-    providers.settings.section = f"{named} [{first}]."
+    providers.settings.section = providers.settings.replacement = f"{named} [{first}]."
     report = report_of(await investigated(tmp_path))
-    assert report.contradictions[0].holds == "claim_b" and not providers.calls("correction")
+    assert report.contradictions[0].holds == "claim_b" and bool(providers.calls("correction")) is corrected
+    assert (KEPT in "".join(section.markdown for section in report.sections)) is corrected
+
+
+async def test_what_stands_behind_its_correction_goes_back_and_is_not_marked_if_the_writer_keeps_it(
+    providers: Stubs, tmp_path: Path
+) -> None:
+    """ "It is 2.30 EUR. It is 2.80 EUR." may tell what came before, which only the writer knows."""
+    urls = ["https://offers.example.gov/october", "https://offers.example.gov/november"]
+    first, second = (source_ids(urls)[url] for url in urls)
+    named = "The reservation of a place costs 2.80 EUR per pallet and week"
+    instead = "The rate of 2.80 EUR was wrong: a place costs 2.30 EUR per pallet and week in 2026"
+    pages = (f"<p>Tides of moons. {said}.</p>" for said in (named, instead))
+    providers.settings.planted = dict(zip(urls, pages, strict=True))
+    told = {"claim_a": named, "claim_b": instead, "source_ids": [first, second], "other_source_ids": [second]}
+    providers.settings.critique = {"contradictions": [told | {"resolution": "", "holds": "claim_b"}]}
+    providers.settings.section = f"By a later mail it is 2.30 EUR [{second}]. {named} [{first}]."
+    providers.settings.verdicts = {"2.": "supported"}
+    providers.settings.replacement = f"{named} [{first}]."
+    report = report_of(await investigated(tmp_path))
+    asked = [Prompt(record.body).user for record in providers.calls("correction")]
+    assert asked and all(f"Objection 1: no longer holds\n\n{named}" in one for one in asked)
     assert KEPT not in "".join(section.markdown for section in report.sections)
 
 

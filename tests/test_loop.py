@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from fathom.models import Brief, Call, Note, PlanStep, RunResult, SourceText, ToolCall, ToolResult
 from fathom.retrieval.narrowing import Memory
 from fathom.run.reading import EarlierReading, NotedBefore, Reading, bears_on, worth_reading
+from fathom.text.urls import source_ids
 from tests.inprocess import investigated
 from tests.stubs import FACT, Record, Stubs
 
@@ -203,6 +204,16 @@ async def test_the_outline_is_told_of_trust_where_sources_differ_in_it(
     await investigated(tmp_path)
     (outline,) = providers.calls("outline")
     assert ("How far each source can be trusted" in said(outline, "user")) is bool(planted)
+
+
+async def test_who_weighs_the_notes_is_told_what_their_sources_are(providers: Stubs, tmp_path: Path) -> None:
+    """A note names its sources by ids: an advertisement looks like a test, and an old page like a new one."""
+    url = "https://tides.example.com/sponsored"
+    providers.settings.planted = {url: "<p>Tides of moons. FACT-0a0a0a0a: they rise twice.</p>"}
+    await investigated(tmp_path)
+    for role in ("critic", "section"):
+        told = said(providers.calls(role)[-1], "user")
+        assert re.search(rf"- \[{source_ids([url])[url]}\][^\n]* \S.* \(tides\.example\.com[,)]", told), role
 
 
 async def test_sections_are_written_side_by_side_where_steps_are(providers: Stubs, tmp_path: Path) -> None:

@@ -153,7 +153,8 @@ async def test_the_writer_is_shown_of_the_sources_what_concerns_a_section_and_no
     providers.settings.planted = {"https://tides.example.org/rise": page}
     await investigated(tmp_path, passage_tokens=1_500)
     asked = [Prompt(record.body) for record in providers.calls("section")]
-    shown = [one.user.partition("Passages of the sources that bear on this section:")[2] for one in asked]
+    head, foot = "Passages of the sources that bear on this section:", "Sources of the notes:"
+    shown = [one.user.partition(head)[2].partition(foot)[0] for one in asked]
     assert any(unquoted in one for one in shown)
     noted = [any(quoted in said["content"] for said in one.body["messages"][:-1]) for one in asked]
     assert any(noted) and not [one for one, known in zip(shown, noted, strict=True) if known and quoted in one]

@@ -18,7 +18,7 @@ from fathom.config.groups import SourceRules
 from fathom.contradictions.finding import Said
 from fathom.models import Bibliographic, Contradiction, PlanStep, Source, SourceText
 from fathom.models.evidence import Claim, Corroboration, Quote, SourceQuality, SourceType, Verdict
-from fathom.report.chapters import better_side, sides_of
+from fathom.report.chapters import better_side, open_first, sides_of
 from fathom.sources.corroboration import corroborate
 from fathom.sources.domains import admitted, good_enough, rate, reading_bonus, site_of
 from fathom.sources.scoring import (
@@ -331,6 +331,7 @@ def test_what_a_text_shows_of_itself() -> None:
         ("The ferry was sold. Subscribe to continue reading this story.", "paywalled"),
         ("Some links are ours: we may earn a small commission.", "potential_bias"),
         ("Advertorial\n\nThe ferry of Norrholm is the best in the north.", "potential_bias"),
+        ("Advertisement. This article was paid for by Norrholm Ferries.", "potential_bias"),
         ("NORRHOLM, May 3 /PRNewswire/ -- The ferry was sold.", "potential_bias"),
         ("As an AI language model, I have no opinion on ferries.", "possibly_machine_made"),
         (
@@ -626,6 +627,14 @@ def test_a_source_that_states_only_a_month_is_given_no_day() -> None:
     found, sources, ratings = disagreeing(handbook, minutes, "Within eight hours.", "Within six hours.")
     assert [dates for _, dates, _ in sides_of(found, sources, ratings)] == ["2024-05", "2024-05-29"]
     assert better_side(found, sources, ratings, ENGLISH) == "neither: as many sources, as credible"
+    thread = found.model_copy(update={"source_ids": ["S000002"], "other_source_ids": []})
+    assert [dates for _, dates, _ in sides_of(thread, sources, ratings)] == ["", ""], "an entry may be older than it"
+
+
+def test_what_nothing_settles_is_told_before_what_the_notes_settle() -> None:
+    given = {"claim_a": "It is 4 m.", "claim_b": "It is 5 m.", "source_ids": []}
+    first, second, third = (Contradiction(**given, holds=holds) for holds in ("claim_a", "", "both"))
+    assert open_first([first, second, third]) == [second, first, third]
 
 
 def test_a_rule_that_the_sources_state_settles_a_contradiction_whatever_is_newer() -> None:

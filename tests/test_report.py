@@ -301,7 +301,7 @@ def test_sources_of_no_known_side_stand_beside_both() -> None:
         other_source_ids=["S00000b"],
     )
     one = report_of("The gate is old [S00000a].", contradictions=[told_by_one])
-    row = "| 4 m were named. (2024) [2] | It is 5 m. (2024) [2] | the second (5 m): Measured again. |"
+    row = "| 4 m were named. [2] | It is 5 m. [2] | the second (5 m): Measured again. |"
     assert row in render_markdown(one), "a correction tells what it corrects"
     report = report_of("The gate is old [S00000a].", contradictions=[found])
     unknown = "not known: which source says what was not told apart"

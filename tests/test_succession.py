@@ -150,6 +150,48 @@ async def test_minutes_of_several_days_in_one_file_are_told_with_their_days(tmp_
     assert [passage.text for passage in result.unanswered.closest] == ["The crane is inspected on 3 April."]
 
 
+CHAT = """12/01/2026, 09:14 - Anna: new group for the trip
+12/01/2026, 09:20 - Ben: We meet at 6:30 at the north car park
+12/01/2026, 09:21 - Cleo: who has the roof box?
+18/01/2026, 19:41 - Ben: Change of plan, we meet at 7:15 at the lake instead of the car park
+18/01/2026, 19:50 - Cleo: ok
+"""
+THREAD = """From: Ole
+Date: 2026-01-05
+Subject: Desks
+
+We meet at 6:30 at the north car park.
+
+From: Ole
+Date: 2026-01-18
+Subject: Re: Desks
+
+From now on we meet at 7:15 at the lake instead of the car park.
+"""
+LOG = """# Log of the club
+
+- 2026-01-12: The meeting point is car park 4.
+- 2026-01-18: The meeting point is lake gate 7 from now on.
+"""
+
+
+@pytest.mark.parametrize(("text", "old"), [(CHAT, "6:30"), (THREAD, "6:30"), (LOG, "park 4")])
+async def test_an_entry_of_a_chat_thread_or_log_is_replaced_by_a_later_one(tmp_path: Path, text: str, old: str) -> None:
+    (docs := tmp_path / "docs").mkdir()
+    (docs / "club.txt").write_text(text, encoding="utf-8")
+    markdown = await report(docs, tmp_path, "Where do we meet, at which meeting point?")
+    before, after = re.split(r"Superseded on 2026-01-18 by “.*”:", re.split(r"\n## ", markdown)[1])
+    assert "lake" in before and old not in before and old in after and "roof box" not in after
+
+
+async def test_days_for_which_something_is_planned_replace_nothing(tmp_path: Path) -> None:
+    (docs := tmp_path / "docs").mkdir()
+    (docs / "concerts.md").write_text(
+        "# Concerts\n\n- 2026-03-01: The choir sings 12 songs.\n- 2026-04-01: The choir sings 9 songs.\n"
+    )
+    assert "Superseded" not in await report(docs, tmp_path, "How many songs does the choir sing?")
+
+
 async def test_a_decision_is_revised_that_is_named_by_its_day(tmp_path: Path) -> None:
     (docs := tmp_path / "docs").mkdir()
     (docs / "minutes.md").write_text(
@@ -242,6 +284,18 @@ async def test_sources_are_listed_with_the_dates_that_they_state(folder: Path, t
         ("Date: 2024-03-05", "Date: 2024-04-05", False),
         ("The retention period is 30 days.", "Should we raise the retention period to 90 days?", False),
         ("The retention period is 30 days.", "We could raise the retention period to 90 days.", False),
+        ("Visitors park on level 2.", "From 1 April on, visitors park in the yard behind building C.", True),
+        ("Invoices go to old@firm.org.", "Invoices now go to new@firm.org instead of old@firm.org.", True),
+        ("We meet at 6:30 at the car park.", "Change of plan, we meet at 7 at the lake instead of the car park.", True),
+        ("Das Training ist dienstags in Halle 3.", "Ab sofort ist das Training donnerstags in Halle 5.", True),
+        ("Die Bücher stehen im Keller.", "Die Bücher stehen jetzt im ersten Stock.", True),
+        ("The door code is 4471.", "The door code is 9020 now.", True),
+        ("We meet at 6:30 at the station.", "We meet at 7 at the lake.", False),
+        ("Visitors park on level 2.", "From now on visitors also park in the yard.", False),
+        ("The training is on Tuesday for adults.", "The training is now on Thursday for children.", False),
+        ("Ada works from home.", "Ben now works from home.", False),
+        ("Ben handles invoices.", "Ben handles orders from Spain from now on.", False),
+        ("The office is open.", "The office is now in Linz.", False),
     ],
 )
 def test_a_statement_replaces_another_about_the_same_thing_only(earlier: str, later: str, expected: bool) -> None:

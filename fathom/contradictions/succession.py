@@ -15,9 +15,11 @@ from typing import NamedTuple
 
 from fathom.contradictions.assertions import Assertion, assertion_of
 from fathom.contradictions.finding import differ
+from fathom.contradictions.restating import restates
 from fathom.facts.dates import MONTHS, WEEKDAYS, Date, find_dates, of_iso
 from fathom.facts.extraction import Facts, Figure, agree, blanked, facts_of, figures_of
 from fathom.models import SourceText
+from fathom.text.entries import unstamped
 from fathom.text.sentences import Sentence, fences, split_sentences
 from fathom.text.tables import RULE, cells_of_row
 from fathom.text.terms import query_terms, terms
@@ -196,7 +198,7 @@ def _row(header: list[str], cells: list[str], title: frozenset[str]) -> Iterator
 
 
 def _sentence(sentence: Sentence, title: frozenset[str], above: str) -> ReadStatement | None:
-    text = " ".join(_MARKS.sub("", sentence.clean).split())
+    text = " ".join(_MARKS.sub("", unstamped(sentence.clean)).split())
     field = _FIELD.fullmatch(text)
     if sentence.kind == "heading" and (not field or sentence.text.startswith("#")):
         return None
@@ -338,6 +340,7 @@ def replaces(later: ReadStatement, earlier: ReadStatement) -> bool:
         or _decided(later, earlier)
         or _changed(later, earlier)
         or _revoked(later, earlier)
+        or restates(later.text, earlier.text)
     )
 
 

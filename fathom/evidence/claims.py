@@ -67,8 +67,15 @@ class ClaimSentence(NamedTuple):
     context: str = ""  # heading above it, with the sentence before it, its table's head or the line before code
     beside: tuple[str, ...] = ()  # for a sentence that is cited only in part: ids cited around it, the nearest first
     head: str = ""  # of a row: the names of the columns in which it has a cell
-    neighbours: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """Its neighbours in its paragraph, list or table, each with the ids that it cites."""
+    before: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """The part directly before it in its paragraph, list or table, if there is one, with the ids that it cites."""
+    behind: tuple[tuple[str, tuple[str, ...]], ...] = ()  # the same of the part behind it
+    block: int = 0  # the first part of its paragraph, list or table
+
+    @property
+    def neighbours(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """The parts directly before and behind it."""
+        return self.before + self.behind
 
     @property
     def checked_against(self) -> tuple[str, ...]:
@@ -220,12 +227,17 @@ def _statements(section: int, of: ReportSection) -> Iterator[ClaimSentence]:
     parts = split_markdown(of.markdown)
     leads = lead_ins(parts)
     context = _contexts(of.heading, parts, leads)
+    blocks: list[int] = []
+    for number, part in enumerate(parts):
+        goes_on = number and _goes_with(parts[number - 1], part, of.markdown)
+        blocks.append(blocks[-1] if goes_on else number)
 
     def statement(number: int, own: Sequence[str], later: Sequence[str] = ()) -> ClaimSentence:
         said = claim_text(parts[number])
         beside = () if own and not _goes_on(parts[number]) else _beside(parts, number, of.markdown, own, later)
         head = _names(parts, number) if parts[number].kind == "table" else ""
-        told = (context(number), beside, head, _neighbours(parts, number, of.markdown))
+        before, behind = _neighbours(parts, number, of.markdown)
+        told = (context(number), beside, head, before, behind, blocks[number])
         return ClaimSentence(section, said, tuple(own or later), parts[number].kind, *told)
 
     for number, part in enumerate(parts):
@@ -273,11 +285,14 @@ def _beside(
     return tuple(source_id for source_id in found if source_id not in (own or later))[:BESIDE]
 
 
-def _neighbours(parts: Sequence[Sentence], number: int, markdown: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Return the parts directly before and behind a part in its paragraph, list or table, with the ids they cite."""
+def _neighbours(
+    parts: Sequence[Sentence], number: int, markdown: str
+) -> Iterator[tuple[tuple[str, tuple[str, ...]], ...]]:
+    """Yield the parts directly before and behind a part in its paragraph, list or table, with the ids they cite."""
     before = [parts[number - 1]] if number and _goes_with(parts[number - 1], parts[number], markdown) else []
     behind = [part for part in parts[number + 1 : number + 2] if _goes_with(parts[number], part, markdown)]
-    return tuple((claim_text(part), tuple(cited_ids(part.text))) for part in (*before, *behind))
+    for each in (before, behind):
+        yield tuple((claim_text(part), tuple(cited_ids(part.text))) for part in each)
 
 
 def _goes_with(part: Sentence, following: Sentence, markdown: str) -> bool:

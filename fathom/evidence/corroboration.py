@@ -30,6 +30,8 @@ AROUND = 600  # characters on each side of a passage that are compared to find a
 SAME = 0.4  # share of that sentence's words that the claim has: a longer sentence has the words by chance
 RETOLD = 0.5  # share of the words of a refuted statement, or of those that both have, that a claim with its figures has
 LEAST_SHARED = 2  # words that both have and a claim too
+REWORDED = 0.6  # share of the words of a refuted statement without figures that a claim has which tells it
+OPENING = 3  # words with which a statement names what it is about
 LEAST_TERMS = 3
 COPIED = 0.6  # share of sentences that two copies have in common
 _BEFORE = re.compile(
@@ -64,13 +66,14 @@ def corroborate(
     *,
     head: str = "",
     judged: Judged | None = None,
-    otherwise: Iterable[SourcePassage] = (),
+    otherwise: Sequence[SourcePassage] = (),
 ) -> Corroborated:
     """Return the corroboration of a claim by all texts that are searched; `kind` is as for `nearest`.
 
     `head` has the names of the columns of a row: a row with the same figures in other columns says something else.
 
-    `otherwise` has passages of other sources that are known to correct, dispute or replace what it tells.
+    `otherwise` has passages of other sources that are known to correct, dispute or replace what it tells. They count as
+    `outweighs` says; what only words find counts if its source is credible.
 
     A source that the claim does not cite must say the same in one sentence. A judge's verdict on the cited sources
     counts more than their words. `credibility` rates the sources from 0 to 1; a source without a rating counts as
@@ -98,7 +101,8 @@ def corroborate(
     if all(cells):
         known = {passage.text.source.source_id for passage in support}
         support += _one_each([p for cell in cells for p in cell if p.text.source.source_id not in known])
-    if any(map(credible, against.values())):
+    known = {passage.text.source.source_id for passage in otherwise}
+    if any(credible(one) or (key in known and outweighs(key, cited, credibility)) for key, one in against.items()):
         corroboration = Corroboration.contradicted
     elif all(_two_independent(filter(credible, each), search.editions) for each in cells or _by_figure(claim, support)):
         corroboration = Corroboration.verified
@@ -123,6 +127,16 @@ def _saying_otherwise(
 def is_credible(source_id: str, credibility: Mapping[str, float]) -> bool:
     """Whether a source counts for or against a claim: its rating, 0 to 1, is high enough, or it has none."""
     return credibility.get(source_id, CREDIBLE) >= CREDIBLE
+
+
+def outweighs(source_id: str, cited: Iterable[str], credibility: Mapping[str, float]) -> bool:
+    """Whether a source that is known to say otherwise counts against a claim and the sources that it cites.
+
+    It is credible, or no less so than they are: where all pages are of unknown sites, the seller's own offer still
+    corrects what an advertisement says.
+    """
+    most = max((credibility.get(one, CREDIBLE) for one in cited), default=CREDIBLE)
+    return credibility.get(source_id, CREDIBLE) >= min(CREDIBLE, most)
 
 
 def _support(  # noqa: PLR0917 - what is asked of `corroborate`
@@ -221,8 +235,9 @@ def refuting(claim: str, cited: Collection[str], refuted: Refuted, search: Searc
 
     It tells this with the figures in which the two statements differ, and without the right ones; what a row says, it
     tells with the row's first cell and one of these figures. If the statements differ in words alone, it tells it with
-    nearly all words, or with a figure of it ("the 41 % is not valid") and half of the words that only it has. If
-    nothing settles which holds, it may cite both sides, and tells one of them all the same.
+    most words, or with a figure of it ("the 41 % is not valid") and half of the words that only it has. If
+    nothing settles which holds, it may cite both sides, and tells one of them all the same. Of each correcting source,
+    the best passage with the right figures is returned.
     """
     if refuted.source_ids.isdisjoint(cited) or (refuted.settled and not refuted.by_source_ids.isdisjoint(cited)):
         return []
@@ -240,16 +255,23 @@ def refuting(claim: str, cited: Collection[str], refuted: Refuted, search: Searc
         shared = said & instead  # what the two are about
         about = len(shared & held) >= max(LEAST_SHARED, RETOLD * len(shared))
         tells = _has(claim, wrong) and (about or len(said & held) >= RETOLD * len(said))
-    elif (instead - said) & held:
+    elif (instead - said - _subject(refuted.instead, claim)) & held:
         tells = False
     elif own and any(_has(claim, [figure]) for figure in _figures(refuted.said)):
         tells = len(own & held) >= RETOLD * len(own)
     else:
-        tells = own <= held and len(said & held) >= HELD * len(said)
+        least = max(min(LEAST_SHARED, len(own)), REWORDED * len(own))
+        tells = len(own & held) >= least and len(said & held) >= REWORDED * len(said)
     if not tells or any(_has(claim, [figure]) for figure in right):
         return []
-    found = search.passages(refuted.instead, refuted.by_source_ids, least=0.0, most=1)
-    return [passage for passage in found if not right or any(_has(passage.words, [figure]) for figure in right)]
+    found = search.passages(refuted.instead, refuted.by_source_ids, least=0.0, most=MAX_PASSAGES if right else 1)
+    return _one_each([one for one in found if not right or any(_has(one.words, [figure]) for figure in right)])
+
+
+def _subject(statement: str, claim: str) -> set[str]:
+    """Return the terms of the names with which a statement begins and that a claim has: what both are about."""
+    opening = set(query_terms(" ".join(statement.split()[:OPENING])))
+    return opening.intersection(query_terms(" ".join(word for name in facts_of(claim).names for word in name.words)))
 
 
 def corrects(said: str, cited: Collection[str], refuted: Refuted) -> bool:

@@ -10,7 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 from fathom.errors import StoreError
 from fathom.evidence.bearing import place_of
 from fathom.evidence.claims import ClaimSentence, claims_of, comparable
-from fathom.evidence.corroboration import Judged, corrects, corroborate, is_credible, refuting
+from fathom.evidence.corroboration import Judged, corrects, corroborate, is_credible, outweighs, refuting
 from fathom.evidence.judging import JUDGEMENTS, Exchange, Key, Settled, key_of, settled
 from fathom.evidence.passages import Search, SourcePassage
 from fathom.evidence.provenance import PROVENANCE, RULES, Provenance, as_left, digest_of, read, results_of, sources_of
@@ -78,9 +78,11 @@ class _Checked(NamedTuple):
 
 
 def _not_credible(claim: Claim, credibility: Mapping[str, float]) -> frozenset[str]:
-    """Return the ids of the sources for and against a claim that are not credible, on which its corroboration rests."""
-    found = {quote.source_id for quote in (*claim.corroborating, *claim.contradicting)}
-    return frozenset(source_id for source_id in found if not is_credible(source_id, credibility))
+    """Return the ids of the sources for and against a claim that do not count, on which its corroboration rests."""
+    against = {quote.source_id for quote in claim.contradicting}
+    found = against.union(quote.source_id for quote in claim.corroborating)
+    weak = {one for one in against if not outweighs(one, claim.source_ids, credibility)}
+    return frozenset(weak.union(one for one in found if not is_credible(one, credibility)))
 
 
 class Checking:
@@ -108,14 +110,17 @@ class Checking:
         ]
 
     def refuting(self, statements: Sequence[ClaimSentence]) -> dict[ClaimSentence, list[Refuting]]:
-        """Return what corrects, withdraws or disputes claims of a report: for each a passage of each such source."""
+        """Return what corrects, withdraws or disputes claims of a report: for each a passage of each such source.
+
+        Also where the sentence before it corrects it: only from one behind it is it clear that it is what came before.
+        """
         return {
             statement: [
                 Refuting(one, passage)
                 for one in refuted
                 for passage in refuting(statement.sentence, statement.source_ids, one, self.search)
             ]
-            for statement, refuted in self._refuted_for(statements).items()
+            for statement, refuted in self._refuted_for(statements, before=False).items()
         }
 
     def replacing(self, statement: ClaimSentence, said: Settled | None) -> list[SourcePassage]:
@@ -123,27 +128,32 @@ class Checking:
         place = place_of(said.replaced[1], self._texts) if said and said.replaced else None
         return [self.search.narrowed(statement.sentence, *place)] if place else []
 
-    def _refuted_for(self, statements: Sequence[ClaimSentence]) -> dict[ClaimSentence, tuple[Refuted, ...]]:
+    def _refuted_for(
+        self, statements: Sequence[ClaimSentence], *, before: bool = True
+    ) -> dict[ClaimSentence, tuple[Refuted, ...]]:
         """Return what each claim of a report may not tell.
 
-        What a neighbour corrects, it may tell: it is what came before. One side of what nothing settles, it may tell if
-        its section names the other.
+        What a neighbour corrects, it may tell: it is what came before. Without `before`, only the one behind it counts.
+        One side of what nothing settles, it may tell if its paragraph, list or table names the other, or its section
+        does so below.
         """
-        named = {
-            (statement.section, one)
-            for one in self._refuted
-            if not one.settled
-            for statement in statements
-            if corrects(statement.sentence, statement.source_ids, one)
-        }
+        named: dict[Refuted, dict[int, list[tuple[int, int]]]] = {}  # the other side's places by section
+        for one in (one for one in self._refuted if not one.settled):
+            for number, statement in enumerate(statements):
+                if corrects(statement.sentence, statement.source_ids, one):
+                    places = named.setdefault(one, {}).setdefault(statement.section, [])
+                    places.append((number, statement.block))
         return {
             statement: tuple(
                 one
                 for one in self._refuted
-                if (statement.section, one) not in named
-                and not any(corrects(*near, one) for near in statement.neighbours)
+                if not any(
+                    place > number or block == statement.block
+                    for place, block in named.get(one, {}).get(statement.section, ())
+                )
+                and not any(corrects(*near, one) for near in (statement.neighbours if before else statement.behind))
             )
-            for statement in statements
+            for number, statement in enumerate(statements)
         }
 
     def _numbered(

@@ -18,6 +18,7 @@ from fathom.extractive.comparisons import SUPERLATIVE, comparison_of, grade_word
 from fathom.extractive.questions import is_question, is_verb, keywords, topic_terms, verbs_of
 from fathom.retrieval.asked import REFERRING, asks_for_steps
 from fathom.retrieval.expansion import quantities_of
+from fathom.text.sentences import split_sentences
 from fathom.text.terms import STOP_WORDS, language_of, terms
 
 MOST_WORDS = 6  # of the earlier question, that are added
@@ -110,7 +111,10 @@ def understood(query: str, earlier: str, answer: str = "", *, refused: bool = Fa
     if (begun or len(own) <= ALONE) and (replaced := _replaced(plain, earlier)):
         return replaced
     known = {term for word in own for term in terms(word)}
-    added = [word for word in own_words(earlier) if not set(terms(word)) & known]
+    # Of "We are six people. Which of A and B is cheaper?", A and B come first.
+    sentences = sorted(split_sentences(earlier), key=lambda each: not each.text.endswith(("?", "？")))
+    about = own_words(" ".join(each.clean for each in sentences))
+    added = [word for word in about if not set(terms(word)) & known]
     added = [word for word in added if not (word.islower() and is_verb(word))] or added
     added = [word for word in added if not word.islower()] or added if refused else added
     added = added if refers else _without_rival(added, plain, earlier)

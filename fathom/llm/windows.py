@@ -166,7 +166,9 @@ def _part_of_memory(request: Remembering, focus: str, share: float) -> dict[str,
     kept = within_budget(shown, focus, int(sum(note.tokens for note in shown) * share))
     briefs = request.briefs if kept != shown else request.briefs[: int(len(request.briefs) * share)]
     told = told_by(briefs)
-    return {"notes": [n for n in request.notes if n in kept or n.artifact_file in told], "briefs": briefs}
+    notes = [note for note in request.notes if note in kept or note.artifact_file in told]
+    left = {source_id for note in notes for source_id in note.origins}
+    return {"notes": notes, "briefs": briefs, "sources": [one for one in request.sources if one.source_id in left]}
 
 
 def _part_of_texts(texts: list[SourceText], focus: str, share: float, *, fill: bool = False) -> list[SourceText]:

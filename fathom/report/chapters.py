@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from fathom.evidence.claims import with_marks_in
@@ -115,12 +115,18 @@ def credit_of(source: Source, words: Wording) -> list[str]:
     return [part.replace("`", "") for part in (written, clean_line(known.venue), archived, before) if part]
 
 
+def open_first(found: Iterable[Contradiction]) -> list[Contradiction]:
+    """Return the contradictions that nothing settles before the others: only they are left to the reader."""
+    return sorted(found, key=lambda one: one.settled)
+
+
 def sides_of(
     found: Contradiction, sources: Mapping[str, Source], qualities: Mapping[str, SourceQuality]
 ) -> list[tuple[str, str, list[str]]]:
     """Return the statement of each side of a contradiction, the dates of its sources, and their ids.
 
-    If it is unknown which source is on which side, or the same one tells both, both sides have all of them.
+    If it is unknown which source is on which side, or the same one tells both, both sides have all of them. One source
+    alone has no date here: that of a thread is its last entry's.
     """
     own, other = found.sides(sources)
 
@@ -129,7 +135,8 @@ def sides_of(
         return ", ".join(dict.fromkeys(filter(None, days)))
 
     sides = [(found.claim_a, own or other), (found.claim_b, other or own)]
-    return [(said, dates(ids), ids) for said, ids in sides]
+    alone = len({*own, *other}) == 1
+    return [(said, "" if alone else dates(ids), ids) for said, ids in sides]
 
 
 def better_side(
@@ -285,7 +292,7 @@ def _disagreement(report: Report, words: Wording) -> str:
             *(_side(*side) for side in sides_of(found, sources, qualities)),
             _cell(better_side(found, sources, qualities, words)),
         ]
-        for found in report.contradictions
+        for found in open_first(report.contradictions)
     ]
     columns = [words("One side"), words("The other"), words("Better supported")]
     return "\n".join(f"| {' | '.join(row)} |" for row in [columns, ["---"] * len(columns), *rows])
@@ -358,9 +365,9 @@ def _coverage_table(rows: Sequence[StepCoverage], words: Wording) -> list[str]:
 
 
 def state_of(row: StepCoverage, words: Wording) -> str:
-    """Return what became of a step."""
+    """Return what became of a step; what it lacks is told under what was not found."""
     said = words(row.status.words)
-    return words("{status}; not found: {what}", status=said, what="; ".join(row.missing)) if row.missing else said
+    return words("{status}, with gaps", status=said) if row.missing else said
 
 
 def prose(text: str) -> str:

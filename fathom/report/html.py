@@ -32,6 +32,7 @@ from fathom.report.chapters import (
     language_of,
     method_lines,
     notice_of,
+    open_first,
     said_before,
     sides_of,
     state_of,
@@ -78,7 +79,7 @@ def render_html(report: Report, phases: Sequence[Phase] = ()) -> str:
         why=in_short(answer.why, words) if answer else "",
         disagreement=[
             (sides_of(found, sources, qualities), better_side(found, sources, qualities, words))
-            for found in report.contradictions
+            for found in open_first(report.contradictions)
         ],
         sections=sections,
         figures=figures,

@@ -9,7 +9,7 @@ from itertools import pairwise
 from statistics import fmean
 from typing import NamedTuple
 
-from fathom.models import Brief, Model, Note, NoteMessage, SourceText, untold
+from fathom.models import Brief, Model, Note, NoteMessage, SourceText, noted, untold
 from fathom.retrieval.chunking import GAP, MAX_INDENT, chunks_of, headings_above, opening_of
 from fathom.retrieval.ranking import TITLE_WEIGHT, Passage, bm25, count_in, rank_passages
 from fathom.text.blocks import open_fence
@@ -223,6 +223,11 @@ class Memory(Model):
     def shown(self) -> list[Note]:
         """The notes for which no brief stands."""
         return untold(self.notes, self.briefs)
+
+    @property
+    def cited(self) -> set[str]:
+        """The ids of the sources that the notes quote; without any quotation, all of the notes'."""
+        return {source_id for note in self.notes for source_id in note.cited} or noted(self.notes)
 
     def of(self, notes: Sequence[Note]) -> Memory:
         """Return the memory with other notes in the place of its own, and the briefs whose notes have not changed."""

@@ -18,7 +18,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from pydantic import Field
 
 from fathom.config.groups import Role
-from fathom.models import Brief, Draft, Model, Note, noted, untold
+from fathom.models import Brief, Draft, Model, Note, Source, noted, untold
 from fathom.text.citations import cited_ids
 
 
@@ -69,6 +69,7 @@ class Remembering(Guided):
     notes: list[Note]
     briefs: list[Brief] = Field([], exclude_if=not_)
     whole: list[str] = Field([], exclude_if=not_)  # files of notes that are shown although a brief replaces them
+    sources: list[Source] = Field([], exclude_if=not_)  # of the notes: a note names them by their ids alone
 
     @property
     def shown(self) -> list[Note]:

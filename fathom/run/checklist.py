@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from pydantic import Field, ValidationError
 from pydantic_core import ErrorDetails
 
-from fathom.config.groups import Execution
+from fathom.config.groups import EXTRACTIVE, Execution, Role
 from fathom.config.settings import ResolvedSettings
 from fathom.errors import InvalidInput
 from fathom.extractive.questions import broader, capitalized, clip, key_terms, keywords
@@ -250,7 +250,8 @@ class Reason(StrEnum):
     gaps = "gaps remain"
     blocked = "a step found nothing and is tried again"
     remark = "a person asked for more"
-    sufficient = "the evidence is sufficient"
+    sufficient = "the critic judged the evidence sufficient"
+    worded = "what was found has the question's words"
     depth = "the last round is done"
     nothing_new = "the round found nothing new"
     no_follow_up = "there was nothing else to look for"
@@ -280,15 +281,16 @@ def decide(
     """Decide after a round, counted from 1, within the depth of the settings; `notes` are the useful ones so far.
 
     `steps` are the steps that another round would have. From the settings' score of sufficiency, the evidence suffices,
-    even if steps are blocked. `ended`: why the research has ended already. `asked`: a person asked for something, for
-    which a round beyond the last one may be added.
+    even if steps are blocked; without a model, the score only says that words were found. `ended`: why the research has
+    ended already. `asked`: a person asked for something, for which a round beyond the last one may be added.
     """
     if ended:
         return Decision(False, ended)
     if asked and steps:
         return Decision(True, Reason.remark)
     if reflection is not None and notes and reflection.sufficiency_score >= settings.sufficiency:
-        return Decision(False, Reason.sufficient)
+        judged = settings.role_models[Role.critic].model != EXTRACTIVE
+        return Decision(False, Reason.sufficient if judged else Reason.worded)
     last = round_number >= settings.depth
     if last or not steps or (round_number > 1 and not new_notes):
         why = Reason.depth if last else Reason.nothing_new if steps else Reason.no_follow_up

@@ -6,6 +6,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
+from textwrap import shorten
 from typing import Any
 
 from fathom.budget.ledger import Ledger
@@ -38,6 +39,8 @@ from fathom.tools.mcp.offer import OfferedTools
 from fathom.tools.mcp.servers import McpServers
 from fathom.tools.payment import SearchBudget
 from fathom.tools.toolbox import Toolbox, open_toolbox, searched_by_default
+
+EARLIER_CHARS = 500  # of the first paragraph of the earlier answer, that writers of a follow-up are told
 
 
 class Parent(ParentRun):
@@ -201,9 +204,19 @@ class Engine:
         return f"{start.query}\n\n(It follows up on the question: {start.parent.question})"
 
     def brief_for(self, spec: RoleSpec[RequestT, AnswerT]) -> str:
-        """Return the question for the reporter, with a person's requests for changes of the draft."""
-        asked = (f"The reader of a draft asks for this change: {remark}" for remark in self.remarks)
-        return "\n\n".join([self.question_for(spec), *asked])
+        """Return the question for the reporter, with a person's requests for changes of the draft.
+
+        Of a follow-up, it has the earlier answer, by which its reader understands "that".
+        """
+        asked = [f"The reader of a draft asks for this change: {remark}" for remark in self.remarks]
+        question, parent = self.question_for(spec), self.start.parent
+        if parent and parent.answer and question != self.start.question:
+            said = shorten(parent.answer.split("\n\n")[0], EARLIER_CHARS, placeholder=" ...")
+            earlier = said.translate(str.maketrans("<>", "()"))  # it may quote a page
+            asked.append(
+                f"<source>\nThe earlier report answered: {earlier}\n</source>\nRepeat of it what the notes say."
+            )
+        return "\n\n".join([question, *asked])
 
     def model_for(self, spec: RoleSpec[RequestT, AnswerT], *, saving: bool = False) -> RoleModel:
         """Return the model that answers for a role: the cheaper one, if there is one and money must be saved."""

@@ -85,9 +85,11 @@ _PAYWALL = _sign(
 # A page says of itself that somebody pays for it; also in German, where it must.
 _INTEREST = _sign(
     "sponsored sponsoring advertorial affiliate commission partnership paid newswire prnewswire businesswire wire "
-    "release anzeige werbung provision",
+    "release anzeige werbung provision advertisement gesponsert bezahlt",
     r"^\W{0,4}(?:(?:paid|sponsored) (?:content|post|partnership)|advertorial|anzeige|werbung)\W{0,4}$"
-    r"|\b(?:this|our) (?:\w+ )?(?:article|content|guide|page|post|review|site|story|website) (?:is|was) sponsored\b"
+    r"|\b(?:this|our) (?:\w+ )?(?:article|content|guide|page|post|review|site|story|website) (?:is|was) "
+    r"(?:sponsored|paid for|an? (?:paid )?advertisement)\b"
+    r"|\b(?:dieser|unser) (?:Artikel|Beitrag|Text) (?:ist|wird|wurde) (?:\w+ ){0,4}(?:gesponsert|bezahlt)\b"
     r"|\b(?:contains?|includes?|uses?|has|enth(?:ä|ae)lt) affiliate[ -]links?\b"
     r"|\b(?:we|I) (?:may |might |can )?(?:earn|get|receive) an? (?:\w+ )?commission\b"
     r"|\b(?:wir|ich) (?:erhalten|erhalte|bekommen|bekomme) eine (?:\w+ )?Provision\b"
@@ -178,7 +180,7 @@ def author_authority(signals: Signals, institutional: bool) -> float:
 def content_score(signals: Signals) -> float:
     """Return the content's part of credibility."""
     up = 0.2 * signals.references + 0.2 * signals.sourced_data + 0.1 * signals.balanced
-    return CONTENT_START + up - 0.2 * signals.sensational - 0.1 * signals.unsourced
+    return CONTENT_START + up - 0.2 * (signals.sensational or signals.interested) - 0.1 * signals.unsourced
 
 
 def is_sensational_title(title: str) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
+from fathom.text.entries import is_entry
 from fathom.text.tables import BAR
 
 ROW_CHARS = 300  # a longer row of a table lays out a page: each of its cells is a block
@@ -394,7 +395,7 @@ def _row_end(run: list[_Line], number: int) -> int:
 
 def _goes_on(line: _Line, after: _Line, width: int, item: _Line | None) -> bool:
     """Whether the paragraph goes on after a line: wrapped text breaks where the next word would not have fitted."""
-    if _single(after.text) is not None or _ITEM.match(after.text):
+    if _single(after.text) is not None or _ITEM.match(after.text) or is_entry(after.text):
         return False
     if after.text[0].islower() or _OPEN_END.search(line.text[-12:]) or (item and after.indent > item.indent):
         return True

@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from fathom.text.parsed import ParsedText
+from fathom.text.parsed import ParsedText, parse
 from fathom.text.terms import STOP_WORDS, terms
 
 STUFFED_TERMS = 8  # least terms of a sentence, to tell stuffed key words from a short line
@@ -43,6 +43,16 @@ def orders(parsed: ParsedText) -> set[int]:
     """Return the numbers of the paragraphs that hold an order to a language model."""
     near = {number for term in _NEAR_ORDERS for number in parsed.occurrences.get(term, ())}
     return {parsed.paragraphs[number] for number in near if _ORDER.search(parsed.sentence(number).text)}
+
+
+def without_orders(text: str) -> str:
+    """Return a text without the paragraphs that hold an order to a language model."""
+    parsed = parse(text)
+    ordering = orders(parsed)
+    own = [parsed.sentence(n) for n in range(len(parsed)) if parsed.paragraphs[n] in ordering]
+    for sentence in reversed(own):
+        text = text[: sentence.start] + text[sentence.end :]
+    return text
 
 
 def asks_of_orders(asked: Sequence[str]) -> bool:
