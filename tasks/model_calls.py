@@ -32,6 +32,8 @@ async def complete(
 ) -> Completion | Failure:
     """Send one request to the backend of a model. `prompt` is the hash of the role's prompt, if the model is shown it.
 
+    Without a model, it is the one that ranks by meaning, if there is one.
+
     A failure that the run survives is a result like any other: a resumed run does not wait for it again.
 
     Raises:
@@ -144,7 +146,7 @@ async def _answer(
     spec: RoleSpec[RequestT, AnswerT], request: RequestT, model: RoleModel, engine: Engine
 ) -> tuple[AnswerT | Failure, Usage]:
     """Return the model's first or second answer, or why there is none, and its usage."""
-    prompt = "" if model.model == EXTRACTIVE else prompt_hashes()[spec.name]
+    prompt = engine.settings.embed_model or "" if model.model == EXTRACTIVE else prompt_hashes()[spec.name]
     invalid: InvalidAnswer | None = None
     usage = Usage()
     while True:

@@ -31,6 +31,7 @@ from fathom.retrieval.asked import (
     times_of,
 )
 from fathom.retrieval.kinds import has_kind, kind_of
+from fathom.retrieval.meaning import by_meaning, is_read, read_by
 from fathom.retrieval.ranking import Passage, titled
 from fathom.retrieval.relevance import MOST_RANKED, Chosen, Found, RankedExcerpts, contains
 from fathom.sources.signals import is_sensational_title
@@ -151,8 +152,7 @@ class Quotations:
 
     def rank(self, question: str) -> list[Found]:
         """Return the excerpts that bear on a question, the best first; of doubtful pages only if no others do."""
-        asked = asked_by(question)
-        found = self._evidence.rank(asked)
+        found = by_meaning(self._evidence.rank(asked_by(question)), question, self._evidence)
         avoided = doubtful(question, self._pages)
         trusted = [each for each in found if each.text not in avoided]
         preferred, steps = preferences(question, self.dates), asks_for_steps(question)
@@ -214,8 +214,13 @@ class Quotations:
         return max((found.share for found in self.rank(question)), default=0.0)
 
     def answer(self, question: str) -> Answered:
-        """Return whether an excerpt passes for the answer."""
-        return self.answered_by(self.rank(question), question)
+        """Return whether an excerpt passes for the answer; it may be one that is only by words among the best."""
+        answered = self.answered_by(self.rank(question), question)
+        if answered is not Answered.no or not is_read():
+            return answered
+        with read_by(None):
+            by_words = self.answered_by(self.rank(question), question)
+        return Answered.no if by_words is Answered.no else Answered.maybe
 
     def answered_by(self, found: Iterable[Found], question: str) -> Answered:
         """Return whether one of the excerpts, the best first, passes for the answer, or may be it.
