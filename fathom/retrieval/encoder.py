@@ -79,10 +79,12 @@ def load_encoder(model: str) -> Encoder:
     """
     folder = check_encoder(model)
     try:
-        return Encoder(folder)
-    except (KeyError, ValueError, struct.error) as error:
+        encoder = Encoder(folder)
+        encoder.encode(["a"])  # shows whether the weights are all there
+    except (LookupError, ValueError, struct.error) as error:
         message = f"{folder} holds no BERT encoder that can be read ({error})."
         raise InvalidInput(message, next_step="check embed_model") from error
+    return encoder
 
 
 class Encoder:
