@@ -23,12 +23,12 @@ from fathom.storage.runs import runs
 from fathom.storage.store import ArtifactStore
 from tests.inprocess import kept
 
-WIDTH, INNER = 8, 16
-QUESTION = "Where is the heart shock thing at the pool?"
-ALIKE = {"heart": "defibrillator", "shock": "defibrillator", "thing": "defibrillator"}  # for the model
-BY_WORDS = "The heart of the pool is where a shock of cold water is no bad thing."
-BY_MEANING = "The defibrillator is at the kiosk of the pool."
-TEXT = f"# Welcome\n\n{BY_WORDS}\n\n# Emergencies\n\n{BY_MEANING}\n"
+WIDTH, INNER = 32, 16
+QUESTION = "May dogs enter the pool house?"
+ALIKE = {"may": "are", "dogs": "zorbs", "enter": "glimmed"}  # for the model; no list of words has them
+BY_WORDS = "The pool house has a roof of dark slate."
+BY_MEANING = "Zorbs are glimmed at the pool house."
+TEXT = f"# Welcome\n\n{BY_WORDS}\n\n# Rules\n\n{BY_MEANING}\n"
 
 
 @pytest.fixture
@@ -61,7 +61,8 @@ def digest_of(folder: Path) -> str:
 
 def weights(words: list[str]) -> dict[str, list[list[float]]]:
     """Return random vectors of words, the same for words that mean the same, and a layer that adds hardly anything."""
-    drawn = {word: [random.Random(ALIKE.get(word, word)).gauss() for _ in range(WIDTH)] for word in words}
+    seeds = {word: random.Random(ALIKE.get(word, word)) for word in words}
+    drawn = {word: [seed.gauss() for _ in range(WIDTH)] for word, seed in seeds.items()}
     small = random.Random(0)
 
     def layer(rows: int, columns: int) -> list[list[float]]:

@@ -16,7 +16,7 @@ from fathom.extractive.researcher import decide
 from fathom.llm.base import Completion, ModelCall
 from fathom.models import Usage
 from fathom.retrieval.meaning import read_by
-from fathom.roles import Answer, CorrectionAnswer, JudgeAnswer, Text
+from fathom.roles import OUTLINE, SECTION, Answer, CorrectionAnswer, JudgeAnswer, Text
 
 _ANSWERS: Mapping[str, Callable[[Any], Answer]] = {
     "clarifier": clarify,
@@ -31,6 +31,9 @@ _ANSWERS: Mapping[str, Callable[[Any], Answer]] = {
     "correction": lambda _request: CorrectionAnswer(corrections=[]),
 }
 
+READ = (OUTLINE, SECTION)
+"""Roles whose quotations are ranked by meaning, too: notes gain nothing by it, and answers of 140 characters lose."""
+
 
 class ExtractiveBackend:
     """Computes answers from the request alone: the same bytes every time, no network, no cost.
@@ -43,7 +46,7 @@ class ExtractiveBackend:
 
     async def complete(self, call: ModelCall) -> Completion:
         """Answer one request."""
-        with read_by(self._embed_model):
+        with read_by(self._embed_model if call.spec in READ else None):
             answer = _ANSWERS[call.spec.name](call.request)
         text = answer.text if isinstance(answer, Text) else answer.model_dump_json()
         return Completion(text=text, usage=Usage(), model=EXTRACTIVE)

@@ -8,7 +8,6 @@ from fathom.extractive.questions import ANY_OF, clip, is_question, topic_terms, 
 from fathom.extractive.tables import from_tables
 from fathom.models import SourceText
 from fathom.retrieval.asked import LIGHT_TERMS, QuestionTerms, preferences, read_asked
-from fathom.retrieval.meaning import by_meaning
 from fathom.retrieval.ranking import titled
 from fathom.retrieval.relevance import Chosen, RankedExcerpts
 from fathom.roles import CompressAnswer, CompressRequest
@@ -40,8 +39,7 @@ def compress(request: CompressRequest) -> CompressAnswer:
     evidence = RankedExcerpts([titled(text) for text in request.texts])
     dates = [text.published if text.kind == "document" else "" for text in request.texts]
     preferred = preferences(request.step_title, dates)
-    ranked = by_meaning(evidence.rank(asked), request.step_title, evidence)
-    weighed = [each._replace(score=each.score * preferred[each.text]) for each in ranked]
+    weighed = [each._replace(score=each.score * preferred[each.text]) for each in evidence.rank(asked)]
     found = sorted(weighed, key=lambda each: -each.score)
     if not _is_on_step(max((each.share for each in found), default=0.0), asked, request, evidence):
         return _table(request)
