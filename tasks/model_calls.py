@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from fathom.config.groups import EXTRACTIVE, RoleModel
 from fathom.errors import AnswerInvalid, ModelError, ModelRejected, ModelUnreachable
-from fathom.extractive.backend import READ
+from fathom.extractive.backend import BY_MEANING
 from fathom.llm.base import Completion, ExchangeRecord, Failure, InvalidAnswer, ModelCall
 from fathom.llm.dialects import Dialect
 from fathom.llm.parsing import accept, without_thoughts
@@ -144,7 +144,7 @@ async def answer_without_model(
 
 
 def _reader(spec: RoleSpec[RequestT, AnswerT], engine: Engine) -> str:
-    return engine.settings.embed_model or "" if spec.name in READ else ""
+    return engine.settings.embed_model or "" if spec.name in BY_MEANING else ""
 
 
 async def _answer(

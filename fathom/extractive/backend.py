@@ -31,8 +31,8 @@ _ANSWERS: Mapping[str, Callable[[Any], Answer]] = {
     "correction": lambda _request: CorrectionAnswer(corrections=[]),
 }
 
-READ = frozenset({OUTLINE.name, SECTION.name})
-"""The roles whose quotations are ranked by meaning, too: notes gain nothing by it, and answers of 140 characters lose."""
+BY_MEANING = frozenset({OUTLINE.name, SECTION.name})
+"""The roles that quote by meaning, too: notes gain nothing by it, and answers of 140 characters lose."""
 
 
 class ExtractiveBackend:
@@ -46,7 +46,7 @@ class ExtractiveBackend:
 
     async def complete(self, call: ModelCall) -> Completion:
         """Answer one request."""
-        with read_by(self._embed_model if call.spec.name in READ else None):
+        with read_by(self._embed_model if call.spec.name in BY_MEANING else None):
             answer = _ANSWERS[call.spec.name](call.request)
         text = answer.text if isinstance(answer, Text) else answer.model_dump_json()
         return Completion(text=text, usage=Usage(), model=EXTRACTIVE)

@@ -179,6 +179,7 @@ def _read_weights(path: Path) -> dict[str, Array]:
     for name, told in header.items():
         first, last = told["data_offsets"]
         if told["dtype"] in _TYPES:
-            numbers = np.frombuffer(data[start + first : start + last], _TYPES[told["dtype"]])
+            kind = np.dtype(_TYPES[told["dtype"]])
+            numbers = np.frombuffer(data, kind, (last - first) // kind.itemsize, start + first)
             weights[name.removeprefix("bert.")] = numbers.reshape(told["shape"]).astype(np.float32, copy=False)
     return weights
