@@ -27,7 +27,7 @@ Array = Any  # of numpy, with 32-bit numbers; its types need numpy, which only t
 
 WEIGHTS, CONFIG, TOKENIZER = "model.safetensors", "config.json", "tokenizer.json"
 MOST_TOKENS = 256  # of a text; more are cut off
-BATCH = 32  # texts that go through the layers together
+BATCH = 16  # texts that go through the layers together: more take memory, and hardly less time
 KEPT = 20_000  # vectors in memory, 30 MB: a run asks for the same texts several times
 _PINNED = re.compile(r"(.+)@([0-9a-f]{64})")
 _TYPES = {"F32": "<f4", "F16": "<f2"}
