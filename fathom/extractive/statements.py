@@ -31,7 +31,7 @@ from fathom.retrieval.asked import (
     times_of,
 )
 from fathom.retrieval.kinds import has_kind, kind_of
-from fathom.retrieval.meaning import by_meaning, is_read, read_by
+from fathom.retrieval.meaning import by_meaning, judged
 from fathom.retrieval.ranking import Passage, titled
 from fathom.retrieval.relevance import MOST_RANKED, Chosen, Found, RankedExcerpts, contains
 from fathom.sources.signals import is_sensational_title
@@ -214,13 +214,8 @@ class Quotations:
         return max((found.share for found in self.rank(question)), default=0.0)
 
     def answer(self, question: str) -> Answered:
-        """Return whether an excerpt passes for the answer; it may be one that is only by words among the best."""
-        answered = self.answered_by(self.rank(question), question)
-        if answered is not Answered.no or not is_read():
-            return answered
-        with read_by(None):
-            by_words = self.answered_by(self.rank(question), question)
-        return Answered.no if by_words is Answered.no else Answered.maybe
+        """Return whether an excerpt passes for the answer."""
+        return judged(lambda: self.answered_by(self.rank(question), question))
 
     def answered_by(self, found: Iterable[Found], question: str) -> Answered:
         """Return whether one of the excerpts, the best first, passes for the answer, or may be it.

@@ -7,10 +7,11 @@ a replay and a resumed run load no model.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 
+from fathom.models import Answered
 from fathom.retrieval.encoder import load_encoder
 from fathom.retrieval.relevance import Found, RankedExcerpts
 
@@ -31,9 +32,13 @@ def read_by(model: str | None) -> Iterator[None]:
         _model.reset(before)
 
 
-def is_read() -> bool:
-    """Whether a model ranks by meaning."""
-    return _model.get() is not None
+def judged(judge: Callable[[], Answered]) -> Answered:
+    """Return what is judged of a ranking: where a model reads, there may also be an answer if words alone say so."""
+    answered = judge()
+    if answered is not Answered.no or _model.get() is None:
+        return answered
+    with read_by(None):
+        return Answered.no if judge() is Answered.no else Answered.maybe
 
 
 def by_meaning(found: Sequence[Found], question: str, evidence: RankedExcerpts) -> list[Found]:
