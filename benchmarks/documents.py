@@ -62,11 +62,12 @@ def main() -> None:
     parser.add_argument("--only", default="", help="corpora or ids, separated by commas")
     parser.add_argument("--lost", action="store_true", help="name each answer that is not in the first section")
     parser.add_argument("--shown", action="store_true", help="what a model that compresses would be shown")
+    parser.add_argument("--embed-model", help="rank by meaning, too, with this model")
     arguments = parser.parse_args()
     lines = (arguments.folder / "questions.jsonl").read_text(encoding="utf-8").splitlines()
     wanted = set(filter(None, arguments.only.split(",")))
     rows = [row for row in map(json.loads, lines) if not wanted or {row["id"], row["corpus"]} & wanted]
-    ask = _compressed if arguments.shown else _asked
+    ask = partial(_compressed if arguments.shown else _asked, arguments.embed_model)
     with tempfile.TemporaryDirectory() as root, ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
         found = list(pool.map(partial(ask, arguments.folder, Path(root)), rows))
     known = [each for each in found if each["gold"] is not None]
@@ -82,9 +83,9 @@ def main() -> None:
             print(f"{each['id']} last seen in {_last(each)}: {each['question']} {each['gold']}")
 
 
-def _asked(folder: Path, root: Path, row: dict[str, Any]) -> dict[str, Any]:
+def _asked(embed_model: str | None, folder: Path, root: Path, row: dict[str, Any]) -> dict[str, Any]:
     """Return a question with what became of it."""
-    ask = _asking(folder, root, row)
+    ask = _asking(embed_model, folder, root, row)
     result: RunResult = asyncio.run(ask(root / row["id"]))
     short: RunResult = asyncio.run(ask(root / f"{row['id']}-short", mode="answer"))
     report = _read(result, "report.json") or {"sections": []}
@@ -108,10 +109,10 @@ def _asked(folder: Path, root: Path, row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _compressed(folder: Path, root: Path, row: dict[str, Any]) -> dict[str, Any]:
+def _compressed(embed_model: str | None, folder: Path, root: Path, row: dict[str, Any]) -> dict[str, Any]:
     """Return a question with what its results hold, and what of them a compressor was shown."""
     corpus = folder / "corpora" / row["corpus"]
-    ask = partial(_asking(folder, root, row), profile="quick", max_steps=1)
+    ask = partial(_asking(embed_model, folder, root, row), profile="quick", max_steps=1)
     found: dict[str, Any] = {"tokens": {}, "requests": {}}
     names: list[str] = row["files"]
     for stage, tool in (("", "documents"), ("pages", "web_search")):
@@ -142,12 +143,14 @@ def _name(url: str, corpus: Path) -> str:
     return unquote(url).removeprefix(f"docs:{corpus.name}/")
 
 
-def _asking(folder: Path, root: Path, row: dict[str, Any]) -> Callable[..., Coroutine[Any, Any, RunResult]]:
+def _asking(
+    embed_model: str | None, folder: Path, root: Path, row: dict[str, Any]
+) -> Callable[..., Coroutine[Any, Any, RunResult]]:
     """Return what asks a question of its documents without a model."""
     logging.disable(logging.WARNING)
     os.environ["FATHOM_CACHE"] = str(root / "cache")
     docs = [str(folder / "corpora" / row["corpus"])]
-    return partial(investigated, query=row["question"], model=None, docs=docs)
+    return partial(investigated, query=row["question"], model=None, docs=docs, embed_model=embed_model)
 
 
 def _results(result: RunResult, tool: str) -> list[dict[str, Any]]:

@@ -24,6 +24,7 @@ from fathom.extractive.planner import judge
 from fathom.flows.server import find_api
 from fathom.llm.model_checks import check_models, settled_budget
 from fathom.models.run import BatchQuestion, PhaseCost
+from fathom.retrieval.encoder import check_encoder
 from fathom.run.estimate import Scope, added_up, estimate, price_of_search, scope_of
 from fathom.storage.corpora import CorpusStore
 from fathom.storage.ownership import Asker
@@ -107,7 +108,9 @@ def check_settings(settings: ResearchSettings, *, follow_up: bool = False) -> tu
     tools = configured_tools(settings, environment, follow_up=follow_up)
     resolved = resolve(settings, environment, tools)
     check_scope(resolved)
-    check_documents(settings.docs, settings.embed_model)
+    check_documents(settings.docs)
+    if settings.embed_model:
+        check_encoder(settings.embed_model)
     if settings.corpora:
         asyncio.run(CorpusStore(ArtifactStore(settings.artifacts or "")).fixed(settings.corpora, Asker()))
     check_models(resolved, environment)

@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from fathom.config.groups import EXTRACTIVE, RoleModel
 from fathom.errors import AnswerInvalid, ModelError, ModelRejected, ModelUnreachable
+from fathom.extractive.backend import BY_MEANING
 from fathom.llm.base import Completion, ExchangeRecord, Failure, InvalidAnswer, ModelCall
 from fathom.llm.dialects import Dialect
 from fathom.llm.parsing import accept, without_thoughts
@@ -31,6 +32,8 @@ async def complete(
     role: str, request: Request, model: RoleModel, prompt: str, invalid: InvalidAnswer | None, _engine: Engine
 ) -> Completion | Failure:
     """Send one request to the backend of a model. `prompt` is the hash of the role's prompt, if the model is shown it.
+
+    Without a model, it is the one that ranks by meaning what the role quotes, if there is one.
 
     A failure that the run survives is a result like any other: a resumed run does not wait for it again.
 
@@ -140,11 +143,15 @@ async def answer_without_model(
     return answer, Usage(fallbacks=[why]) + usage
 
 
+def _reader(spec: RoleSpec[RequestT, AnswerT], engine: Engine) -> str:
+    return engine.settings.embed_model or "" if spec.name in BY_MEANING else ""
+
+
 async def _answer(
     spec: RoleSpec[RequestT, AnswerT], request: RequestT, model: RoleModel, engine: Engine
 ) -> tuple[AnswerT | Failure, Usage]:
     """Return the model's first or second answer, or why there is none, and its usage."""
-    prompt = "" if model.model == EXTRACTIVE else prompt_hashes()[spec.name]
+    prompt = _reader(spec, engine) if model.model == EXTRACTIVE else prompt_hashes()[spec.name]
     invalid: InvalidAnswer | None = None
     usage = Usage()
     while True:

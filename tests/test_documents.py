@@ -6,11 +6,8 @@ import io
 import os
 import re
 import shutil
-import sys
-from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
-from types import ModuleType
 
 import docx
 import pytest
@@ -24,7 +21,6 @@ from fathom.models import Document
 from fathom.telemetry.progress import Event, listen
 from fathom.tools.documents import corpus, pool
 from fathom.tools.documents.corpus import check_documents, open_corpus, python_reference
-from fathom.tools.documents.embedding import load_encoder
 from fathom.tools.documents.index import Index
 from fathom.tools.documents.normal import DocumentSection, ReadDocument
 from fathom.tools.documents.readers import UnreadableFile, read_document
@@ -375,60 +371,6 @@ def test_in_a_large_corpus_common_words_still_count() -> None:
     index = Index.build({url: ReadDocument("", [DocumentSection(text)]) for url, text in texts.items()})
     best = [index.document(match.document).url for match in index.search("rare common word", 2)]
     assert best == ["docs:y", "docs:x"]
-
-
-class Encoder:
-    """Stands for a model: the sea and the moon lie in two directions, all else in a third."""
-
-    def __init__(self, name: str) -> None:
-        if name == "missing":
-            raise OSError("no such model")
-        self.encoded: list[str] = []
-
-    def encode(self, texts: list[str]) -> list[list[float]]:
-        self.encoded += texts
-        return [[float("sea" in t or "ocean" in t), float("moon" in t), 0.01] for t in texts]
-
-
-@pytest.fixture
-def _sentence_transformers(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    module = ModuleType("sentence_transformers")
-    module.SentenceTransformer = Encoder  # type: ignore[attr-defined] # it stands for the library
-    monkeypatch.setitem(sys.modules, "sentence_transformers", module)
-    load_encoder.cache_clear()
-    yield
-    load_encoder.cache_clear()
-
-
-@pytest.mark.usefixtures("_sentence_transformers")
-async def test_meaning_finds_what_words_do_not(folder: Path, tmp_path: Path) -> None:
-    cache = tmp_path / "cache"
-    assert (await DocumentsTool([str(folder)], cache, 2).run("ocean")).results == []
-    found = (await DocumentsTool([str(folder)], cache, 2, "a-model").run("ocean")).results
-    assert {text.url for text in found} == {"docs:notes/copy.txt", "docs:notes/sub/tides.pdf"}
-    joined = (await DocumentsTool([str(folder)], cache, 2, "a-model").run("ocean barnacles")).results
-    assert joined[0].url == "docs:notes/sub/tides.pdf"  # close by both
-
-    (folder / "new.txt").write_text("A new text about the ocean.", encoding="utf-8")
-    load_encoder.cache_clear()
-    found = (await DocumentsTool([str(folder)], cache, 1, "a-model").run("ocean")).results
-    assert [text.url for text in found] == ["docs:notes/new.txt"]
-    encoder = load_encoder("a-model")
-    assert isinstance(encoder, Encoder)
-    assert sorted(encoder.encoded) == ["A new text about the ocean.", "ocean"]  # the others' vectors were kept
-    with pytest.raises(InvalidInput, match="embedding model 'missing' does not exist"):
-        await DocumentsTool([str(folder)], cache, 1, "missing").run("ocean")
-
-
-async def test_without_the_extra_the_user_is_told_what_to_install(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
-    load_encoder.cache_clear()
-    with pytest.raises(InvalidInput, match="not installed"):
-        check_documents([], "a-model")
-    with pytest.raises(InvalidInput, match=r"\[embed\]"):
-        await DocumentsTool([str(folder)], tmp_path / "cache", 2, "a-model").run("ocean")
 
 
 paragraphs = st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=60), max_size=8).map("\n\n".join)

@@ -66,7 +66,6 @@ def test_a_scope_has_its_own_tools_and_tools_choose_among_them(
         ({"scope": "web"}, "nothing to search", "set a search key"),
         ({"model": "anthropic/claude-haiku-4-5"}, "asked at an address of its provider", "ollama"),
         ({"model": "openai/gpt-5-mini"}, "asked at https://api.openai.com", "OPENAI_BASE_URL"),
-        ({"embed_model": "all-MiniLM-L6-v2"}, "loads no model over the network", "the folder of a model"),
     ],
 )
 def test_what_is_outside_is_refused_with_what_to_change(

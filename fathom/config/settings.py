@@ -319,13 +319,15 @@ class ResearchSettings(TemplatedSettings):
         "stored; what arrived over the network is then not stored as it came. The index of your own documents under "
         "FATHOM_CACHE keeps them.",
     )
-    embed_model: Annotated[str | None, Setting(page="documents", set_by=SetBy.admins, tools=ReadByTools.always)] = (
+    # No tool reads it any more, but it is part of the keys of their calls, by which old runs are replayed.
+    embed_model: Annotated[str | None, Setting(page="extractive", set_by=SetBy.admins, tools=ReadByTools.always)] = (
         Field(
             None,
-            title="Advanced: embeddings",
-            description="sentence-transformers model for searching documents by meaning as well as by words. Needs "
-            "the extra `embed`.",
-            examples=["all-MiniLM-L6-v2"],
+            title="Advanced: reader model",
+            description="Sentence encoder that ranks quotations by meaning as well as by words where no model writes: "
+            "the folder or the installed package that has its weights, `@`, and their SHA-256. Needs the extra "
+            "`reader`.",
+            examples=["/srv/models/all-MiniLM-L6-v2@53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"],
         )
     )
     artifacts: Annotated[

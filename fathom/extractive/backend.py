@@ -15,7 +15,8 @@ from fathom.extractive.reporter import outline, write_section
 from fathom.extractive.researcher import decide
 from fathom.llm.base import Completion, ModelCall
 from fathom.models import Usage
-from fathom.roles import Answer, CorrectionAnswer, JudgeAnswer, Text
+from fathom.retrieval.meaning import read_by
+from fathom.roles import OUTLINE, SECTION, Answer, CorrectionAnswer, JudgeAnswer, Text
 
 _ANSWERS: Mapping[str, Callable[[Any], Answer]] = {
     "clarifier": clarify,
@@ -30,12 +31,22 @@ _ANSWERS: Mapping[str, Callable[[Any], Answer]] = {
     "correction": lambda _request: CorrectionAnswer(corrections=[]),
 }
 
+BY_MEANING = frozenset({OUTLINE.name, SECTION.name})
+"""The roles that quote by meaning, too: notes gain nothing by it, and answers of 140 characters lose."""
+
 
 class ExtractiveBackend:
-    """Computes answers from the request alone: the same bytes every time, no model, no network, no cost."""
+    """Computes answers from the request alone: the same bytes every time, no network, no cost.
+
+    No model either, unless one ranks what is quoted by meaning, too.
+    """
+
+    def __init__(self, embed_model: str | None = None) -> None:
+        self._embed_model = embed_model
 
     async def complete(self, call: ModelCall) -> Completion:
         """Answer one request."""
-        answer = _ANSWERS[call.spec.name](call.request)
+        with read_by(self._embed_model if call.spec.name in BY_MEANING else None):
+            answer = _ANSWERS[call.spec.name](call.request)
         text = answer.text if isinstance(answer, Text) else answer.model_dump_json()
         return Completion(text=text, usage=Usage(), model=EXTRACTIVE)

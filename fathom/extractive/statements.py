@@ -31,6 +31,7 @@ from fathom.retrieval.asked import (
     times_of,
 )
 from fathom.retrieval.kinds import has_kind, kind_of
+from fathom.retrieval.meaning import by_meaning, judged
 from fathom.retrieval.ranking import Passage, titled
 from fathom.retrieval.relevance import MOST_RANKED, Chosen, Found, RankedExcerpts, contains
 from fathom.sources.signals import is_sensational_title
@@ -151,8 +152,7 @@ class Quotations:
 
     def rank(self, question: str) -> list[Found]:
         """Return the excerpts that bear on a question, the best first; of doubtful pages only if no others do."""
-        asked = asked_by(question)
-        found = self._evidence.rank(asked)
+        found = by_meaning(self._evidence.rank(asked_by(question)), question, self._evidence)
         avoided = doubtful(question, self._pages)
         trusted = [each for each in found if each.text not in avoided]
         preferred, steps = preferences(question, self.dates), asks_for_steps(question)
@@ -215,7 +215,7 @@ class Quotations:
 
     def answer(self, question: str) -> Answered:
         """Return whether an excerpt passes for the answer."""
-        return self.answered_by(self.rank(question), question)
+        return judged(lambda: self.answered_by(self.rank(question), question))
 
     def answered_by(self, found: Iterable[Found], question: str) -> Answered:
         """Return whether one of the excerpts, the best first, passes for the answer, or may be it.

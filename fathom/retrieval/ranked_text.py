@@ -408,6 +408,11 @@ class RankedText:
         places = {*excerpt.own, *excerpt.lead, *excerpt.headings}
         return bool(self._title[term]) or not places.isdisjoint(self._occurrences(term))
 
+    def in_context(self, excerpt: Excerpt) -> str:
+        """Return an excerpt with its lead-in, behind all headings above it."""
+        above = [self.text.parsed.sentence(number).clean.strip("#*= ") for number in excerpt.headings]
+        return f"{' > '.join(above)}: {self.text.markdown(excerpt, heading=False)}"
+
     def heading(self, excerpt: Excerpt) -> str:
         """Return the heading above an excerpt; empty without one."""
         return self.text.parsed.sentence(excerpt.headings[-1]).clean if excerpt.headings else ""

@@ -405,6 +405,10 @@ class RankedExcerpts:
         parsed = self._read[found.text].text.parsed
         return [parsed.sentence(n).text for n in found.excerpt.own if parsed.kinds[n] not in ("heading", "rule")]
 
+    def in_context(self, found: Found) -> str:
+        """Return an excerpt with its lead-in, behind its title and all headings above it."""
+        return f"{self.passages[found.text].title} > {self._read[found.text].in_context(found.excerpt)}"
+
     def heading(self, found: Found) -> str:
         """Return the heading above an excerpt; empty without one."""
         return self._read[found.text].heading(found.excerpt)

@@ -137,7 +137,7 @@ class Engine:
         )
         self._library = library
         self._corpora = UploadedCorpora(CorpusStore(store), start.corpora)
-        self.extractive: Backend = ExtractiveBackend()
+        self.extractive: Backend = ExtractiveBackend(start.settings.embed_model)
         self.ledger = ledger
         self.tools = self._toolbox()
         self.audit = audit

@@ -30,7 +30,6 @@ from fathom.text.tokens import count_tokens
 from fathom.text.urls import source_ids
 from fathom.tools.base import RunContext, Tool
 from fathom.tools.documents.corpus import UPLOADED, UploadedCorpora, open_corpus
-from fathom.tools.documents.embedding import hybrid_search
 from fathom.tools.documents.files import File
 from fathom.tools.documents.index import Index, StoredDocument
 from fathom.tools.documents.index import IndexedPassage as StoredPassage
@@ -55,7 +54,6 @@ class DocumentsTool(Tool):
         paths: Sequence[str],
         cache: Path,
         max_results: int,
-        embed_model: str | None = None,
         corpora: UploadedCorpora | None = None,
     ) -> None:
         self._paths = tuple(paths)
@@ -63,7 +61,6 @@ class DocumentsTool(Tool):
         self._uploads = [f"{UPLOADED}{name}" for name in corpora.names] if corpora else []
         self._cache = cache
         self._max_results = max_results
-        self._embed_model = embed_model
         names = [*(Path(path).expanduser().resolve().name for path in paths), *(corpora.names if corpora else [])]
         what = f"the user's documents in {', '.join(names)}" if names else EMBEDDED
         self.description = (
@@ -74,7 +71,7 @@ class DocumentsTool(Tool):
     def open(cls, run: RunContext) -> Self:
         """Search the run's documents."""
         settings = run.settings
-        return cls(settings.docs, run.environment.cache, settings.max_results, settings.embed_model, run.corpora)
+        return cls(settings.docs, run.environment.cache, settings.max_results, run.corpora)
 
     @classmethod
     def is_useful(cls, settings: ResearchSettings, query: str, configured: Collection[type[Tool]]) -> bool:
@@ -103,22 +100,15 @@ class DocumentsTool(Tool):
 
     def _search(self, uploaded: Sequence[File], query: str) -> ToolOutput:
         index = self._open(uploaded)
-        if self._embed_model:
-            matches = hybrid_search(index, self._embed_model, self._cache, query, self._max_results)
-        else:
-            matches = index.search(query, CANDIDATES * self._max_results)
+        matches = index.search(query, CANDIDATES * self._max_results)
         documents = [index.document(match.document) for match in matches]
         ids = source_ids(document.url for document in documents)
         places = best_places(query, [Passage(d.text, f"{d.title} {path_words(d.url)}") for d in documents])
-        if self._embed_model:
-            order = list(range(len(documents)))
-        else:
-            best = max((found[0].score for found in places.values()), default=1.0)
-            first = max((match.hits[0].score for match in matches), default=1.0) or 1.0
-            own = {number: found[0].score / best for number, found in places.items()}
-            worth = {n: own.get(n, 0.0) + WHOLE * match.hits[0].score / first for n, match in enumerate(matches)}
-            order = sorted(worth, key=lambda number: (-matches[number].named, -worth[number]))
-        chosen = order[: self._max_results]
+        best = max((found[0].score for found in places.values()), default=1.0)
+        first = max((match.hits[0].score for match in matches), default=1.0) or 1.0
+        own = {number: found[0].score / best for number, found in places.items()}
+        worth = {n: own.get(n, 0.0) + WHOLE * match.hits[0].score / first for n, match in enumerate(matches)}
+        chosen = sorted(worth, key=lambda number: (-matches[number].named, -worth[number]))[: self._max_results]
         results = []
         for number, room in zip(chosen, rooms([documents[number].text for number in chosen]), strict=True):
             passages = index.passages(matches[number].document)

@@ -13,7 +13,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
-from pathlib import Path
 from pkgutil import resolve_name
 
 from fathom.budget.caps import CAPS
@@ -218,9 +217,6 @@ def check_scope(settings: ResolvedSettings, registry: Registry = REGISTRY) -> No
             raise outside(name, scope)
     if settings.library:
         raise outside("library", scope)
-    if scope is AccessScope.private and settings.embed_model and not Path(settings.embed_model).is_dir():
-        message = f"The scope private loads no model over the network, as {settings.embed_model!r} may have to be."
-        raise InvalidInput(message, next_step="set embed_model to the folder of a model")
     if not any(tool and (tool.searches or tool.of_follow_ups) for tool in chosen):
         how = {
             AccessScope.web: "set a search key, as fathom doctor shows",

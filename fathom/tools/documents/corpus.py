@@ -34,7 +34,6 @@ from fathom.storage.corpora import CorpusStore
 from fathom.storage.editions import UsedCorpus
 from fathom.telemetry.progress import Event, publish
 from fathom.text.plain import clean_text
-from fathom.tools.documents.embedding import check_installed
 from fathom.tools.documents.files import KINDS, File, digest, find_files, portable, unused
 from fathom.tools.documents.index import Index, StoredFile
 from fathom.tools.documents.normal import DocumentSection, ReadDocument, underlined_sections
@@ -54,15 +53,12 @@ def reader_version() -> str:
     return _FORMAT + ("" if missing_commands() else "+recognition")
 
 
-def check_documents(paths: Sequence[str], embed_model: str | None = None) -> None:
-    """Check that there is something to read, and a library for the model; no paths mean the built-in corpus.
+def check_documents(paths: Sequence[str]) -> None:
+    """Check that there is something to read; no paths mean the built-in corpus.
 
     Raises:
-        InvalidInput: a path does not exist, no file below the paths can be read, or the `embed` extra is not
-            installed.
+        InvalidInput: a path does not exist, or no file below the paths can be read.
     """
-    if embed_model:
-        check_installed()
     if not paths:
         return
     files = list(find_files(paths))  # all paths are looked at, though one file is enough
