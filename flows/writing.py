@@ -196,8 +196,8 @@ async def save_exchanges(engine: Engine) -> None:
 
 def _as_lines(exchanges: Sequence[ExchangeRecord]) -> bytes:
     """Return exchanges as lines of JSON, in order: megabytes, of which no copy is left when this returns."""
-    lines = sorted((one.at, one.model_dump_json()) for one in exchanges)
-    return "\n".join([*(line for _, line in lines), ""]).encode()
+    lines = sorted((one.at, one.model_dump_json().encode()) for one in exchanges)
+    return b"\n".join([*(line for _, line in lines), b""])
 
 
 async def provenance_of(engine: Engine, run: ResearchState, report: Report, last: Mapping[str, bytes]) -> bytes:

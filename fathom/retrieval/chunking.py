@@ -28,7 +28,7 @@ _HEADINGS = 3  # in a row, of one unit at most: menus have many
 _OPENING = 60  # sentences of front matter at most
 _TAG = re.compile(r"<h([1-6])\b", re.IGNORECASE)
 _MARKS = re.compile(r"(#{1,6})\s")
-KEPT = 16  # texts whose chunks are kept: a tool's output has several, and is cut until it fits
+KEPT = 8  # texts whose chunks are kept: a tool's output has some five, and is cut until it fits
 _PLAIN = 7  # level of a heading that nothing marks: below all others
 _FIELD = re.compile(r":?[^\W\d_][\w -]{0,40}:(?:\s|\Z)")  # `Name: value` or `:Name: value`
 

@@ -6,6 +6,7 @@ The ranking itself is in `fathom.retrieval.relevance`.
 from __future__ import annotations
 
 import re
+from array import array
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
@@ -81,7 +82,10 @@ class RankedText:
         self._ranges: dict[tuple[int, tuple[Case, ...]], bool | None] = {}  # by sentence and cases
         self._orders = orders(self.text.parsed)
         self._letterhead = letterhead(self.text.parsed)
-        self._unit_of = {n: i for i, unit in enumerate(self.text.units) for n in unit.own}
+        self._unit_of = array("i", [-1]) * len(self.text.parsed)  # of each sentence, if it is in one
+        for i, unit in enumerate(self.text.units):
+            for n in unit.own:
+                self._unit_of[n] = i
         self._wanting: dict[range, tuple[float, ...]] = {}  # by the units of an excerpt
         self._boilerplate: dict[int, bool] = {}  # by sentence
         self._codes: dict[tuple[str, ...], frozenset[int]] = {}  # the sentences that have them
@@ -109,7 +113,7 @@ class RankedText:
         return self._quantities[term]
 
     def _units_with(self, term: str) -> set[int]:
-        return {self._unit_of[n] for n in self._occurrences(term) if n in self._unit_of}
+        return {self._unit_of[n] for n in self._occurrences(term)} - {-1}
 
     def units_with(self, term: str) -> int:
         """Return how many units have a term."""
@@ -330,8 +334,8 @@ class RankedText:
 
     def _in_range(self, number: int, cases: tuple[Case, ...]) -> bool | None:
         parsed = self.text.parsed
-        says, at = parsed.sentence(number).text, self._unit_of.get(number)
-        if at is None:
+        says, at = parsed.sentence(number).text, self._unit_of[number]
+        if at < 0:
             return None
         unit = self.text.units[at]
         if unit.kind != "table" or not unit.lead:

@@ -179,6 +179,7 @@ class _Reading:
         self._text = text
         self._units: list[Unit] = []
         self._headings: list[tuple[int, int]] = []  # level and number of each heading above
+        self._above: tuple[int, ...] = ()  # their numbers
         self._items: list[tuple[int, range]] = []  # indentation and first sentence of each item around
         self._before = NONE  # the sentence before, in the same section
         self._paragraph = NONE  # that ends with it
@@ -247,8 +248,10 @@ class _Reading:
         level = self._level(own[0])
         while self._headings and self._headings[-1][0] >= level:
             self._headings.pop()
+        self._above = tuple(number for _, number in self._headings)
         self._add("heading", own, NONE)
         self._headings.append((level, own[0]))
+        self._above += (own[0],)
         self._before = self._list_lead = NONE
         self._items.clear()
 
@@ -293,7 +296,7 @@ class _Reading:
             self._add("table", range(number, number + 1), header)
 
     def _add(self, kind: Kind, own: range, lead: range) -> None:
-        self._units.append(Unit(kind, own, lead, tuple(number for _, number in self._headings), self._group))
+        self._units.append(Unit(kind, own, lead, self._above, self._group))
 
     def _indent(self, number: int) -> int:
         start = self._sentences[number].start

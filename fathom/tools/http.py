@@ -37,11 +37,12 @@ async def request(
     params: Mapping[str, str | int] | None = None,
     headers: Mapping[str, str] | None = None,
     remedies: Mapping[int, str] | None = None,
+    detail: Callable[[httpx.Response], str] = lambda _: "",
 ) -> T:
     """Make one request to a service, by POST if it has a body, which is sent as JSON, and read its answer.
 
     A ValueError in `read` means that the answer is unreadable. `headers` are sent besides the User-Agent; `remedies`
-    holds by status the user's remedy for a refusal.
+    holds by status the user's remedy for a refusal; `detail` reads the service's own message from any answer but 200.
 
     Raises:
         ToolError: the request failed; the class says whether trying again can help.
@@ -50,7 +51,8 @@ async def request(
     with service_errors(service):
         async with limited_client() as http:
             answer = await http.request(method, url, params=params, headers=headers, json=body)
-        raise_status(service, answer.status_code, answer.headers, remedies=remedies)
+        said = "" if answer.status_code == 200 else detail(answer)
+        raise_status(service, answer.status_code, answer.headers, said, remedies)
         return read(answer)
 
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Mapping, Sequence
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
-from fathom.errors import ToolError, ToolTimeout, ToolUnavailable
+from fathom.errors import ToolError, ToolUnavailable
 from fathom.models import Received
 from fathom.storage.cache import TimedCache
 from fathom.text.plain import clean_line
 from fathom.text.urls import canonical_url
 from fathom.tools.base import ANYWHERE, RunContext, SearchLimits, SearchVendor
-from fathom.tools.http import limited_client, raise_status, retrying, service_errors
+from fathom.tools.http import ATTEMPT_SECONDS, request, retrying
 from fathom.tools.pages import Score, WebPage, is_page
 from fathom.tools.payment import SearchBudget
 from fathom.tools.search.keyed import shortened
@@ -76,16 +75,10 @@ class Tavily(SearchVendor):
 
     async def search(self, query: str, limit: int, within: SearchLimits = ANYWHERE) -> list[WebPage]:
         """Return the pages it finds, with their whole text where it has that; a long query is cut at a word."""
-        query = shortened(query, MAX_QUERY_CHARS)
-        async with self._client() as client:
-            found = await client.search(
-                query,
-                max_results=limit,
-                include_raw_content="markdown",
-                start_date=within.since or None,
-                end_date=within.until or None,
-            )
-            return [_web_page(page) for page in _Answer.model_validate(found).results]
+        asked = {"query": shortened(query, MAX_QUERY_CHARS), "max_results": limit, "include_raw_content": "markdown"}
+        dates = {"start_date": within.since, "end_date": within.until}
+        answer = await self._ask("/search", asked | {name: date for name, date in dates.items() if date})
+        return [_web_page(page) for page in answer.results]
 
     async def read(self, urls: Sequence[str]) -> tuple[list[WebPage], dict[str, ToolError]]:
         """Return the pages it can read, at most 20, and why it cannot read others."""
@@ -98,9 +91,8 @@ class Tavily(SearchVendor):
         if not (wanted := [url for url in urls if url not in kept]):
             return pages, {}
 
-        async def ask() -> _Answer:
-            async with self._client() as client:
-                return _Answer.model_validate(await client.extract(wanted, format="markdown"))
+        def ask() -> Awaitable[_Answer]:
+            return self._ask("/extract", {"urls": wanted, "format": "markdown", "timeout": ATTEMPT_SECONDS})
 
         price = self._search_budget.price("tavily", _CREDIT / _PAGES_A_CREDIT, search=False) or Decimal(0)
         with kept_with(self._pages, *map(self._page_key, wanted)):
@@ -127,20 +119,16 @@ class Tavily(SearchVendor):
     def _page_key(self, url: str) -> str:
         return f"extract {self.address} {canonical_url(url)}"
 
-    @asynccontextmanager
-    async def _client(self) -> AsyncIterator[Any]:
-        """Open an `AsyncTavilyClient` for one request; a failure in the block is raised as a `ToolError`."""
-        from tavily import AsyncTavilyClient
-        from tavily.errors import TimeoutError as TavilyTimeout
-
-        # The vendor's client drops Retry-After and has no common error class, so its answers are checked before it.
-        hooks = {"response": [_check_status]}
-        with service_errors(self.name):
-            try:
-                async with limited_client(base_url=self.address, event_hooks=hooks) as http:
-                    yield AsyncTavilyClient(self._key, client=http)
-            except TavilyTimeout as error:
-                raise ToolTimeout(f"{self.name} did not answer in time.") from error
+    async def _ask(self, path: str, body: Mapping[str, object]) -> _Answer:
+        return await request(
+            self.name,
+            f"{self.address.rstrip('/')}{path}",
+            lambda answer: _Answer.model_validate(answer.json()),
+            body=body,
+            headers={"Authorization": f"Bearer {self._key}"},
+            remedies=_REMEDIES,
+            detail=_detail,
+        )
 
 
 def _web_page(page: _Page) -> WebPage:
@@ -155,12 +143,6 @@ def _web_page(page: _Page) -> WebPage:
         excerpt=page.content or "",
         whole=text,
     )
-
-
-async def _check_status(response: httpx.Response) -> None:
-    if not response.is_success:
-        await response.aread()
-        raise_status(Tavily.name, response.status_code, response.headers, _detail(response), _REMEDIES)
 
 
 def _detail(response: httpx.Response) -> str:
