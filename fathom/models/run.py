@@ -397,9 +397,7 @@ class RunResult(Model):
     sources: list[Source]
     metrics: Metrics
     reason: str = ""  # why the run is not `complete`
-    stop: str = (
-        ""  # why the research ended, as a clause: "the critic judged the evidence sufficient", "the last round is done"
-    )
+    stop: str = ""  # why the research ended, as a clause: "the last round is done"
     searched: str = Field("", exclude_if=not_)  # for want of documents and a web search; empty if there were any
     scope: str = Field("", exclude_if=not_)  # of the run, and what it means; empty if it has none
     answered: Answered | None = None  # whether the sources answer the question; None without a report
