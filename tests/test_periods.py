@@ -10,8 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fathom.extractive.questions import questions_of
+from fathom.extractive.reporter import write_section
 from fathom.facts.periods import moments_of
 from fathom.facts.ranges import cases_of, in_range
+from fathom.models import SourceText
+from fathom.roles import SectionRequest
+from fathom.roles.reporter import OutlinedSection
 from tests.inprocess import investigated
 
 DAYS = ["{:%Y-%m-%d}", "{:%d.%m.%Y}", "{:%-d %B %Y}", "{:%B %-d, %Y}", "{:%-d. %b %Y}"]
@@ -27,6 +31,8 @@ ROTA = "\n".join(
         ),
     ]
 )
+LINES = [f"| {' | '.join(line.split(','))} |" for line in ROTA.splitlines()]
+TABLE = "\n".join([LINES[0], "|---|---|---|---|---|", *LINES[1:]])
 PRICES = """# Holiday flat: prices 2027
 
 | season | from | to | per night | minimum stay |
@@ -126,3 +132,25 @@ def test_an_ordinal_is_no_number_of_an_item() -> None:
         "Who built the pier",
         "When was the pier sold",
     ]
+
+
+def test_today_is_the_day_of_the_question_where_a_source_says_what_holds_on_it() -> None:
+    rota = SourceText(source_id="Sa1b2c3", url="docs:rota.csv", title="Rota", kind="document", text=TABLE)
+
+    def written(query: str, today: str) -> str:
+        request = SectionRequest(
+            query=query,
+            today=today,
+            title="Rota",
+            outlined=[OutlinedSection(heading="Answer", focus="")],
+            position=0,
+            notes=[],
+            written=[],
+            passages=[rota],
+        )
+        return write_section(request).text
+
+    assert "Duty29" in (said := written("who is on duty today?", "2026-07-16")) and "Duty28" not in said
+    assert "Duty30" in (said := written("who is on duty tomorrow?", "2026-07-19")) and "Duty29" not in said
+    assert "Duty28" in (said := written("wer hat heute duty?", "2026-07-07")) and "Duty29" not in said
+    assert "Duty2" in written("who is on duty today?", "2028-01-01")  # of which the table says nothing

@@ -25,7 +25,7 @@ from fathom.extractive.computing import computed_answer
 from fathom.extractive.hops import second_hop
 from fathom.extractive.listing import LIMITING, list_forms
 from fathom.extractive.questions import is_verb, questions_of, sides_of
-from fathom.extractive.reporter import answered_by
+from fathom.extractive.reporter import answered_by, of_today
 from fathom.extractive.statements import (
     ANSWERED,
     SUPERSEDED,
@@ -120,19 +120,20 @@ def choose_answer(request: ShortAnswerRequest) -> ChosenAnswer | None:
     quoted = bool(quotations.sources)
     if not quoted:
         quotations = Quotations.of_statements(_summaries(request.notes))
-    computed = computed_answer(quotations, request.query)
+    query = of_today(quotations, request)
+    computed = computed_answer(quotations, query)
     if computed and computed.is_all:
         for sentence in (computed.sentence, without_names(computed.sentence)):
             if sentence and _fits([sentence]):
                 return ChosenAnswer([(sentence, computed.sources)], Signs(1.0, 1.0, of_kind=True, bears=True))
-    hop = second_hop(quotations, request.query)
+    hop = second_hop(quotations, query)
     described = _Candidates(quotations, hop.asked, hop.found) if hop else None
-    whole = described if described and described.best else _Candidates(quotations, request.query)
+    whole = described if described and described.best else _Candidates(quotations, query)
     if not whole.best:
         return None
-    parts = [] if whole is described else _of_both(quotations, request.query) or _of_sides(quotations, request.query)
+    parts = [] if whole is described else _of_both(quotations, query) or _of_sides(quotations, query)
     parts = parts or whole.filled()
-    bears = quoted and answered_by(quotations, request.query) is not Answered.no
+    bears = quoted and answered_by(quotations, query) is not Answered.no
     closed = [*(part._replace(text=_stopped(part.text)) for part in parts[:-1]), parts[-1]]
     return ChosenAnswer([(part.text, quotations.sources[part.number]) for part in closed], whole.signs(bears))
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import date, timedelta
 from itertools import groupby
 from textwrap import shorten
 from typing import NamedTuple
@@ -43,6 +44,8 @@ from fathom.text.wording import Wording, wording
 ANSWER, CLOSEST = "Answer", "What comes closest"
 MAX_SECTIONS = 7
 TITLE_CHARS = 200
+_DAYS_FROM_TODAY = {"today": 0, "tonight": 0, "tomorrow": 1, "yesterday": -1, "heute": 0, "gestern": -1}
+_RELATIVE_DAY = re.compile(rf"\b(?:{'|'.join(_DAYS_FROM_TODAY)})\b", re.IGNORECASE)
 LEAST_NEW = 2  # sentences, rows or items that a section must have of its own
 
 
@@ -88,7 +91,18 @@ def _title(query: str) -> str:
 
 def answered(request: WritingRequest) -> Answered:
     """Return whether what may be quoted answers a question, may do so, or answers it in part."""
-    return answered_by(quotations_for(request.notes, request.passages), request.query)
+    quotations = quotations_for(request.notes, request.passages)
+    return answered_by(quotations, of_today(quotations, request))
+
+
+def of_today(quotations: Quotations, request: WritingRequest) -> str:
+    """Return the question with the date in place of "today" or "tomorrow", if a source says what holds on that day."""
+    found = _RELATIVE_DAY.search(request.query)
+    if not found:
+        return request.query
+    day = date.fromisoformat(request.today) + timedelta(_DAYS_FROM_TODAY[found[0].lower()])
+    is_known = quotations.share(day.isoformat()) >= 1
+    return request.query.replace(found[0], day.isoformat(), 1) if is_known else request.query
 
 
 def answered_by(quotations: Quotations, query: str) -> Answered:
@@ -191,7 +205,8 @@ def write_section(request: SectionRequest) -> Text:
 def _quotations(request: SectionRequest) -> str:
     words = wording(request.language)
     if request.position == 0:
-        body = _answer(quotations_for(request.notes, request.passages), request.query, words)
+        quotations = quotations_for(request.notes, request.passages)
+        body = _answer(quotations, of_today(quotations, request), words)
     elif request.is_given:
         return write_given_section(request) or words(NOTHING_FOUND)
     else:
