@@ -30,7 +30,7 @@ from fathom.telemetry.audit_log import PENDING_FILE, AuditLog
 from fathom.telemetry.tracing import describe_run, start_tracing
 from fathom.tools.registry import configured_tools
 
-__all__ = ["LINKS_CHECKED", "QUERY", "investigated", "kept", "research"]
+__all__ = ["LINKS_CHECKED", "QUERY", "answer_from", "investigated", "kept", "research"]
 
 QUERY = "How do tides form on moons with liquid methane seas?"
 
@@ -53,6 +53,16 @@ async def investigated(root: Path | str, query: str = QUERY, _before: Any = None
     start = _start(run_id, run_id, query, _settings(root, settings))
     await store.open_journal(journals_of(start.run_key))
     return await _investigated(start, store, _called, _before)
+
+
+async def answer_from(folder: Path, files: Mapping[str, str], query: str) -> str:
+    """Return what a report without a model answers from some files, by their names."""
+    docs = folder / "docs"
+    docs.mkdir()
+    for name, text in files.items():
+        (docs / name).write_text(text, encoding="utf-8")
+    result = await investigated(folder / "runs", query=query, model=None, tools=["documents"], docs=[str(docs)])
+    return Path(result.artifacts, "report.md").read_text(encoding="utf-8").partition("**How sure:**")[0]
 
 
 async def kept(root: Path | str, query: str = QUERY, run_id: str = "", run_key: str = "", **settings: Any) -> RunResult:

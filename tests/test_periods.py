@@ -16,7 +16,7 @@ from fathom.facts.ranges import cases_of, in_range
 from fathom.models import SourceText
 from fathom.roles import SectionRequest
 from fathom.roles.reporter import OutlinedSection
-from tests.inprocess import investigated
+from tests.inprocess import answer_from
 
 DAYS = ["{:%Y-%m-%d}", "{:%d.%m.%Y}", "{:%-d %B %Y}", "{:%B %-d, %Y}", "{:%-d. %b %Y}"]
 SPANS = ["{} to {}", "{} - {}", "from {} until {}", "{} – {}", "vom {} bis {}"]
@@ -114,13 +114,7 @@ def test_a_time_is_in_a_period_of_its_kind(question: str, text: str, held: bool 
     ],
 )
 async def test_what_holds_on_the_day_is_quoted(query: str, shown: str, other: str, tmp_path: Path) -> None:
-    docs = tmp_path / "docs"
-    docs.mkdir()
-    for name, text in (("rota.csv", ROTA), ("flat.md", PRICES), ("ski.md", SKI), ("hof.md", HOF)):
-        (docs / name).write_text(text, encoding="utf-8")
-    result = await investigated(tmp_path / "runs", query=query, model=None, tools=["documents"], docs=[str(docs)])
-    report = Path(result.artifacts, "report.md").read_text(encoding="utf-8")
-    answer = report[: report.index("**How sure:**")]
+    answer = await answer_from(tmp_path, {"rota.csv": ROTA, "flat.md": PRICES, "ski.md": SKI, "hof.md": HOF}, query)
     assert shown in answer
     assert other not in answer
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fathom.facts.ranges import amounts_of, in_range
-from tests.inprocess import investigated
+from tests.inprocess import answer_from
 
 LOWEST = ["from {} {unit}", "{} {unit} or more", "{}+", "at least {} {unit}", "ab {} {unit}", "{} {unit} und mehr"]
 HIGHEST = ["up to {} {unit}", "{} {unit} or less", "no more than {} {unit}", "bis {} {unit}", "höchstens {} {unit}"]
@@ -107,12 +107,8 @@ LUGGAGE = "| class | bag |\n|---|---|\n| Economy | up to 15 kg |\n| Business | u
     ],
 )
 async def test_what_holds_for_the_case_is_quoted(query: str, shown: str, other: str, tmp_path: Path) -> None:
-    docs = tmp_path / "docs"
-    docs.mkdir()
-    for name, text in (("a.md", TRAILERS), ("b.md", POOL), ("c.csv", ROOMS), ("d.md", LUGGAGE), ("e.csv", BOATS)):
-        (docs / name).write_text(text, encoding="utf-8")
-    result = await investigated(tmp_path / "runs", query=query, model=None, tools=["documents"], docs=[str(docs)])
-    report = Path(result.artifacts, "report.md").read_text(encoding="utf-8")
-    answer = report[: report.index("**How sure:**")]
+    answer = await answer_from(
+        tmp_path, {"a.md": TRAILERS, "b.md": POOL, "c.csv": ROOMS, "d.md": LUGGAGE, "e.csv": BOATS}, query
+    )
     assert shown in answer
     assert other not in answer
