@@ -232,7 +232,7 @@ def _show(said: Steered, then: str) -> None:
         line(
             f"Stored as {one_line(said.author)}. No process works on the run {run} now; once one does, the run {then}."
         )
-        line((f"If the run was interrupted: fathom resume {run}", "dim"))
+        line((f"If the run was interrupted or cancelled: fathom resume {run}", "dim"))
 
 
 def rate(
