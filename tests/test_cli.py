@@ -513,7 +513,7 @@ def test_an_unfinished_run_is_shown_with_its_steps_as_planned(fathom_cli: Fathom
     (folder / "plan.json").write_text(json.dumps({"plan_title": "Finalizers", "steps": [step]}))
     done = fathom_cli(["show", "0123abcd"])
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("When?\n  ended    not finished\n")
+    assert done.stdout.startswith("When?\n  state    not finished\n")
     assert "1. When __del__ is called (answered in part)" in done.stdout
 
 

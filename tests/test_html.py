@@ -227,3 +227,13 @@ def test_whatever_a_report_holds_it_can_neither_run_nor_load_anything(texts: lis
         href = attributes.get("href") or "#"
         assert href.startswith(("#", "./")) or href.partition(":")[0] in ALLOWED
     assert not {"\u202e", "\u2066"} & set("".join(page.said))
+
+
+@pytest.mark.parametrize(
+    ("title", "repeats"),
+    [("How high is the pier above the water?", True), ("How high is the pier …", True), ("Height of the pier", False)],
+)
+def test_a_page_that_shows_the_question_can_hide_a_title_that_repeats_it(title: str, repeats: bool) -> None:
+    asked = {"query": "How high is the pier above the water?", "title": title}
+    (heading,) = Page(render_html(sample_report().model_copy(update=asked))).of("h1")
+    assert (heading.get("class") == "asked") is repeats

@@ -17,7 +17,7 @@ from tests.server import Served, without_worker
 from tests.test_mcp_server import call, over_http
 
 SHIPPED = "the Python language reference, which comes with Fathom"
-BEFORE = f"Searching only {SHIPPED}. For your own files add --docs FOLDER; for the web set a search key"
+BEFORE = f"Searching only {SHIPPED}. For your own files add --docs FOLDER (make: DOCS=FOLDER), for the web a search key"
 ASKED = f"Only {SHIPPED}, is searched."
 NOT_IN_IT = "What is the capital of Norway?"
 IN_IT = "What is an iterator in Python?"

@@ -62,13 +62,15 @@ def render_html(report: Report, phases: Sequence[Phase] = ()) -> str:
     qualities = {quality.source_id: quality for quality in report.qualities}
     language, words = language_of(report), wording(report.language)
     figures, series, unread = figures_of(report), series_of(report), unread_lines(report.unread, words)
-    sections, asked = list(_sections(report, answer, numbers)), clean_line(report.query)
+    sections = list(_sections(report, answer, numbers))
+    asked, title = clean_line(report.query), clean_line(report.title)
     style, script = ((_FOLDER / name).read_text(encoding="utf-8") for name in ("report.css", "report.js"))
     return page_template().render(
         report=report,
         words=words,
         state_of=state_of,
-        question="" if asked == clean_line(report.title) else asked,
+        question="" if asked == title else asked,
+        titled_by_question=asked.startswith(title.removesuffix(" …")),
         parent=report.parent,
         notice=notice_of(report),
         answer=answer,

@@ -178,7 +178,7 @@ def stop(run: Run, *, name: As = None, artifacts: Root = None, as_json: Json = F
     """End the research of a run and let it write its report.
 
     Calls in progress finish, no new call is made, and the report uses what was found and says who stopped the research.
-    To end a run without a report: fathom cancel.
+    A run that waits for your answer stops once you have answered. To end a run without a report: fathom cancel.
 
     Example: fathom stop 1a2b3c4d
     """
@@ -232,7 +232,7 @@ def _show(said: Steered, then: str) -> None:
         line(
             f"Stored as {one_line(said.author)}. No process works on the run {run} now; once one does, the run {then}."
         )
-        line((f"If the run was interrupted: fathom resume {run}", "dim"))
+        line((f"If the run was interrupted or cancelled: fathom resume {run}", "dim"))
 
 
 def rate(

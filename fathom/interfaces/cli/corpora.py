@@ -48,10 +48,11 @@ def add(
     artifacts: Root = None,
     as_json: Json = False,
 ) -> None:
-    """Upload files to a new or existing corpus, and say which of its files cannot be read.
+    """Upload files to a new or existing corpus.
 
-    A file replaces the corpus file of the same name; a file from a folder is named by its path within the folder. Runs
-    that have already started keep the files they started with. To research a corpus, use --corpus NAME.
+    The command says which files cannot be read. A file replaces the corpus file of the same name; a file from a folder
+    is named by its path within the folder. Runs that have already started keep the files they started with. To research
+    a corpus, use --corpus NAME.
 
     Example: fathom corpora add handbook handbook/ contract.pdf
     """
@@ -84,7 +85,9 @@ def add(
 
 @corpora.command("list")
 def list_(*, artifacts: Root = None, as_json: Json = False) -> None:
-    """List the corpora in the store; without --artifacts, also which other stores on this machine have some.
+    """List the corpora in the store.
+
+    Without --artifacts, the command also names the other stores on this machine that have corpora.
 
     Example: fathom corpora list
     """

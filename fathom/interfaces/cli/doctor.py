@@ -78,7 +78,9 @@ def deploy(
     Deployments of an earlier version are replaced. Schedules are paused until you resume them in the UI or with
     `prefect deployment schedule resume`. Start a worker to run the deployments: fathom worker --pool NAME
 
-    Example: fathom deploy && prefect deployment run deep-research/on-demand --param query="What is a descriptor?"
+    The command prints the line that sets PREFECT_API_URL, which Prefect's own commands need.
+
+    Example: fathom deploy --pool research
     """
 
     from fathom.flows.server import ensure_api

@@ -91,7 +91,7 @@ def dollars(cost_usd: float | None) -> str:
 
 def only_searched(searched: str) -> str:
     """Return the line that says, before a run starts, what it searches for want of documents and a web search."""
-    how = "For your own files add --docs FOLDER; for the web set a search key: fathom doctor shows how."
+    how = "For your own files add --docs FOLDER (make: DOCS=FOLDER), for the web a search key: fathom doctor shows how."
     return f"Searching only {searched}. {how}"
 
 

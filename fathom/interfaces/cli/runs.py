@@ -176,9 +176,9 @@ def _show_run(run: RunDetails) -> None:
     if run.result:
         show_summary(run.result)
     else:
-        row(("  ended    ", "dim"), "not finished")
+        row(("  state    ", "dim"), "not finished")
         row(("  files    ", "dim"), printable(run.artifacts))
-        row(("  finish   ", "dim"), f"fathom resume {run.run_id[:8]}")
+        row(("  go on    ", "dim"), f"fathom resume {run.run_id[:8]}, unless it is at work")
     for rating in run.ratings:
         row(("  rated    ", "dim"), "up" if rating.good else "down", one_line(f" by {rating.by} {rating.note}"))
     if run.plan:
