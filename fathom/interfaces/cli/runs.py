@@ -178,7 +178,7 @@ def _show_run(run: RunDetails) -> None:
     else:
         row(("  state    ", "dim"), "not finished")
         row(("  files    ", "dim"), printable(run.artifacts))
-        row(("  go on    ", "dim"), f"fathom resume {run.run_id[:8]}, unless it is at work")
+        row(("  go on    ", "dim"), f"fathom resume {run.run_id[:8]}, unless it is running")
     for rating in run.ratings:
         row(("  rated    ", "dim"), "up" if rating.good else "down", one_line(f" by {rating.by} {rating.note}"))
     if run.plan:
