@@ -266,18 +266,15 @@ async def serving(result: ToolResult, noted: NotedBefore, step: PlanStep, engine
 
 
 async def _read_ahead(texts: list[SourceText], engine: Engine) -> None:
-    """Read texts as the scores and the report need them, while the model is waited for.
+    """Read texts as the scores and the report need them, while the model is waited for."""
 
-    One output after the other: side by side it would take as long, and leave no thread to the journal.
-    """
+    def read(text: SourceText) -> None:
+        _ = parse(text.text).occurrences
+        ranked_text(Passage(text.text, text.title))
 
-    def read() -> None:
-        for text in texts:
-            _ = parse(text.text).occurrences
-            ranked_text(Passage(text.text, text.title))
-
-    async with engine.reading_ahead:
-        await asyncio.to_thread(read)
+    for text in texts:
+        async with engine.reading:
+            await asyncio.to_thread(read, text)
 
 
 def _grounded(step: PlanStep, result: ToolResult, answer: CompressAnswer, texts: list[SourceText]) -> Grounded:
@@ -301,14 +298,15 @@ async def _spread(request: CompressRequest, *, narrow: bool, engine: Engine) -> 
     if not (room := await _room(request, narrow=narrow, engine=engine)):
         return Shown([request.texts], 0)
     most = engine.settings.compression.max_text_tokens
-    return await asyncio.to_thread(
-        shown,
-        request.texts,
-        " ".join([request.step_title, request.step_description, *request.also]),
-        text_tokens=most,
-        request_tokens=min(room, most) if narrow else room,
-        most_requests=1 if narrow else MOST_REQUESTS,
-    )
+    async with engine.reading:
+        return await asyncio.to_thread(
+            shown,
+            request.texts,
+            " ".join([request.step_title, request.step_description, *request.also]),
+            text_tokens=most,
+            request_tokens=min(room, most) if narrow else room,
+            most_requests=1 if narrow else MOST_REQUESTS,
+        )
 
 
 async def _room(request: CompressRequest, *, narrow: bool, engine: Engine) -> int:

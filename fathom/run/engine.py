@@ -148,7 +148,7 @@ class Engine:
         self.exchanges: list[ExchangeRecord] = []  # with models, each once
         self.remarks: list[str] = []  # a person's remarks on earlier drafts of the report
         self.plan: Plan | None = None  # as it was accepted
-        self.reading_ahead = asyncio.Lock()
+        self.reading = asyncio.Lock()  # held by the thread that cuts or ranks texts: two would take as long for each
         settings = start.settings
         self._models = ModelBackend(
             environment, ledger, settings.model_calls, settings.prices, self.warnings, scope=settings.scope

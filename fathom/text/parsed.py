@@ -32,11 +32,8 @@ KEPT_CHARS = 6_000_000  # characters of the cached texts, parsed last
 class ParsedText:
     """The sentences of a text, numbered from 0, and the terms of each."""
 
-    def __init__(self, text: str, sentences: Sequence[Sentence]) -> None:
+    def __init__(self, text: str) -> None:
         self.text = text
-        self.kinds: Sequence[Kind] = [s.kind for s in sentences]
-        self.paragraphs: Sequence[int] = array("I", (s.paragraph for s in sentences))
-        self._places = array("I", (place for s in sentences for place in (s.start, s.end)))
 
     def __len__(self) -> int:
         return len(self.kinds)
@@ -63,6 +60,16 @@ class ParsedText:
         _, firsts = self._terms
         return firsts[numbers.stop] - firsts[numbers.start]
 
+    @cached_property
+    def kinds(self) -> Sequence[Kind]:
+        """The kind of each sentence."""
+        return self._split[0]
+
+    @cached_property
+    def paragraphs(self) -> Sequence[int]:
+        """The number of each sentence's paragraph."""
+        return self._split[1]
+
     @property
     def sentences(self) -> list[Sentence]:
         """All sentences."""
@@ -74,6 +81,20 @@ class ParsedText:
     def tokens(self) -> int:
         """The number of its tokens, as `count_tokens` estimates it."""
         return count_tokens(self.text)
+
+    @cached_property
+    def _places(self) -> Sequence[int]:
+        return self._split[2]
+
+    @cached_property
+    def _split(self) -> tuple[Sequence[Kind], Sequence[int], Sequence[int]]:
+        """The kinds, the paragraphs, and the places of the sentences: starts and ends in turns."""
+        sentences = split_sentences(self.text)
+        return (
+            [s.kind for s in sentences],
+            array("I", (s.paragraph for s in sentences)),
+            array("I", (place for s in sentences for place in (s.start, s.end))),
+        )
 
     @cached_property
     def _terms(self) -> tuple[list[str], Sequence[int]]:
@@ -128,8 +149,8 @@ _kept = KeptTexts[tuple[str], ParsedText](KEPT_CHARS)
 
 
 def parse(text: str) -> ParsedText:
-    """Return a text's sentences and their terms; of a text parsed lately, the same object."""
-    return _kept.get((text,), lambda: ParsedText(text, split_sentences(text)))
+    """Return a text with its sentences and terms, made when first used; of a text parsed lately, the same object."""
+    return _kept.get((text,), lambda: ParsedText(text))
 
 
 CODE_LINES = 20  # of a code block in one unit

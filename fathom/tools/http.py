@@ -80,7 +80,7 @@ async def _limit(response: httpx.Response) -> None:
 
 async def _keep(response: httpx.Response) -> None:
     await response.aread()
-    keep(str(response.url), response.status_code, response.headers, response.content)
+    await asyncio.to_thread(keep, str(response.url), response.status_code, response.headers, response.content)
 
 
 @contextmanager

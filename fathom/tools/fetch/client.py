@@ -125,7 +125,7 @@ class Client:
                 fields = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in response.headers}
                 data = b"" if 300 <= response.status < 400 else await self._body(response, fields, cut_at)
                 if cut_at is None:
-                    keep(str(url), response.status, fields, data)
+                    await asyncio.to_thread(keep, str(url), response.status, fields, data)
                 return FetchedAnswer(url, response.status, fields, data)
         except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutException, ssl.SSLError) as error:
             raise ToolUnavailable(f"{url.host[:100]} cannot be read: {type(error).__name__}.") from error
