@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from contextlib import aclosing
 from datetime import UTC, datetime
 from functools import partial
@@ -64,10 +63,6 @@ RunKey = Annotated[str | None, WithJsonSchema({"type": "string"})]
 Watch = RunKey
 FollowUpOf = RunKey
 
-SWITCH_SECONDS = 0.0005
-"""How long a thread that reads texts keeps the interpreter while the event loop has something to send: a tenth of
-Python's default, which the loop would wait each time it has sent or stored something."""
-
 
 def _run_name() -> str:
     """Name a flow run after its query."""
@@ -106,7 +101,6 @@ async def deep_research(
     scrubber = Scrubber(environment.secrets)
     guard_logs(scrubber)
     quieten_tasks()
-    sys.setswitchinterval(SWITCH_SECONDS)
     phase("preparing the run")
     store = run_store(settings.artifacts or environment.artifacts)
     await store.check_writable()

@@ -17,6 +17,11 @@ except KeyboardInterrupt:
     sys.exit(130)
 
 
+SWITCH_SECONDS = 0.0005
+"""How long a thread that reads texts keeps the interpreter while the event loop has something to send: a tenth of
+Python's default, which the loop would wait each time it has sent or stored something."""
+
+
 def main() -> NoReturn:
     """Run the command line, then end this process with its objects as they are.
 
@@ -42,6 +47,7 @@ def main() -> NoReturn:
 def run() -> None:
     """Run the command line; `fathom.interfaces.cli.exits` lists the codes with which it exits."""
     gc.set_threshold(10_000, 10, 10)  # a run makes many objects at once, and few of them are garbage
+    sys.setswitchinterval(SWITCH_SECONDS)
     with exits():
         _share_memory()
         arguments = check_text(sys.argv[1:]) or ["--help"]
