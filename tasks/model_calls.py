@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from fathom.config.groups import EXTRACTIVE, RoleModel
 from fathom.errors import AnswerInvalid, ModelError, ModelRejected, ModelUnreachable
-from fathom.extractive.backend import BY_MEANING
+from fathom.extractive.backend import reader_of
 from fathom.llm.base import Completion, ExchangeRecord, Failure, InvalidAnswer, ModelCall
 from fathom.llm.dialects import Dialect
 from fathom.llm.parsing import accept, without_thoughts
@@ -143,15 +143,12 @@ async def answer_without_model(
     return answer, Usage(fallbacks=[why]) + usage
 
 
-def _reader(spec: RoleSpec[RequestT, AnswerT], engine: Engine) -> str:
-    return engine.settings.embed_model or "" if spec.name in BY_MEANING else ""
-
-
 async def _answer(
     spec: RoleSpec[RequestT, AnswerT], request: RequestT, model: RoleModel, engine: Engine
 ) -> tuple[AnswerT | Failure, Usage]:
     """Return the model's first or second answer, or why there is none, and its usage."""
-    prompt = _reader(spec, engine) if model.model == EXTRACTIVE else prompt_hashes()[spec.name]
+    reader = reader_of(spec.name, engine.settings.embed_model) or ""
+    prompt = reader if model.model == EXTRACTIVE else prompt_hashes()[spec.name]
     invalid: InvalidAnswer | None = None
     usage = Usage()
     while True:

@@ -19,7 +19,7 @@ from fathom.contradictions.restating import restates
 from fathom.facts.dates import MONTHS, WEEKDAYS, Date, find_dates, of_iso
 from fathom.facts.extraction import Facts, Figure, agree, blanked, facts_of, figures_of
 from fathom.models import SourceText
-from fathom.text.entries import unstamped
+from fathom.text.messages import unstamped
 from fathom.text.sentences import Sentence, fences, split_sentences
 from fathom.text.tables import RULE, cells_of_row
 from fathom.text.terms import query_terms, terms

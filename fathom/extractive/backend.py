@@ -31,8 +31,12 @@ _ANSWERS: Mapping[str, Callable[[Any], Answer]] = {
     "correction": lambda _request: CorrectionAnswer(corrections=[]),
 }
 
-BY_MEANING = frozenset({OUTLINE.name, SECTION.name})
-"""The roles that quote by meaning, too: notes gain nothing by it, and answers of 140 characters lose."""
+_BY_MEANING = frozenset({OUTLINE.name, SECTION.name})  # notes gain nothing by it, and answers of 140 characters lose
+
+
+def reader_of(role: str, embed_model: str | None) -> str | None:
+    """Return the model that ranks by meaning what a role quotes; None where words alone rank."""
+    return embed_model if role in _BY_MEANING else None
 
 
 class ExtractiveBackend:
@@ -46,7 +50,7 @@ class ExtractiveBackend:
 
     async def complete(self, call: ModelCall) -> Completion:
         """Answer one request."""
-        with read_by(self._embed_model if call.spec.name in BY_MEANING else None):
+        with read_by(reader_of(call.spec.name, self._embed_model)):
             answer = _ANSWERS[call.spec.name](call.request)
         text = answer.text if isinstance(answer, Text) else answer.model_dump_json()
         return Completion(text=text, usage=Usage(), model=EXTRACTIVE)

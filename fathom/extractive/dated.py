@@ -10,8 +10,7 @@ from typing import NamedTuple
 
 from fathom.facts.dates import Date, find_dates, iso
 from fathom.models import SourceText
-from fathom.text.entries import STAMP
-from fathom.text.quotations import is_quotation
+from fathom.text.messages import STAMP, is_quotation
 
 
 class DatedSection(NamedTuple):

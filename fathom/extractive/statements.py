@@ -35,7 +35,7 @@ from fathom.retrieval.meaning import by_meaning, judged
 from fathom.retrieval.ranking import Passage, titled
 from fathom.retrieval.relevance import MOST_RANKED, Chosen, Found, RankedExcerpts, contains
 from fathom.sources.signals import is_sensational_title
-from fathom.text.quotations import is_quotation
+from fathom.text.messages import is_quotation
 from fathom.text.tables import cells_of_row, joined_tables
 from fathom.text.terms import STOP_WORDS, terms
 

@@ -90,11 +90,8 @@ def _end(time: Date) -> Date:
 def moments_of(question: str) -> tuple[Moment, ...]:
     """Return the days, months and weekdays that a question names."""
     dates = [found for found in asked_dates(question) if found.date.month]
-    rest = question
-    for found in dates:
-        rest = rest[: found.start] + " " * (found.end - found.start) + rest[found.end :]
-    months = [] if dates else [(each[1], Date(0, MONTHS[each[1].lower()])) for each in _ASKED_MONTH.finditer(rest)]
-    days = [(each[1], Date(0, 0, _WEEKDAYS[each[1].lower()])) for each in _ASKED_DAY.finditer(rest)]
+    months = [] if dates else [(each[1], Date(0, MONTHS[each[1].lower()])) for each in _ASKED_MONTH.finditer(question)]
+    days = [(each[1], Date(0, 0, _WEEKDAYS[each[1].lower()])) for each in _ASKED_DAY.finditer(question)]
     return tuple(Moment(*each) for each in [*((found.text, found.date) for found in dates), *months, *days])
 
 

@@ -47,7 +47,9 @@ def check_encoder(model: str) -> Path:
     pinned = _PINNED.fullmatch(model)
     place = pinned[1] if pinned else model
     folder = _folder(place)
-    found = hashlib.sha256((folder / WEIGHTS).read_bytes()).hexdigest()
+    weights = folder / WEIGHTS
+    state = weights.stat()
+    found = _digest(weights, state.st_size, state.st_mtime_ns)
     if not pinned:
         message = f"embed_model {place!r} lacks the SHA-256 of its weights."
         raise InvalidInput(message, next_step=f"write {place}@{found} if you trust these weights")
@@ -55,6 +57,12 @@ def check_encoder(model: str) -> Path:
         message = f"The weights of {place!r} have the SHA-256 {found}, and embed_model names another one."
         raise InvalidInput(message, next_step="install the weights that you mean, or correct embed_model")
     return folder
+
+
+@functools.lru_cache(maxsize=1)
+def _digest(weights: Path, _size: int, _changed: int) -> str:
+    """Return the SHA-256 of a file as it is now: each question of a server asks for it, and so does loading."""
+    return hashlib.sha256(weights.read_bytes()).hexdigest()
 
 
 def _folder(place: str) -> Path:

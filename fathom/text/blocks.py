@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
-from fathom.text.entries import is_entry
+from fathom.text.messages import is_entry
 from fathom.text.tables import BAR
 
 ROW_CHARS = 300  # a longer row of a table lays out a page: each of its cells is a block

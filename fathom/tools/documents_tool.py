@@ -24,8 +24,8 @@ from fathom.retrieval.identifiers import borne_by, naming
 from fathom.retrieval.ranking import Passage, path_words
 from fathom.retrieval.relevance import ExcerptPlace, best_places
 from fathom.text.languages import language_tag
+from fathom.text.messages import is_quotation
 from fathom.text.parsed import parse
-from fathom.text.quotations import is_quotation
 from fathom.text.tokens import count_tokens
 from fathom.text.urls import source_ids
 from fathom.tools.base import RunContext, Tool

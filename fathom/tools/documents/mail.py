@@ -14,8 +14,8 @@ from email.message import EmailMessage
 from itertools import groupby
 from typing import Any, NamedTuple
 
+from fathom.text.messages import quotation
 from fathom.text.plain import clean_line, clean_text, shortened
-from fathom.text.quotations import quotation
 from fathom.tools.documents.header import written
 from fathom.tools.documents.html import read_page
 from fathom.tools.documents.normal import DocumentSection, ReadDocument, joined

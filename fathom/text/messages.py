@@ -1,4 +1,8 @@
-"""Lines of chats and logs that begin with a day and mostly a time of day: "[2026-03-17 16:40] Ada: it moved"."""
+"""How messages stand in texts: entries of chats and logs, and headings above what a mail quotes.
+
+An entry is a line that begins with a day and mostly a time of day: "[2026-03-17 16:40] Ada: it moved". The heading
+above what a mail quotes of earlier messages is written by the reader of mail, and dates go by it.
+"""
 
 from __future__ import annotations
 
@@ -23,3 +27,17 @@ def unstamped(line: str) -> str:
     """Return what an entry says, without its day and time and who says it; any other line as it is."""
     stamp = STAMP.match(line)
     return line[stamp.end() :] if stamp and stamp["time"] else line
+
+
+_QUOTED = "Quoted"
+_HEADING = re.compile(rf"(?:#+ )?{_QUOTED}(?:: .*)?")
+
+
+def quotation(by: str) -> str:
+    """Return the heading of a quotation; `by` says who wrote it and when, empty if that is not known."""
+    return f"{_QUOTED}: {by}" if by else _QUOTED
+
+
+def is_quotation(heading: str) -> bool:
+    """Whether a heading, with or without its marks of Markdown, stands above a quotation."""
+    return bool(_HEADING.fullmatch(heading.strip()))
