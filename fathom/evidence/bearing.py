@@ -109,6 +109,11 @@ class Bearing:
             source_id: [_Read(text, quotations[source_id]) for text in own] for source_id, own in by_source.items()
         }
 
+    @property
+    def source_ids(self) -> Collection[str]:
+        """The ids of all sources that are searched."""
+        return self._read.keys()
+
     def chosen(self, wanted: Sequence[SoughtClaim], room: int) -> list[BearingSpan]:
         """Return the passages for some claims, about `room` characters, without repetitions.
 
