@@ -354,7 +354,7 @@ class Reviewer:
         said = counted(len(found), "sentence")
         run_logger().warning("The judge still objects to %s of the section %r", said, section.heading)
         verdicts = {
-            statement.sentence: one.judgement.verdict if statement.checked_against else _of_none(one.judgement.verdict)
+            statement.sentence: one.judgement.verdict if statement.source_ids else _of_none(one.judgement.verdict)
             for statement, one in found.items()
         }
         removable: set[str] = set()

@@ -236,7 +236,9 @@ def _weights(wanted: SoughtClaim) -> tuple[dict[str, float], dict[str, str]]:
         weights.setdefault(term, CONTEXT)
     forms = {term: term for term in weights}
     sought = f"{wanted.sentence} {wanted.look_for}"
-    translated = [(f"{form}{end}", term) for term, said in translations_of(sought).items() for form in said for end in _ENDS]
+    translated = [
+        (f"{form}{end}", term) for term, said in translations_of(sought).items() for form in said for end in _ENDS
+    ]
     for form, term in (*other_forms(sought).items(), *translated):
         if term in weights:
             forms.setdefault(form, term)

@@ -180,9 +180,7 @@ def settled(asked: Iterable[Exchange]) -> dict[Key, Settled]:
                 _doubted(one.request, claim, opinion) or _unfounded(one.request, claim, opinion)
             )
             groundless = not claim.source_ids and not opinion.passages  # it cites nothing, and nothing was named for it
-            if verdict is Verdict.supported and (
-                doubted or groundless or not _may_take(opinion, one.request.question)
-            ):
+            if verdict is Verdict.supported and (doubted or groundless or not _may_take(opinion, one.request.question)):
                 verdict = Verdict.not_checked
             judgement = Judgement(
                 verdict=verdict,
