@@ -50,7 +50,7 @@ OWN = 1.5  # how much a passage's own score counts, beside what it adds to those
 LENGTH, USUAL = 0.4, 20  # how far the score of a passage falls with its terms, and how many a usual one has
 QUOTED = 0.3  # added to the score of what notes quote
 CANDIDATES = 150  # passages of one claim that are weighed against each other
-_ENDS = ("", "e", "en", "n", "s", "es", "er")  # of German words
+_ENDS = ("", "e", "en", "n", "s", "es", "er")  # of German words in other forms
 _FIELD = re.compile(r"(?:^|\s)[A-Z][\w-]{1,30}: \S")
 
 
@@ -236,9 +236,8 @@ def _weights(wanted: SoughtClaim) -> tuple[dict[str, float], dict[str, str]]:
         weights.setdefault(term, CONTEXT)
     forms = {term: term for term in weights}
     sought = f"{wanted.sentence} {wanted.look_for}"
-    translated = [
-        (f"{form}{end}", term) for term, said in translations_of(sought).items() for form in said for end in _ENDS
-    ]
+    words = ((word, term) for term, said in translations_of(sought).items() for word in said)
+    translated = ((f"{word}{end}", term) for word, term in words for end in _ENDS)
     for form, term in (*other_forms(sought).items(), *translated):
         if term in weights:
             forms.setdefault(form, term)

@@ -37,8 +37,8 @@ MARKS: dict[Verdict | Corroboration, str] = {
     Corroboration.unverified: "*(no source found for it)*",
     Corroboration.single_source: "(no second source says so)",
 }
-"""The mark behind a sentence that was objected to and not corrected, that another source contradicts, that cites nothing
-and that no source states, or that lacks the second source it must have.
+"""The mark behind a sentence that was objected to and not corrected, that another source contradicts, that cites
+nothing and that no source states, or that lacks the second source it must have.
 
 The last one has no emphasis, because it also stands behind quotations, which are plain text.
 """

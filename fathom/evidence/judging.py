@@ -199,7 +199,9 @@ def settled(asked: Iterable[Exchange]) -> dict[Key, Settled]:
 
 
 def supporting(sentence: str, source_ids: Collection[str], asked: Iterable[Exchange]) -> list[ShownPassage]:
-    """Return passages of some sources, or of any, by which the judge supported other claims that say parts of a sentence.
+    """Return passages of some sources by which the judge supported other claims that say parts of a sentence.
+
+    Without sources, they are of any.
 
     A sentence that sums up others rests on their passages. Together they have about `ROOM_A_CLAIM_AGAIN` characters,
     and more for a sentence with more facts.
