@@ -11,7 +11,19 @@ from fathom.budget.ledger import WARN_FROM, Allowance
 from fathom.config.groups import EXTRACTIVE, Execution
 from fathom.extractive.asked_rows import asks_to_compute
 from fathom.extractive.researcher import decide
-from fathom.models import Brief, Call, Note, PlanStep, Priority, StepOutcome, StepStatus, ToolCall, ToolResult, Usage
+from fathom.models import (
+    Brief,
+    Call,
+    Note,
+    PlanStep,
+    Priority,
+    Source,
+    StepOutcome,
+    StepStatus,
+    ToolCall,
+    ToolResult,
+    Usage,
+)
 from fathom.retrieval.narrowing import Memory
 from fathom.roles import COMPRESSOR, RESEARCHER, ResearchAnswer, ResearchRequest
 from fathom.roles.researcher import BRIEF_FROM, BRIEF_TOKENS

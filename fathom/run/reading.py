@@ -107,7 +107,7 @@ class Reading:
             self._all_found.set()
 
     def _reader(self, text: Source) -> tuple[str, str]:
-        """Return the step that reads a text, and the key of what it reads: the whole text of an excerpt, if one has it."""
+        """Return the step that reads a text, and the key of what it reads: the whole text of an excerpt, if found."""
         whole = (
             (step_id, key)
             for step_id in self._steps
