@@ -575,17 +575,19 @@ def test_a_sentence_in_a_paragraph_of_its_own_cites_nothing_and_is_given_no_sour
 
 
 @pytest.mark.parametrize(
-    ("verdict", "passages", "settled_as", "looks"),
+    ("alone", "verdict", "passages", "settled_as", "looks"),
     [
-        (Verdict.supported, [1], Verdict.supported, 1),
-        (Verdict.supported, [], Verdict.not_checked, 1),  # a conclusion from the report alone
-        (Verdict.not_stated, [], Verdict.not_stated, 2),
+        ("Tomas Arkwell drew its plans.", Verdict.supported, [1], Verdict.supported, 1),
+        ("Tomas Arkwell drew its plans.", Verdict.supported, [], Verdict.not_checked, 1),  # it follows from the report
+        ("Tomas Arkwell drew its plans.", Verdict.not_stated, [], Verdict.not_stated, 2),
+        ("No source says what Tomas Arkwell was paid.", Verdict.not_stated, [], Verdict.not_checked, 2),
+        ("No source says what Tomas Arkwell was paid.", Verdict.contradicted, [1], Verdict.contradicted, 1),
     ],
 )
 def test_a_sentence_that_cites_nothing_is_judged_by_everything_that_was_read(
-    verdict: Verdict, passages: list[int], settled_as: Verdict, looks: int
+    alone: str, verdict: Verdict, passages: list[int], settled_as: Verdict, looks: int
 ) -> None:
-    before, alone = "It opened in 1958. Cars pay 5 crowns [S00000a].", "Tomas Arkwell drew its plans."
+    before = "It opened in 1958. Cars pay 5 crowns [S00000a]."
     asked, requests = judged(
         f"{before}\n\n{alone}",
         lambda said, _: (

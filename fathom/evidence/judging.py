@@ -28,7 +28,7 @@ from fathom.evidence.claims import ClaimSentence
 from fathom.evidence.doubts import misplaced, unfounded
 from fathom.evidence.passages import Search
 from fathom.evidence.support import spaced_words
-from fathom.evidence.words import said_in
+from fathom.evidence.words import said_in, says_nothing
 from fathom.facts.extraction import blanked, facts_of, figures_apart, figures_of
 from fathom.models import Judgement, Model, Verdict
 from fathom.roles.judge import (
@@ -179,6 +179,8 @@ def settled(asked: Iterable[Exchange]) -> dict[Key, Settled]:
             doubted = not one.request.again and (
                 _doubted(one.request, claim, opinion) or _unfounded(one.request, claim, opinion)
             )
+            if verdict is Verdict.not_stated and not claim.source_ids and says_nothing(claim.sentence):
+                verdict = Verdict.not_checked  # "No source says what it costs": that none says so is no objection
             groundless = not claim.source_ids and not opinion.passages  # it cites nothing, and nothing was named for it
             if verdict is Verdict.supported and (doubted or groundless or not _may_take(opinion, one.request.question)):
                 verdict = Verdict.not_checked
