@@ -145,8 +145,7 @@ async def _round(engine: Engine, display: Display, run: ResearchState, steps: Se
                 _show_plan(display, run, now)
             return outcome
 
-        for outcome in await asyncio.gather(*map(research, wave)):
-            run.learn(outcome)
+        run.learn(*await asyncio.gather(*map(research, wave)))
         await _keep(engine, run)
 
 

@@ -47,6 +47,7 @@ from fathom.models import (
     CheckedLink,
     Claim,
     Contradiction,
+    Corroboration,
     Note,
     Plan,
     Report,
@@ -352,7 +353,10 @@ class Reviewer:
         so."""
         said = counted(len(found), "sentence")
         run_logger().warning("The judge still objects to %s of the section %r", said, section.heading)
-        verdicts = {statement.sentence: one.judgement.verdict for statement, one in found.items()}
+        verdicts = {
+            statement.sentence: one.judgement.verdict if statement.source_ids else _of_none(one.judgement.verdict)
+            for statement, one in found.items()
+        }
         removable: set[str] = set()
         if self._engine.settings.report.unsupported is Unsupported.remove:
             removable = {statement.sentence for statement in found if statement.kind not in LASTING}
@@ -360,6 +364,11 @@ class Reviewer:
         self.removed += gone
         left = {sentence: verdict for sentence, verdict in verdicts.items() if sentence not in gone}
         return section.model_copy(update={"markdown": marked(markdown, left)})
+
+
+def _of_none(verdict: Verdict) -> Corroboration:
+    """Return what marks a sentence that cites nothing, by an objection to it."""
+    return Corroboration.contradicted if verdict is Verdict.contradicted else Corroboration.unverified
 
 
 def _taken_out(markdown: str, sentences: Collection[str]) -> tuple[str, list[str]]:

@@ -11,7 +11,19 @@ from fathom.budget.ledger import WARN_FROM, Allowance
 from fathom.config.groups import EXTRACTIVE, Execution
 from fathom.extractive.asked_rows import asks_to_compute
 from fathom.extractive.researcher import decide
-from fathom.models import Brief, Call, Note, PlanStep, Priority, StepOutcome, StepStatus, ToolCall, ToolResult, Usage
+from fathom.models import (
+    Brief,
+    Call,
+    Note,
+    PlanStep,
+    Priority,
+    Source,
+    StepOutcome,
+    StepStatus,
+    ToolCall,
+    ToolResult,
+    Usage,
+)
 from fathom.retrieval.narrowing import Memory
 from fathom.roles import COMPRESSOR, RESEARCHER, ResearchAnswer, ResearchRequest
 from fathom.roles.researcher import BRIEF_FROM, BRIEF_TOKENS
@@ -201,7 +213,7 @@ class _StepResearch:
         step = self._step
         fresh = _fresh(results, self._calls)
         await reading.found(step, itertools.chain.from_iterable(fresh))
-        own = [reading.reads(step, keys) for keys in fresh]
+        own = [reading.reads(step, texts) for texts in fresh]
         noted = NotedBefore() if self._reads_for_nothing else self._noted
         earlier = [call.result for call in self._calls if not call.narrowed_tokens]
         compressed: list[Compressed] = await asyncio.gather(
@@ -253,18 +265,18 @@ def _searches(breadth: int, checked: Checked) -> int:
     return (breadth + 1) // 2 if checked.narrow else breadth
 
 
-def _fresh(results: Sequence[ToolResult], calls: Sequence[Call]) -> list[list[str]]:
-    """Return the keys of the texts that each result brings first; of a source with a whole text, only that text.
+def _fresh(results: Sequence[ToolResult], calls: Sequence[Call]) -> list[list[Source]]:
+    """Return the texts that each result brings first; of a source with a whole text, only that text.
 
     `calls` holds the step's earlier calls.
     """
     read = {source.key for call in calls for source in call.result.sources}
     full = {s.source_id for result in (*results, *(call.result for call in calls)) for s in result.sources if s.full}
     full -= {source.source_id for call in calls if call.narrowed_tokens for source in call.result.sources}
-    fresh: list[list[str]] = []
+    fresh: list[list[Source]] = []
     for result in results:
-        fresh.append([s.key for s in result.sources if s.key not in read and (s.full or s.source_id not in full)])
-        read = read.union(fresh[-1])
+        fresh.append([s for s in result.sources if s.key not in read and (s.full or s.source_id not in full)])
+        read = read.union(source.key for source in fresh[-1])
     return fresh
 
 

@@ -12,7 +12,6 @@ import pytest
 from fathom.config.groups import Judging, ReportSettings, SourceRules, Unsupported
 from fathom.errors import StoreError
 from fathom.evidence.claims import MARKS, claims_of
-from fathom.evidence.words import CITES_NOTHING
 from fathom.flows.runs.comparing import verified
 from fathom.flows.runs.stored import find
 from fathom.models import Corroboration, Ending, Report, RunResult, Verdict
@@ -65,10 +64,10 @@ async def test_what_a_model_invents_is_not_in_the_report_or_marked(providers: St
     invented = [claim for claim in report.claims if any(word in claim.sentence for word in INVENTIONS)]
     failing = [claim for claim in report.claims if claim.verdict.objects]
     assert bool(invented) is (role != "compressor"), "what a writer invents stands there, as nothing else does"
-    unmarked = [claim for claim in invented if claim not in failing]
-    assert all((claim.complaints, claim.verdict) == ([CITES_NOTHING], Verdict.not_checked) for claim in unmarked)
-    assert not any(re.search(r"\d", claim.sentence) for claim in unmarked)
-    assert text.count(MARKS[Verdict.not_stated]) == len(failing) >= len(invented) - len(unmarked)
+    assert all(claim in failing for claim in invented), "also what cites nothing"
+    marks = [MARKS[Verdict.not_stated], MARKS[Corroboration.unverified]]
+    assert sum(map(text.count, marks)) == len(failing)
+    assert (MARKS[Corroboration.unverified] in text) is bool(invented)
 
 
 async def test_the_writer_corrects_a_sentence_to_which_the_judge_objects(providers: Stubs, tmp_path: Path) -> None:

@@ -571,7 +571,45 @@ def test_a_sentence_in_a_paragraph_of_its_own_cites_nothing_and_is_given_no_sour
     words = [check(statement, Search(TEXTS)) for statement in alone[1:]]
     assert [found.verdict for found in words] == [Verdict.not_checked, Verdict.not_stated]
     assert all(found.complaints[0] == "it cites nothing" for found in words)
-    assert [s.sentence for s in unsettled(alone[1:], Search(TEXTS))] == [invented], "the judge may object to it"
+    assert [s.sentence for s in unsettled(alone[1:], Search(TEXTS))] == [conclusion, invented]
+
+
+@pytest.mark.parametrize(
+    ("alone", "verdict", "passages", "settled_as", "looks"),
+    [
+        ("Tomas Arkwell drew its plans.", Verdict.supported, [1], Verdict.supported, 1),
+        ("Tomas Arkwell drew its plans.", Verdict.supported, [], Verdict.not_checked, 1),  # it follows from the report
+        ("Tomas Arkwell drew its plans.", Verdict.not_stated, [], Verdict.not_stated, 2),
+        ("No source says what Tomas Arkwell was paid.", Verdict.not_stated, [], Verdict.not_checked, 2),
+        ("No source says what Tomas Arkwell was paid.", Verdict.contradicted, [1], Verdict.contradicted, 1),
+    ],
+)
+def test_a_sentence_that_cites_nothing_is_judged_by_everything_that_was_read(
+    alone: str, verdict: Verdict, passages: list[int], settled_as: Verdict, looks: int
+) -> None:
+    before = "It opened in 1958. Cars pay 5 crowns [S00000a]."
+    asked, requests = judged(
+        f"{before}\n\n{alone}",
+        lambda said, _: (
+            Opinion(claim=0, verdict=verdict, passages=passages, look_for="plans")
+            if said == alone
+            else supported(said, _)
+        ),
+    )
+    (claim,) = (one for one in requests[0].claims if one.sentence == alone)
+    assert (claim.source_ids, claim.context) == ([], "It opened in 1958.\nCars pay 5 crowns.")
+    assert all("Tomas Arkwell drew the plans" in shown([request]) for request in requests)
+    assert (settled(asked)[alone, ()].judgement.verdict, len(requests)) == (settled_as, looks)
+
+
+def test_a_claim_is_shown_what_a_source_in_another_language_says_of_it() -> None:
+    german = "\n\n".join(f"Absatz {n} handelt von Gerste und Roggen auf dem Feld." for n in range(60))
+    notice = "Die neuen Preise gelten erst später."
+    url = "https://fee.example"
+    source = Source(source_id="S00000e", url=url, title="Brief", kind="web")
+    text = StoredText(source, f"{german}\n\n{notice}\n\n{german}", "e.txt")
+    (request,) = requests_for(statements("The new prices are in force now [S00000e]."), Bearing([text]))
+    assert notice in shown([request])
 
 
 @given(st.lists(st.tuples(st.integers(0, 900), st.integers(0, 900)), max_size=8))

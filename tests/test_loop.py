@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fathom.models import Brief, Call, Note, PlanStep, RunResult, SourceText, ToolCall, ToolResult
+from fathom.models import Brief, Call, Note, PlanStep, RunResult, Source, SourceText, ToolCall, ToolResult
 from fathom.retrieval.narrowing import Memory
 from fathom.run.reading import EarlierReading, NotedBefore, Reading, bears_on, worth_reading
 from fathom.text.urls import source_ids
@@ -235,36 +235,55 @@ def step(number: int, title: str = "Tides") -> PlanStep:
     return PlanStep(step_id=number, title=title, description="Find it.")
 
 
-@given(st.lists(st.sets(st.sampled_from("abcdefgh")), min_size=1, max_size=6), st.data())
-def test_each_page_is_read_by_the_first_step_that_finds_it(found: list[set[str]], data: st.DataObject) -> None:
-    """Whichever is faster, and also where a step ends before it has found anything."""
+FOUND = st.sets(st.tuples(st.sampled_from("abcd"), st.booleans()))  # sources, each whole or an excerpt
+
+
+def found_text(key: str, *, full: bool) -> Source:
+    said = "whole" if full else "excerpt"
+    return Source(source_id=source(key), url="https://tides.example", title="Tides", kind="web", full=full, digest=said)
+
+
+@given(st.lists(FOUND, min_size=1, max_size=6), st.data())
+def test_each_page_is_read_by_the_first_step_that_finds_it(found: list[set[tuple[str, bool]]], data: Any) -> None:
+    """The first that has it whole, if one has; whichever is faster, and also where a step ends before it has found
+    anything."""
     steps = [step(n) for n in range(len(found))]
     ends = data.draw(st.sets(st.integers(0, len(found) - 1)))
     waits = data.draw(st.lists(st.integers(0, 3), min_size=len(found), max_size=len(found)))
+    texts = [[found_text(key, full=full) for key, full in sorted(own)] for own in found]
 
-    async def research(reading: Reading, n: int) -> tuple[list[str], dict[str, Note | None]]:
+    async def research(reading: Reading, n: int) -> tuple[list[str], dict[str, Note | None], list[PlanStep]]:
         try:
             for _ in range(waits[n]):
                 await asyncio.sleep(0)
             if n in ends:
-                return [], {}
-            await reading.found(steps[n], sorted(found[n]))
-            own = reading.reads(steps[n], sorted(found[n]))
-            reading.noted(steps[n], {key: note(n, key) for key in own})
-            return own, await reading.others_noted(steps[n])
+                return [], {}, []
+            await reading.found(steps[n], texts[n])
+            own = reading.reads(steps[n], texts[n])
+            reading.noted(steps[n], {key: note(n, "a", key) for key in own})
+            return own, await reading.others_noted(steps[n]), [*reading.others(steps[n], own).found]
         finally:
             reading.leave(steps[n])
 
-    async def all_of_them() -> list[tuple[list[str], dict[str, Note | None]]]:
+    async def all_of_them() -> list[tuple[list[str], dict[str, Note | None], list[PlanStep]]]:
         reading = Reading(steps)
         return await asyncio.wait_for(asyncio.gather(*(research(reading, n) for n in range(len(steps)))), 10)
 
-    there = [set() if n in ends else keys for n, keys in enumerate(found)]
-    for n, (own, reused) in enumerate(asyncio.run(all_of_them())):
-        before = set().union(*there[:n]) if n else set()
-        assert set(own) == there[n] - before
-        assert set(reused) == there[n] & before
-        assert all(noted and key in there[int(noted.step_id)] for key, noted in reused.items())
+    there = [() if n in ends else own for n, own in enumerate(texts)]
+
+    def reader(text: Source) -> tuple[int, str]:
+        first = [(n, one) for n, own in enumerate(there) for one in own if one.source_id == text.source_id]
+        whole = [(n, one.key) for n, one in first if one.full and not text.full]
+        return next(iter([*whole, *((n, one.key) for n, one in first if one == text)]))
+
+    for n, (own, reused, others) in enumerate(asyncio.run(all_of_them())):
+        assert own == [text.key for text in there[n] if reader(text) == (n, text.key)]
+        read = {text.key: reader(text) for text in there[n] if reader(text)[0] != n}
+        assert {key: (noted.step_id, noted.extraction[0].split(" [")[0]) for key, noted in reused.items() if noted} == {
+            key: (by, whole) for key, (by, whole) in read.items()
+        }
+        served = {m for m, texts in enumerate(there) if m != n for text in texts if reader(text)[0] == n}
+        assert others == [steps[m] for m in sorted(served)]
 
 
 def source(key: str) -> str:
@@ -351,17 +370,23 @@ def test_a_note_that_was_made_for_a_later_step_too_serves_it_with_one_line(
     assert again is None or bool(EarlierReading(before, NotedBefore()).worth_reading([page], [later])) is again
 
 
+@pytest.mark.parametrize("excerpt", [False, True])
 @pytest.mark.parametrize(("bullet", "serves"), [("A buoy costs 4,100 euros.", True), (HEIGHTS, False)])
-async def test_a_note_of_a_step_that_runs_beside_another_serves_it_with_one_line_too(bullet: str, serves: bool) -> None:
-    """The compressor was told of both steps, and says in few words what the page has for the second."""
+async def test_a_note_of_a_step_that_runs_beside_another_serves_it_with_one_line_too(
+    bullet: str, serves: bool, *, excerpt: bool
+) -> None:
+    """The compressor was told of both steps, and says in few words what the page has for the second, which may have
+    only an excerpt of it that lacks this."""
     text = f"{HEIGHTS}\n\n{PRICES} The radio is included, and so is the freight to Titan."
     page = SourceText(source_id=source("a"), url="https://a.example", title="Titan", kind="web", full=True, text=text)
     first, beside = step(1, "Height of the tides"), step(2, "Costs of a buoy, its anchor, radio, and freight to Titan")
-    reading, key = Reading([first, beside]), page.source().key
-    await asyncio.gather(reading.found(first, [key]), reading.found(beside, [key]))
-    reading.noted(first, {key: note(1, "a", bullet)})
+    known = page.model_copy(update={"full": False, "text": "The radio is included."}) if excerpt else page
+    reading = Reading([first, beside])
+    await asyncio.gather(reading.found(first, [page.source()]), reading.found(beside, [known.source()]))
+    assert (reading.reads(beside, [known.source()]), reading.others(first, [page.source().key]).found) == ([], [beside])
+    reading.noted(first, {page.source().key: note(1, "a", bullet)})
     served = reading.served(beside, await reading.others_noted(beside))
-    assert bool(served.bearing(page, [beside])) is serves
+    assert bool(served.bearing(known, [beside])) is serves
 
 
 def test_what_had_nothing_in_an_earlier_run_is_read_for_a_follow_up_only_if_it_has_more_for_it() -> None:

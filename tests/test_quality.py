@@ -730,6 +730,11 @@ def test_warnings_name_what_a_report_rests_on_the_gravest_first() -> None:
         "“It is number 1.” is contradicted by another source, “Never cited”.",
     ]
     assert report_warnings(claims, qualities, sources, TODAY, ENGLISH) == gravest, "no more than three"
+    uncited = [claim(n, verdict=verdict) for n, verdict in enumerate((Verdict.contradicted, Verdict.not_stated), 1)]
+    assert report_warnings(uncited, qualities, sources, TODAY, ENGLISH)[:2] == [
+        "This sentence cites no source, and one that was read says otherwise: “It is number 1.”",
+        "This sentence cites no source, and none was found for it: “It is number 2.”",
+    ]
     fewer = [claim(1, "S000001"), claim(2, "S000001", "S000002"), claim(3, "S000003")]
     others = [
         "2 claims cite “Ferry times”, an unknown site without a date.",

@@ -28,6 +28,7 @@ from fathom.evidence.stored import StoredText
 from fathom.evidence.support import claim_weights, places
 from fathom.facts.forms import other_forms
 from fathom.models import Source
+from fathom.retrieval.translation import translations_of
 from fathom.roles.judge import ShownPassage
 from fathom.text.parsed import ParsedText, Unit, parse, units_of
 from fathom.text.terms import query_terms
@@ -49,6 +50,7 @@ OWN = 1.5  # how much a passage's own score counts, beside what it adds to those
 LENGTH, USUAL = 0.4, 20  # how far the score of a passage falls with its terms, and how many a usual one has
 QUOTED = 0.3  # added to the score of what notes quote
 CANDIDATES = 150  # passages of one claim that are weighed against each other
+_ENDS = ("", "e", "en", "n", "s", "es", "er")  # of German words in other forms
 _FIELD = re.compile(r"(?:^|\s)[A-Z][\w-]{1,30}: \S")
 
 
@@ -108,6 +110,11 @@ class Bearing:
         self._read = {
             source_id: [_Read(text, quotations[source_id]) for text in own] for source_id, own in by_source.items()
         }
+
+    @property
+    def source_ids(self) -> Collection[str]:
+        """The ids of all sources that are searched."""
+        return self._read.keys()
 
     def chosen(self, wanted: Sequence[SoughtClaim], room: int) -> list[BearingSpan]:
         """Return the passages for some claims, about `room` characters, without repetitions.
@@ -228,7 +235,10 @@ def _weights(wanted: SoughtClaim) -> tuple[dict[str, float], dict[str, str]]:
     for term in query_terms(wanted.context):
         weights.setdefault(term, CONTEXT)
     forms = {term: term for term in weights}
-    for form, term in other_forms(f"{wanted.sentence} {wanted.look_for}").items():
+    sought = f"{wanted.sentence} {wanted.look_for}"
+    words = ((word, term) for term, said in translations_of(sought).items() for word in said)
+    translated = ((f"{word}{end}", term) for word, term in words for end in _ENDS)
+    for form, term in (*other_forms(sought).items(), *translated):
         if term in weights:
             forms.setdefault(form, term)
     return weights, forms

@@ -27,16 +27,18 @@ from fathom.text.terms import query_terms
 from fathom.text.wording import Wording
 
 CONTEXT_CHARS = 160  # characters of each part of a claim's context
+BEFORE_CHARS = 640  # of the sentences before one that cites nothing: it may follow from them
 BESIDE = 12  # sources that a sentence without a citation may rest on
 FEW_TERMS = 2  # a sentence with no more words of topic, without a number, name or citation, only connects others
 MARKS: dict[Verdict | Corroboration, str] = {
     Verdict.contradicted: "*(the source cited says otherwise)*",
     Verdict.not_stated: "*(not found in the sources cited)*",
     Corroboration.contradicted: "*(another source says otherwise)*",
+    Corroboration.unverified: "*(no source found for it)*",
     Corroboration.single_source: "(no second source says so)",
 }
-"""The mark behind a sentence that was objected to and not corrected, that another source contradicts, or that lacks the
-second source it must have.
+"""The mark behind a sentence that was objected to and not corrected, that another source contradicts, that cites
+nothing and that no source states, or that lacks the second source it must have.
 
 The last one has no emphasis, because it also stands behind quotations, which are plain text.
 """
@@ -237,7 +239,8 @@ def _statements(section: int, of: ReportSection) -> Iterator[ClaimSentence]:
         beside = () if own and not _goes_on(parts[number]) else _beside(parts, number, of.markdown, own, later)
         head = _names(parts, number) if parts[number].kind == "table" else ""
         before, behind = _neighbours(parts, number, of.markdown)
-        told = (context(number), beside, head, before, behind, blocks[number])
+        around = context(number, cites_nothing=not (own or later or beside))
+        told = (around, beside, head, before, behind, blocks[number])
         return ClaimSentence(section, said, tuple(own or later), parts[number].kind, *told)
 
     for number, part in enumerate(parts):
@@ -304,18 +307,22 @@ def _goes_with(part: Sentence, following: Sentence, markdown: str) -> bool:
     return together and markdown.count("\n", part.end, following.start) == 1
 
 
-def _contexts(heading: str, parts: Sequence[Sentence], leads: Mapping[int, int]) -> Callable[[int], str]:
-    """Return the context of each part, to which "it" and "there" may refer."""
+def _contexts(heading: str, parts: Sequence[Sentence], leads: Mapping[int, int]) -> Callable[..., str]:
+    """Return the context of each part, to which "it" and "there" may refer.
 
-    def context(number: int) -> str:
+    A part that cites nothing may follow from those before it, so they are in its context.
+    """
+
+    def context(number: int, *, cites_nothing: bool) -> str:
         part, titled = parts[number], heading
         said: list[str] = []
         for other in reversed(parts[:number]):
             if other.kind == "heading" and _level(other):
                 titled = other.clean
                 break
-            if not said and part.kind not in ("table", "code") and other.kind not in ("rule", "code"):
-                said = [claim_text(other)] if _unmarked(other.text) else []
+            told = part.kind not in ("table", "code") and other.kind not in ("rule", "code") and _unmarked(other.text)
+            if told and sum(map(len, said)) < (BEFORE_CHARS if cites_nothing else 1):
+                said.insert(0, claim_text(other))
         if part.kind == "table":
             said = _above(parts, number)
         elif part.kind == "code" and number in leads:

@@ -28,7 +28,7 @@ from fathom.evidence.claims import ClaimSentence
 from fathom.evidence.doubts import misplaced, unfounded
 from fathom.evidence.passages import Search
 from fathom.evidence.support import spaced_words
-from fathom.evidence.words import facts_nowhere, said_in
+from fathom.evidence.words import said_in, says_nothing
 from fathom.facts.extraction import blanked, facts_of, figures_apart, figures_of
 from fathom.models import Judgement, Model, Verdict
 from fathom.roles.judge import (
@@ -102,16 +102,13 @@ def unsettled(
     statements: Iterable[ClaimSentence], search: Search, replaceable: Container[Key] = ()
 ) -> list[ClaimSentence]:
     """Return the claims to be judged, each once: their sources do not say them word for word, or later ones may replace
-    what they say.
-
-    A claim that cites nothing is judged if a number, date, name or piece of code of it stands nowhere in what was read.
+    what they say. A claim that cites nothing is judged by everything that was read.
     """
     claims = {key_of(statement): statement for statement in statements}
     return [
         one
         for one in claims.values()
-        if key_of(one) in replaceable
-        or (not said_in(one, search) and (one.checked_against or facts_nowhere(one.sentence, search, None, one.kind)))
+        if key_of(one) in replaceable or (not said_in(one, search) and (one.checked_against or search.texts))
     ]
 
 
@@ -182,7 +179,10 @@ def settled(asked: Iterable[Exchange]) -> dict[Key, Settled]:
             doubted = not one.request.again and (
                 _doubted(one.request, claim, opinion) or _unfounded(one.request, claim, opinion)
             )
-            if verdict is Verdict.supported and (doubted or not _may_take(opinion, one.request.question)):
+            if verdict is Verdict.not_stated and not claim.source_ids and says_nothing(claim.sentence):
+                verdict = Verdict.not_checked  # "No source says what it costs": that none says so is no objection
+            groundless = not claim.source_ids and not opinion.passages  # it cites nothing, and nothing was named for it
+            if verdict is Verdict.supported and (doubted or groundless or not _may_take(opinion, one.request.question)):
                 verdict = Verdict.not_checked
             judgement = Judgement(
                 verdict=verdict,
@@ -203,6 +203,8 @@ def settled(asked: Iterable[Exchange]) -> dict[Key, Settled]:
 def supporting(sentence: str, source_ids: Collection[str], asked: Iterable[Exchange]) -> list[ShownPassage]:
     """Return passages of some sources by which the judge supported other claims that say parts of a sentence.
 
+    Without sources, they are of any.
+
     A sentence that sums up others rests on their passages. Together they have about `ROOM_A_CLAIM_AGAIN` characters,
     and more for a sentence with more facts.
     """
@@ -210,7 +212,11 @@ def supporting(sentence: str, source_ids: Collection[str], asked: Iterable[Excha
     for one in asked:
         shown = one.request.passages
         for claim, opinion in _opinions(one):
-            passages = [shown[number][1] for number in opinion.passages if shown[number][0].source_id in source_ids]
+            passages = [
+                shown[number][1]
+                for number in opinion.passages
+                if not source_ids or shown[number][0].source_id in source_ids
+            ]
             if opinion.verdict is Verdict.supported and passages:
                 said.append((set(query_terms(claim.sentence)), passages))
     left, room, found = set(query_terms(sentence)), ROOM_A_CLAIM_AGAIN * share_of(sentence), list[ShownPassage]()
@@ -323,8 +329,12 @@ def _doubted(request: JudgeRequest, claim: JudgedClaim, opinion: Opinion) -> dic
 
 
 def _own(request: JudgeRequest, claim: JudgedClaim) -> list[ShownPassage]:
-    """Return the shown passages of a claim's sources."""
-    return [passage for source, passage in request.passages.values() if source.source_id in claim.source_ids]
+    """Return the shown passages of a claim's sources; all of them for a claim that cites nothing."""
+    return [passage for source, passage in request.passages.values() if _may_rest_on(source, claim)]
+
+
+def _may_rest_on(source: ShownSource, claim: JudgedClaim) -> bool:
+    return not claim.source_ids or source.source_id in claim.source_ids
 
 
 def _unfounded(request: JudgeRequest, claim: JudgedClaim, opinion: Opinion) -> list[str]:
@@ -334,7 +344,7 @@ def _unfounded(request: JudgeRequest, claim: JudgedClaim, opinion: Opinion) -> l
     about = (
         " ".join([source.title, source.published, *source.fields.values()])
         for source in request.sources
-        if source.source_id in claim.source_ids
+        if _may_rest_on(source, claim)
     )
     own = _own(request, claim)
     headings = (passage.headings for passage in own)
@@ -351,7 +361,7 @@ def _opinions(asked: Exchange) -> Iterable[tuple[JudgedClaim, Opinion]]:
 def _saw_all(request: JudgeRequest, claim: JudgedClaim) -> bool:
     """Whether the judge saw the sources of a claim whole; a cited source that does not exist has no text."""
     shown = {source.source_id: source.whole for source in request.sources}
-    return all(shown.get(source_id, claim.cited) for source_id in claim.source_ids)
+    return bool(claim.source_ids) and all(shown.get(source_id, claim.cited) for source_id in claim.source_ids)
 
 
 def _request(
@@ -396,7 +406,7 @@ def _wanted(statement: ClaimSentence, bearing: Bearing, known: Known | None) -> 
     return SoughtClaim(
         sentence=statement.sentence,
         context=statement.context,
-        source_ids=statement.checked_against,
+        source_ids=statement.checked_against or bearing.source_ids,
         cited=statement.source_ids,
         look_for=known.look_for if known else "",
         kept=[*(span for span in of_text if span), *(known.later if known else ())],

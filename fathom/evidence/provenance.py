@@ -41,7 +41,7 @@ from fathom.storage.store import REPORT_PAGE, json_bytes
 from fathom.text.plain import clean_line
 
 PROVENANCE = "provenance.json"
-RULES = 14
+RULES = 15
 """The rules by which claims are found and checked. The number increases when the same report over the same texts may
 get other claims or verdicts."""
 _OWN_DIGEST = b'"sha256": "%s"'

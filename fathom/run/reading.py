@@ -38,35 +38,34 @@ class OtherSteps(NamedTuple):
 class Reading:
     """The first findings of steps that run together: the first of the steps that find a page reads it for the others.
 
-    The order of the steps decides which one is first, not their speed: a replay does the same. `later` are the steps
-    that run after these.
+    A step that has only an excerpt of a page, while another has it whole, has found it, too. The order of the steps
+    decides which one is first, not their speed: a replay does the same. `later` are the steps that run after these.
     """
 
     def __init__(self, steps: Sequence[PlanStep], later: Sequence[PlanStep] = ()) -> None:
         self.later = later
         self._steps = {str(step.step_id): step for step in steps}
-        self._found: dict[str, frozenset[str]] = {}
+        self._found: dict[str, dict[str, Source]] = {}  # of each step, by the key of the text
         self._all_found = asyncio.Event()
         self._notes: dict[str, Mapping[str, Note | None]] = {}
         self._noted = {step_id: asyncio.Event() for step_id in self._steps}
 
-    async def found(self, step: PlanStep, keys: Iterable[str]) -> None:
-        """Tell which texts a step has found, by their keys, and wait until every step has; later ones do not count."""
-        self._has_found(step, keys)
+    async def found(self, step: PlanStep, texts: Iterable[Source]) -> None:
+        """Tell which texts a step has found, and wait until every step has; later ones do not count."""
+        self._has_found(step, texts)
         await self._all_found.wait()
 
-    def reads(self, step: PlanStep, keys: Iterable[str]) -> list[str]:
-        """Return the texts that a step reads itself: the ones that no step before it has found."""
-        before = self._before(step)
-        return [key for key in keys if not any(key in self._found[other] for other in before)]
+    def reads(self, step: PlanStep, texts: Iterable[Source]) -> list[str]:
+        """Return the keys of the texts that a step reads itself: those that no step before it, and none whole, has."""
+        return [text.key for text in texts if self._reader(text) == (str(step.step_id), text.key)]
 
     def others(self, step: PlanStep, keys: Collection[str]) -> OtherSteps:
         """Return the steps for which a step reads some texts too."""
-        own = [*self._before(step), str(step.step_id)]
+        read = {(str(step.step_id), key) for key in keys}
         found = [
             other
             for step_id, other in self._steps.items()
-            if step_id not in own and not self._found[step_id].isdisjoint(keys)
+            if step_id != str(step.step_id) and not read.isdisjoint(map(self._reader, self._found[step_id].values()))
         ]
         return OtherSteps(found, self.later)
 
@@ -76,21 +75,23 @@ class Reading:
         self._noted[str(step.step_id)].set()
 
     async def others_noted(self, step: PlanStep) -> dict[str, Note | None]:
-        """Wait for the steps before, and return their notes, by the keys of texts that this step has found too."""
+        """Wait for the steps that read what this step has found, and return their notes, by the keys of its texts."""
         found: dict[str, Note | None] = {}
-        for other in self._before(step):
+        for key, text in self._found[str(step.step_id)].items():
+            other, read = self._reader(text)
             await self._noted[other].wait()
-            found |= {key: note for key, note in self._notes[other].items() if key in self._found[str(step.step_id)]}
+            if other != str(step.step_id) and read in self._notes[other]:
+                found[key] = self._notes[other][read]
         return found
 
     def served(self, step: PlanStep, others: Mapping[str, Note | None]) -> NotedBefore:
-        """Return the notes of the steps before, by the keys of texts that this step has found too: they are for it too.
+        """Return the notes of other steps, by the keys of texts that this step has found too: they are for it too.
 
         `others` is what `others_noted` returned.
         """
         return NotedBefore(
             notes={key: [note] for key, note in others.items() if note},
-            steps=[self._steps[step_id] for step_id in self._before(step)],
+            steps=[other for step_id, other in self._steps.items() if step_id != str(step.step_id)],
             read_for={note.artifact_file: [str(step.step_id)] for note in others.values() if note},
             together=True,
         )
@@ -100,14 +101,21 @@ class Reading:
         self._has_found(step, ())
         self.noted(step, {})
 
-    def _has_found(self, step: PlanStep, keys: Iterable[str]) -> None:
-        self._found.setdefault(str(step.step_id), frozenset(keys))
+    def _has_found(self, step: PlanStep, texts: Iterable[Source]) -> None:
+        self._found.setdefault(str(step.step_id), {text.key: text for text in texts})
         if len(self._found) == len(self._steps):
             self._all_found.set()
 
-    def _before(self, step: PlanStep) -> list[str]:
-        ids = list(self._steps)
-        return ids[: ids.index(str(step.step_id))]
+    def _reader(self, text: Source) -> tuple[str, str]:
+        """Return the step that reads a text, and the key of what it reads: the whole text of an excerpt, if found."""
+        whole = (
+            (step_id, key)
+            for step_id in self._steps
+            for key, one in self._found[step_id].items()
+            if one.full and one.source_id == text.source_id and not text.full
+        )
+        same = ((step_id, text.key) for step_id in self._steps if text.key in self._found[step_id])
+        return next(whole, None) or next(same)
 
 
 class Useless(NamedTuple):
@@ -254,7 +262,8 @@ class NotedBefore(Model):
         A later step asks for something else about the same thing, so the words that are new in it count by themselves.
         If the note was made for it too, one line that has something for it is enough.
         """
-        own = ground(about(note, [text.source_id]), [text]).note
+        own = about(note, [text.source_id])
+        own = ground(own, [text]).note if text.full or not self.together else own  # it may be of the whole page
         before = [other for other in self.steps if str(other.step_id) in note.steps]
         if str(step.step_id) in self.read_for.get(note.artifact_file, ()):
             said = "\n\n".join([own.summary, *own.extraction])

@@ -176,14 +176,21 @@ class ResearchState:
         steps = [s.model_copy(update={"status": status}) if str(s.step_id) == same else s for s in self.plan.steps]
         self.plan = self.plan.model_copy(update={"steps": steps})
 
-    def learn(self, outcome: StepOutcome) -> None:
-        """Add the outcome of a step."""
-        own = str(outcome.step_id)
+    def learn(self, *outcomes: StepOutcome) -> None:
+        """Add the outcomes of steps that ran together: a note of one may serve each other one."""
+        notes = [*self.notes, *(note for outcome in outcomes for note in outcome.notes)]
+        reusing = {
+            note.artifact_file: [str(one.step_id) for one in outcomes if note.artifact_file in one.reused]
+            for note in notes
+        }
         self.notes = [
-            note.model_copy(update={"also": [*note.also, own]}) if note.artifact_file in outcome.reused else note
-            for note in self.notes
+            note.model_copy(update={"also": [*note.also, *also]}) if (also := reusing[note.artifact_file]) else note
+            for note in notes
         ]
-        self.notes.extend(outcome.notes)
+        for outcome in outcomes:
+            self._learn(outcome)
+
+    def _learn(self, outcome: StepOutcome) -> None:
         self.briefs += [outcome.brief] if outcome.brief else []
         self.judged = None if outcome.notes else self.judged
         self.calls[str(outcome.step_id)] = outcome.calls

@@ -68,11 +68,13 @@ def report_warnings(
 
 def _objections(claims: Sequence[Claim], sources: Mapping[str, Source], words: Wording) -> Iterator[str]:
     """Yield warnings about claims that the cited sources do not state, or contradict."""
-    for verdict, one in (
-        (Verdict.contradicted, "This sentence cites a source that says otherwise"),
-        (Verdict.not_stated, "This sentence was not found in the sources that it cites"),
+    for verdict, cites, one in (
+        (Verdict.contradicted, True, "This sentence cites a source that says otherwise"),
+        (Verdict.contradicted, False, "This sentence cites no source, and one that was read says otherwise"),
+        (Verdict.not_stated, True, "This sentence was not found in the sources that it cites"),
+        (Verdict.not_stated, False, "This sentence cites no source, and none was found for it"),
     ):
-        if those := [claim for claim in claims if claim.verdict is verdict]:
+        if those := [c for c in claims if c.verdict is verdict and cites is bool(c.source_ids)]:
             quote = those[0].quotes[0] if those[0].quotes and verdict is Verdict.contradicted else None
             head = words(one)
             if quote and quote.source_id in sources:

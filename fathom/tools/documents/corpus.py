@@ -44,7 +44,7 @@ from fathom.tools.documents.worker import Unfinished
 
 KEPT_INDEXES = 8
 UPLOADED = "corpus:"
-_FORMAT = "19"  # increases when readers, layout or index treat the same files differently
+_FORMAT = "20"  # increases when readers, layout or index treat the same files differently
 _opening = threading.Lock()
 
 

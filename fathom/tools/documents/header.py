@@ -8,7 +8,7 @@ the document from others, unlike "Abstract" or a mere number or date.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from pathlib import PurePath
 
@@ -271,6 +271,7 @@ _VERSION = re.compile(
     r"stand|fassung|ausgabe|gültig|in kraft|beschlossen)\b[^|]*\Z",
     re.IGNORECASE,
 )
+_PLACE = re.compile(r"[\s*_]*(?:[^\W\d_][^\d,:;|]{1,40},\s*)?(?:(?:den|the|le)\s+)?")
 _SENTENCES = re.compile(r"(?<=\w{3})[.;] ")  # "1. Januar" is one
 _MATTER_KEYS = ("date", "published", "last_modified", "updated")
 _ISO = rb"(\d{4}-\d\d-\d\d(?:T[\d:.]+(?:Z|[+-]\d\d:?\d\d)?)?)"
@@ -298,12 +299,12 @@ def matter_date(fields: Mapping[str, str]) -> str:
 
 
 def document_date(name: str, title: str, sections: Sequence[DocumentSection]) -> str:
-    """Return the date in a file's name, its first lines or its first heading, or of its version."""
+    """Return the date in a file's name, its first lines or its first heading, of its version, or of the letter."""
     if of_file := _name_date(PurePath(name).stem):
         return of_file
     lines = (line for one in sections for line in (one.heading, *one.text[:4000].split("\n")) if line)
     own = [_OF_ANOTHER.sub("", line) for line in islice(lines, LINES)]
-    return _line_date(own) or _heading_date(title, sections) or _version_date(own)
+    return _line_date(own) or _heading_date(title, sections) or _version_date(own) or _letter_date(own)
 
 
 def only_date(text: str) -> str:
@@ -328,6 +329,17 @@ def _line_date(lines: Sequence[str]) -> str:
 def _version_date(lines: Sequence[str]) -> str:
     said = (_SENTENCES.split(line)[0] for line in lines if _VERSION.match(line))
     return next((date for each in said if len(each) <= VERSION_CHARS and (date := only_date(each))), "")
+
+
+def _letter_date(lines: Iterable[str]) -> str:
+    """Return the only date that is a line of its own, perhaps behind a place: "Kiel, den 12. Dezember 2025"."""
+    dated = ((line, found[0]) for line in lines if len(found := find_dates(line)) == 1)
+    dates = {
+        iso(found.date)
+        for line, found in dated
+        if found.date.day and _PLACE.fullmatch(line[: found.start]) and line[found.end :].strip(" *_") == ""
+    }
+    return dates.pop() if len(dates) == 1 else ""
 
 
 def _first_date(text: str) -> str:
