@@ -53,7 +53,7 @@ from fathom.sources.domains import site_of, usable
 from fathom.sources.scoring import confidence
 from fathom.sources.warnings import report_warnings
 from fathom.storage.store import EXCHANGES, MANIFEST, NOTES, REPORT, REPORT_PAGE, REPORT_TEXT, json_bytes
-from fathom.tasks.checking import Reviewer, read_texts, score_retrieved, with_links
+from fathom.tasks.checking import Reviewer, rate_retrieved, read_texts, score_retrieved, with_links
 from fathom.tasks.planning import look_for_words
 from fathom.tasks.reporting import make_outline, write_answer, write_section
 from fathom.tasks.results import Outlined, Scored, Written
@@ -80,9 +80,8 @@ async def write_report(engine: Engine, run: ResearchState) -> Report | None:
     There is no report when no source is good enough for the settings.
     """
     phase(f"rating the quality of {counted(len(run.sources), 'source')}", Stage.synthesizing)
-    texts = await read_texts(engine, (call.result for call in run.all_calls))
-    found = run.reflection.contradictions if run.reflection else []
-    scored = await score_retrieved(run.plan, run.notes, found, texts, _engine=engine)
+    retrieved = run.retrieved or await rate_retrieved(run, engine)
+    texts, scored = retrieved.texts, score_retrieved(retrieved, run.reflection.contradictions if run.reflection else [])
     rated = {quality.source_id: quality for quality in scored.qualities}
     sure = [confidence(note.origins, run.sources, rated) for note in run.notes]
     notes = [note.model_copy(update={"confidence": one}) for note, one in zip(run.notes, sure, strict=True)]
