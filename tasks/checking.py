@@ -145,7 +145,7 @@ class Reviewer:
             await self._judge_kept(sections, {key_of(one.statement) for found in returned.values() for one in found})
         for number, found in self._objections(sections).items():
             sections[number] = self._left(sections[number], found)
-        self._ahead.append(asyncio.create_task(self._check(sections, {})))
+        self._ahead.append(asyncio.create_task(self._check(sections, self._credibility)))
         return sections
 
     async def verify(self, report: Report) -> list[Claim]:
