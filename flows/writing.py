@@ -15,6 +15,7 @@ from fathom.evidence.provenance import PROVENANCE, build
 from fathom.evidence.stored import StoredText
 from fathom.extractive.questions import naming_words
 from fathom.llm.base import ExchangeRecord
+from fathom.llm.prompts import prepare
 from fathom.models import (
     Answered,
     Coverage,
@@ -46,7 +47,7 @@ from fathom.report.markdown import render_markdown
 from fathom.report.prose import inline_html
 from fathom.report.unanswered import UNANSWERED, explain, render_unanswered
 from fathom.retrieval.synonyms import same_terms
-from fathom.roles import ANSWER, JUDGE, OUTLINE, SECTION
+from fathom.roles import ANSWER, COMPRESSOR, CRITIC, JUDGE, OUTLINE, SECTION
 from fathom.run.engine import Engine
 from fathom.run.state import ResearchState, phases_of
 from fathom.sources.domains import site_of, usable
@@ -66,8 +67,10 @@ from fathom.text.wording import Wording, wording
 MOST_TEXT = 8_000  # characters of a section in the audit log
 
 
-def load() -> None:
-    """Load what a report is made with, once for this process: tables, a parser and a template, 0.2 seconds."""
+def load(*, by_model: bool) -> None:
+    """Load what a report is made with, once for this process: tables, a parser and templates, 0.2 seconds."""
+    for spec in (COMPRESSOR, CRITIC, OUTLINE, SECTION) if by_model else ():
+        prepare(spec.name)
     same_terms("")
     site_of("")
     inline_html("")
