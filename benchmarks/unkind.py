@@ -28,7 +28,7 @@ from fathom.extractive.compressor import compress
 from fathom.models import Note, ReportSection, SourceText
 from fathom.retrieval.portions import shown
 from fathom.roles import CompressRequest
-from fathom.sources.scoring import score_sources
+from fathom.sources.scoring import rate_sources
 from fathom.text.parsed import parse
 
 QUESTION = "Which pump at the northern station had the highest pressure in 2024, and why was it replaced?"
@@ -213,7 +213,7 @@ class _Stages:
         ground(self.note, self.texts)
 
     def score(self) -> None:
-        score_sources(self.texts, self.facts, query=QUESTION, today=_DAY)
+        rate_sources(self.texts, self.facts, query=QUESTION, today=_DAY)
 
     def contradict(self) -> None:
         find_contradictions(self.facts)

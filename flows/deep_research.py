@@ -211,7 +211,8 @@ async def _name_in_parent(engine: Engine) -> None:
 async def _research(engine: Engine, display: Display) -> ResearchState:
     """Plan, then research and reflect in rounds until the decision says to stop."""
     await take_up_servers(engine)
-    run, _ = await asyncio.gather(agree(engine), asyncio.to_thread(load))  # while a model plans
+    loading = asyncio.to_thread(load, by_model=not engine.settings.extractive)
+    run, _ = await asyncio.gather(agree(engine), loading)  # while a model plans
     said = run.plan.clarifications
     folder = await claim_folder(run.plan.plan_title, engine.start.run_id, _engine=engine, _clarifications=said)
     await engine.enter(folder)

@@ -19,6 +19,7 @@ from fathom.run.engine import Engine
 from fathom.run.reading import NotedBefore, Reading
 from fathom.run.state import ResearchState
 from fathom.storage.store import NOTES, PLAN
+from fathom.tasks.checking import rate_retrieved
 from fathom.tasks.durable import run_logger
 from fathom.tasks.people import hear
 from fathom.tasks.planning import reflect
@@ -111,7 +112,11 @@ async def _reflect(
         return None
     phase("judging whether enough was found", Stage.reflecting)
     follow_ups = max(most, len(remarks)) if remarks else most if round_number < depth else 0
-    reflected = await reflect(run, list(remarks), round_number, follow_ups, _engine=engine)
+    reflecting = reflect(run, list(remarks), round_number, follow_ups, _engine=engine)
+    if follow_ups:
+        reflected = await reflecting
+    else:  # the report follows: what it needs is made ready while the critic is waited for
+        reflected, run.retrieved = await asyncio.gather(reflecting, rate_retrieved(run, engine))
     run.reflect(reflected.reflection, reflected.usage)
     return reflected.reflection
 

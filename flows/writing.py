@@ -15,6 +15,7 @@ from fathom.evidence.provenance import PROVENANCE, build
 from fathom.evidence.stored import StoredText
 from fathom.extractive.questions import naming_words
 from fathom.llm.base import ExchangeRecord
+from fathom.llm.prompts import prepare
 from fathom.models import (
     Answered,
     Coverage,
@@ -46,14 +47,14 @@ from fathom.report.markdown import render_markdown
 from fathom.report.prose import inline_html
 from fathom.report.unanswered import UNANSWERED, explain, render_unanswered
 from fathom.retrieval.synonyms import same_terms
-from fathom.roles import ANSWER, JUDGE, OUTLINE, SECTION
+from fathom.roles import ANSWER, COMPRESSOR, CRITIC, JUDGE, OUTLINE, SECTION
 from fathom.run.engine import Engine
 from fathom.run.state import ResearchState, phases_of
 from fathom.sources.domains import site_of, usable
 from fathom.sources.scoring import confidence
 from fathom.sources.warnings import report_warnings
 from fathom.storage.store import EXCHANGES, MANIFEST, NOTES, REPORT, REPORT_PAGE, REPORT_TEXT, json_bytes
-from fathom.tasks.checking import Reviewer, read_texts, score_retrieved, with_links
+from fathom.tasks.checking import Reviewer, rate_retrieved, read_texts, score_retrieved, with_links
 from fathom.tasks.planning import look_for_words
 from fathom.tasks.reporting import make_outline, write_answer, write_section
 from fathom.tasks.results import Outlined, Scored, Written
@@ -66,8 +67,10 @@ from fathom.text.wording import Wording, wording
 MOST_TEXT = 8_000  # characters of a section in the audit log
 
 
-def load() -> None:
-    """Load what a report is made with, once for this process: tables, a parser and a template, 0.2 seconds."""
+def load(*, by_model: bool) -> None:
+    """Load what a report is made with, once for this process: tables, a parser and templates, 0.2 seconds."""
+    for spec in (COMPRESSOR, CRITIC, OUTLINE, SECTION) if by_model else ():
+        prepare(spec.name)
     same_terms("")
     site_of("")
     inline_html("")
@@ -80,9 +83,8 @@ async def write_report(engine: Engine, run: ResearchState) -> Report | None:
     There is no report when no source is good enough for the settings.
     """
     phase(f"rating the quality of {counted(len(run.sources), 'source')}", Stage.synthesizing)
-    texts = await read_texts(engine, (call.result for call in run.all_calls))
-    found = run.reflection.contradictions if run.reflection else []
-    scored = await score_retrieved(run.plan, run.notes, found, texts, _engine=engine)
+    retrieved = run.retrieved or await rate_retrieved(run, engine)
+    texts, scored = retrieved.texts, score_retrieved(retrieved, run.reflection.contradictions if run.reflection else [])
     rated = {quality.source_id: quality for quality in scored.qualities}
     sure = [confidence(note.origins, run.sources, rated) for note in run.notes]
     notes = [note.model_copy(update={"confidence": one}) for note, one in zip(run.notes, sure, strict=True)]

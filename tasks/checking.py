@@ -49,7 +49,7 @@ from fathom.models import (
     Contradiction,
     Corroboration,
     Note,
-    Plan,
+    PlanStep,
     Report,
     ReportSection,
     Source,
@@ -63,8 +63,9 @@ from fathom.roles import CORRECTION, JUDGE, CorrectionRequest
 from fathom.roles.correction import DISPUTED, OUTDATED, Objection
 from fathom.roles.judge import JudgeAnswer, JudgeRequest, ShownPassage
 from fathom.run.engine import Engine
+from fathom.run.state import ResearchState, Retrieved
 from fathom.sources.corroboration import standing_of
-from fathom.sources.scoring import score_sources
+from fathom.sources.scoring import rate_sources, score_sources
 from fathom.tasks.durable import recorded_task, run_logger
 from fathom.tasks.model_calls import ask, find_window
 from fathom.tasks.results import Scored
@@ -145,7 +146,7 @@ class Reviewer:
             await self._judge_kept(sections, {key_of(one.statement) for found in returned.values() for one in found})
         for number, found in self._objections(sections).items():
             sections[number] = self._left(sections[number], found)
-        self._ahead.append(asyncio.create_task(self._check(sections, {})))
+        self._ahead.append(asyncio.create_task(self._check(sections, self._credibility)))
         return sections
 
     async def verify(self, report: Report) -> list[Claim]:
@@ -387,31 +388,39 @@ async def read_texts(engine: Engine, results: Iterable[ToolResult]) -> list[Stor
     return await asyncio.to_thread(stored_texts, dict(zip(names, files, strict=True)), found)
 
 
-async def score_retrieved(
-    plan: Plan, notes: list[Note], found: list[Contradiction], _texts: Sequence[StoredText], _engine: Engine
-) -> Scored:
-    """Score every source, and find contradictions besides the critic's."""
-    titles = {text.source.source_id: text.source.title for text in _texts}
+async def rate_retrieved(run: ResearchState, engine: Engine) -> Retrieved:
+    """Read every stored text of a run again, and rate its source."""
+    texts = await read_texts(engine, (call.result for call in run.all_calls))
+    return await asyncio.to_thread(_rated, texts, run.plan.steps, run.notes, engine)
+
+
+def _rated(texts: list[StoredText], steps: Sequence[PlanStep], notes: Sequence[Note], engine: Engine) -> Retrieved:
+    titles = {text.source.source_id: text.source.title for text in texts}
     said = [
         Said(quoted, source_ids, titles.get(source_ids[0], "") if source_ids else "")
         for note in notes
         for quoted, source_ids in note.quotations()
     ]
-    # The critic was asked for the important ones; these were found by their words alone.
-    disagreeing = [one for one in find_contradictions(said) if not _is_change(one, _texts)]
-    new = on_question(_engine.start.question, notes, disagreeing)
-    contradictions = [*found, *(one for one in new if not any(_is_same(one, other) for other in found))]
-    qualities = await asyncio.to_thread(
-        score_sources,
-        [text.source_text() for text in _texts],
+    disagreeing = [one for one in find_contradictions(said) if not _is_change(one, texts)]
+    rated = rate_sources(
+        [text.source_text() for text in texts],
         said,
-        query=_engine.start.question,
-        steps=plan.steps,
-        contradictions=contradictions,
-        today=date.fromisoformat(_engine.start.today),
-        rules=_engine.settings.sources,
+        query=engine.start.question,
+        steps=steps,
+        today=date.fromisoformat(engine.start.today),
+        rules=engine.settings.sources,
     )
-    return Scored(qualities=qualities, contradictions=contradictions)
+    return Retrieved(texts, rated, on_question(engine.start.question, notes, disagreeing))
+
+
+def score_retrieved(retrieved: Retrieved, found: Sequence[Contradiction]) -> Scored:
+    """Score every source, with the contradictions that the critic found and others.
+
+    The critic was asked for the important ones; the others were found by their words alone.
+    """
+    new = (one for one in retrieved.disagreeing if not any(_is_same(one, other) for other in found))
+    contradictions = [*found, *new]
+    return Scored(qualities=score_sources(retrieved.rated, contradictions), contradictions=contradictions)
 
 
 @recorded_task(name="links", run_name="check the links of the report", shown=False, absent={})

@@ -18,8 +18,7 @@ from fathom.llm.windows import spare_tokens
 from fathom.models import Note, PlanStep, SourceText, ToolCall, ToolFailure, ToolOutput, ToolResult, Usage
 from fathom.retrieval.narrowing import message_tokens
 from fathom.retrieval.portions import MOST_REQUESTS, Shown, said_anew, shown
-from fathom.retrieval.ranked_text import ranked_text
-from fathom.retrieval.ranking import Passage, titled
+from fathom.retrieval.ranking import titled
 from fathom.roles import COMPRESSOR, CompressAnswer, CompressRequest
 from fathom.roles.compressor import merged
 from fathom.run.engine import Engine
@@ -270,7 +269,6 @@ async def _read_ahead(texts: list[SourceText], engine: Engine) -> None:
 
     def read(text: SourceText) -> None:
         _ = parse(text.text).occurrences
-        ranked_text(Passage(text.text, text.title))
 
     for text in texts:
         async with engine.reading:

@@ -25,7 +25,7 @@ from fathom.models import (
 )
 from fathom.report.assembly import next_steps
 from fathom.run.checklist import Reason, decide
-from fathom.run.state import ResearchState
+from fathom.run.state import ResearchState, Retrieved
 from fathom.text.citations import cited_above_code, cited_ids, number_citations, with_known_ids
 from fathom.text.plain import counted
 from fathom.text.urls import canonical_url, source_ids
@@ -109,6 +109,19 @@ def test_no_query_is_proposed_that_was_sent() -> None:
         "Still open: Their height is unknown.",
         "Search for: period of tides on Titan",
     ]
+
+
+def test_sources_rated_for_the_last_critic_are_rated_again_once_the_notes_are_others() -> None:
+    """A remark while the critic judges brings another round, whose sources the report must know."""
+    run = researched(gaps=[])
+    run.retrieved = rated = Retrieved([], [], [])
+    run.reflect(Reflection(sufficiency_score=5), Usage())
+    assert run.retrieved is rated
+    run.learn(StepOutcome(step_id=2, notes=[], calls=[], usage={}))
+    assert run.retrieved is None
+    run.retrieved = rated
+    run.remember([])
+    assert run.retrieved is None
 
 
 def test_counts_have_their_nouns_in_the_right_number() -> None:

@@ -27,6 +27,7 @@ from fathom.sources.scoring import (
     Topic,
     parse_date,
     published_on,
+    rate_sources,
     recency,
     score_sources,
     topic_of,
@@ -53,9 +54,14 @@ def document(text: str = FERRY, number: int = 1) -> SourceText:
 
 
 def score(
-    *texts: SourceText, query: str = "ferry Aurora", facts: list[Said] | None = None, **more: object
+    *texts: SourceText,
+    query: str = "ferry Aurora",
+    facts: list[Said] | None = None,
+    contradictions: Sequence[Contradiction] = (),
+    **more: object,
 ) -> list[SourceQuality]:
-    return score_sources(texts, facts or [], query=query, today=TODAY, **more)  # type: ignore[arg-type]  # passed on
+    rated = rate_sources(texts, facts or [], query=query, today=TODAY, **more)  # type: ignore[arg-type]  # passed on
+    return score_sources(rated, contradictions)
 
 
 # -- domains --------------------------------------------------------------------------------------------------------
@@ -271,7 +277,7 @@ def test_a_short_line_that_ends_with_a_date_dates_a_text(text: str, stated: str)
     ],
 )
 def test_no_day_is_made_up_for_a_month_or_a_year(text: str, stated: str) -> None:
-    (quality,) = score_sources([web("https://x.example/ferry", text)], [], query="ferry", today=TODAY)
+    (quality,) = score(web("https://x.example/ferry", text), query="ferry")
     assert quality.published == stated
 
 

@@ -85,6 +85,12 @@ def _files(name: str) -> Iterator[bytes]:
         yield from _files(other)
 
 
+def prepare(name: str) -> None:
+    """Parse a role's prompt and make the schema of its answer, once for this process: 5 ms."""
+    _environment().get_template(f"{name}.md")
+    SPECS[name].answer.new_schema()
+
+
 def instructions(call: ModelCall) -> str:
     """Return the words of a model's instructions, in lowercase and one space apart, without its material."""
     schema = _schema(call)

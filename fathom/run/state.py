@@ -10,11 +10,13 @@ from typing import NamedTuple
 
 from fathom.errors import BudgetExceeded
 from fathom.evidence.provenance import RoundRecord
+from fathom.evidence.stored import StoredText
 from fathom.models import (
     Account,
     Brief,
     Call,
     Charge,
+    Contradiction,
     Ending,
     Metrics,
     Note,
@@ -35,6 +37,7 @@ from fathom.models import (
 from fathom.retrieval.narrowing import Memory
 from fathom.run.checklist import Reason
 from fathom.run.reading import NotedBefore
+from fathom.sources.scoring import RatedSource
 from fathom.text.urls import canonical_url
 from fathom.text.wording import ENGLISH, Wording
 
@@ -47,6 +50,14 @@ class Spent(NamedTuple):
     role: str
     step_id: str
     usage: Usage
+
+
+class Retrieved(NamedTuple):
+    """All that a run has read, rated as far as that does not depend on the critic."""
+
+    texts: list[StoredText]
+    rated: list[RatedSource]
+    disagreeing: list[Contradiction]  # found by their words alone
 
 
 class ResearchState:
@@ -70,6 +81,7 @@ class ResearchState:
         self.notes: list[Note] = []  # the working memory: useful notes only
         self.briefs: list[Brief] = []
         self.calls: dict[str, list[Call]] = {}  # by step id
+        self.retrieved: Retrieved | None = None  # if it is rated already
         self.reflection: Reflection | None = None  # the latest one
         self.judged: Reflection | None = None  # the same, if a model, not a rule of thumb, judged all notes
         self.rounds: list[RoundRecord] = []  # the finished ones
@@ -178,6 +190,7 @@ class ResearchState:
 
     def learn(self, *outcomes: StepOutcome) -> None:
         """Add the outcomes of steps that ran together: a note of one may serve each other one."""
+        self.retrieved = None
         notes = [*self.notes, *(note for outcome in outcomes for note in outcome.notes)]
         reusing = {
             note.artifact_file: [str(one.step_id) for one in outcomes if note.artifact_file in one.reused]
@@ -203,6 +216,7 @@ class ResearchState:
 
     def remember(self, notes: Sequence[Note]) -> None:
         """Keep only these notes, and the briefs that replace only such notes."""
+        self.retrieved = None
         memory = self.memory.of(notes)
         self.notes, self.briefs = memory.notes, memory.briefs
 

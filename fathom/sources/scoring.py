@@ -238,27 +238,38 @@ INSTITUTIONS = frozenset({"academic", "government", "standards"})
 _LINK = re.compile(r"https?://[^\s<>\"'`()\[\]\x80-\U0010ffff]+")
 
 
-def score_sources(
+class RatedSource(NamedTuple):
+    """A source with all that its scores rest on but contradictions, which may be found later."""
+
+    source_id: str
+    site: str
+    rating: Rating
+    signals: Signals
+    cited: bool  # by credible sources of other sites
+    scores: Mapping[str, float]  # but credibility
+    flags: list[SourceFlag]
+    published: str
+
+
+def rate_sources(
     texts: Iterable[SourceText],
     facts: Sequence[Said],
     *,
     query: str,
     steps: Sequence[PlanStep] = (),
-    contradictions: Sequence[Contradiction] = (),
     today: date,
     rules: SourceRules | None = None,
-) -> list[SourceQuality]:
-    """Score every source once, in the order of first appearance; parts of one document are read as one.
+) -> list[RatedSource]:
+    """Rate every source once, in the order of first appearance; parts of one document are read as one.
 
     `facts` are the notes' quotations; relevance is measured against `query` and `steps`.
     """
     merged = _merged(texts)
     ratings = {text.source_id: rate(text, rules.scores if rules else None) for text in merged}
-    cited, contradicted = _validations(merged, ratings, contradictions)
-    agreement = corroborate(merged, facts)
+    cited, agreement = _cited(merged, ratings), corroborate(merged, facts)
     topic, about_orders = topic_of(query), asks_of_orders(query_terms(query))
     dated = {text.source_id: published_on(text, text.text, today) for text in merged}
-    qualities: list[SourceQuality] = []
+    rated: list[RatedSource] = []
     for text, relevance in zip(merged, _relevance(query, steps, merged), strict=True):
         rating, signals, shared = ratings[text.source_id], read_signals(text), agreement.get(text.source_id, [])
         if text.reference and text.reference.authors:
@@ -268,7 +279,6 @@ def score_sources(
         old = is_outdated(published, topic, today)
         holds = _is_standard(text, rating) and not _is_changed(text, merged)
         scores = {
-            "credibility": _credibility(rating, signals, text.source_id in cited, text.source_id in contradicted),
             "relevance": relevance,
             "recency": UNKNOWN if holds else recency(published, topic, today),
             "corroboration": sum(1 - 0.5**others for others in shared) / (len(shared) or 1),
@@ -282,16 +292,29 @@ def score_sources(
             "potential_bias": signals.interested or _is_on_itself(text, rating, query),
             "gives_orders": text.kind == "web" and not about_orders and bool(orders(parse(text.text))),
         }
+        raised = [flag for flag, is_raised in flags.items() if is_raised]
+        is_cited, day = text.source_id in cited, found.stated if found else ""
+        rated.append(RatedSource(text.source_id, site(text), rating, signals, is_cited, scores, raised, day))
+    return rated
+
+
+def score_sources(rated: Sequence[RatedSource], contradictions: Sequence[Contradiction] = ()) -> list[SourceQuality]:
+    """Score rated sources, some of which others contradict."""
+    contradicted = _contradicted(rated, contradictions)
+    qualities: list[SourceQuality] = []
+    for one in rated:
+        credibility = _credibility(one.rating, one.signals, one.cited, one.source_id in contradicted)
+        scores = {"credibility": credibility, **one.scores}
         overall = sum(OVERALL[name] * score for name, score in scores.items())
         qualities.append(
             SourceQuality(
-                source_id=text.source_id,
-                type=rating.type,
+                source_id=one.source_id,
+                type=one.rating.type,
                 **{name: round(score, 3) for name, score in scores.items()},
-                overall=round(overall * (ORDERING if flags["gives_orders"] else 1), 3),
-                published=found.stated if found else "",
-                flags=[flag for flag, raised in flags.items() if raised],
-                peer_reviewed=rating.reviewed,
+                overall=round(overall * (ORDERING if "gives_orders" in one.flags else 1), 3),
+                published=one.published,
+                flags=one.flags,
+                peer_reviewed=one.rating.reviewed,
             )
         )
     return qualities
@@ -401,23 +424,24 @@ def _credibility(rating: Rating, signals: Signals, cited: bool, contradicted: bo
     return DOMAIN * rating.authority + AUTHOR * author + CONTENT * content_score(signals) + VALIDATION * external
 
 
-def _validations(
-    texts: Sequence[SourceText], ratings: Mapping[str, Rating], contradictions: Sequence[Contradiction]
-) -> tuple[set[str], set[str]]:
-    """Return the sources to which credible sources of other sites link, and the sources that they contradict."""
+def _cited(texts: Sequence[SourceText], ratings: Mapping[str, Rating]) -> set[str]:
+    """Return the sources to which credible sources of other sites link."""
     credible = [text for text in texts if ratings[text.source_id].authority >= AUTHORITATIVE]
     linked = [(site(text), {canonical_url(link) for link in _LINK.findall(text.text)}) for text in credible]
-    trusted = {text.source_id: site(text) for text in credible}
-    cited: set[str] = set()
-    contradicted: set[str] = set()
-    for text in texts:
-        own, url = site(text), canonical_url(text.url)
-        if any(url in links for citing, links in linked if citing != own):
-            cited.add(text.source_id)
-        sides = (found.source_ids for found in contradictions if text.source_id in found.source_ids)
-        if any(trusted.get(other, own) != own for others in sides for other in others):
-            contradicted.add(text.source_id)
-    return cited, contradicted
+    found = ((text.source_id, site(text), canonical_url(text.url)) for text in texts)
+    return {one for one, own, url in found if any(url in links for citing, links in linked if citing != own)}
+
+
+def _contradicted(rated: Sequence[RatedSource], contradictions: Sequence[Contradiction]) -> set[str]:
+    """Return the sources that credible sources of other sites contradict."""
+    trusted = {one.source_id: one.site for one in rated if one.rating.authority >= AUTHORITATIVE}
+    own = {one.source_id: one.site for one in rated}
+    return {
+        one
+        for sides in (found.source_ids for found in contradictions)
+        for one in own.keys() & set(sides)
+        if any(trusted.get(other, own[one]) != own[one] for other in sides)
+    }
 
 
 def _relevance(query: str, steps: Sequence[PlanStep], texts: Sequence[SourceText]) -> list[float]:

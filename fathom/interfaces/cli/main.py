@@ -46,7 +46,7 @@ def main() -> NoReturn:
 
 def run() -> None:
     """Run the command line; `fathom.interfaces.cli.exits` lists the codes with which it exits."""
-    gc.set_threshold(10_000, 10, 10)  # a run makes many objects at once, and few of them are garbage
+    gc.set_threshold(10_000, 50, 10)  # a run makes many objects at once, and few of them are garbage
     sys.setswitchinterval(SWITCH_SECONDS)
     with exits():
         _share_memory()

@@ -20,7 +20,7 @@ from fathom.models import Claim, Model, Report, ReportSection, Source, Usage, Ve
 from fathom.report.foreign.reading import Cited, Foreign
 from fathom.report.foreign.sources import Looked, NumberedSource
 from fathom.report.html import render_html
-from fathom.sources.scoring import score_sources
+from fathom.sources.scoring import rate_sources, score_sources
 from fathom.text.citations import cited_ids
 from fathom.text.plain import counted, joined
 
@@ -90,7 +90,7 @@ def checked(
 ) -> tuple[ForeignCheck, Report]:
     """Check a report against the texts of its sources; return the check, and the report with verdicts for its page."""
     report, texts = _titled(foreign.report, looked.texts), looked.texts
-    qualities = score_sources([text.source_text() for text in texts], [], query=report.title, today=today)
+    qualities = score_sources(rate_sources([text.source_text() for text in texts], [], query=report.title, today=today))
     statements = _statements(report.sections, texts)
     credibility = {one.source_id: one.credibility for one in qualities}
     every = [source.source_id for source in report.sources]
