@@ -685,7 +685,11 @@ def test_words_of_every_day_find_those_of_a_trade(asked: str, found: str) -> Non
     [
         ("The pony is twelve years old.", Answered.yes),
         ("| animal | age |\n|---|---|\n| pony | 12 |\n| goat | 5 |", Answered.yes),
+        ("| animal | born |\n|---|---|\n| pony | 2014 |\n| goat | 2020 |", Answered.maybe),
+        ("The pony was born in 2014.", Answered.maybe),
         ("One bale lasts the pony four days.", Answered.no),
+        ("| item | stock | use by |\n|---|---|---|\n| pony balancer 15 kg | 2 | 2027-01-31 |", Answered.no),
+        ("The teeth of the pony are rasped on 2027-01-29.", Answered.no),
     ],
 )
 def test_an_age_is_told_in_years_or_where_an_age_is_named(said: str, answered: Answered) -> None:

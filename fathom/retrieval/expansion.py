@@ -155,7 +155,9 @@ _HELD: Mapping[str, str] = {
     "<duration>": _measured(r"ms|s|h|hr|nights?|decades?", "time"),
     "<age>": (
         rf"{_NUMBER}(?:years?|Jahren?|Jahre)\b|\b(?:aged?|age of) \d|\d-year-old|"
-        rf"{_NUMBER}(?:hours?|days?|weeks?|months?|Tage|Wochen|Monate) (?:old|of age|alt)\b"
+        rf"{_NUMBER}(?:hours?|days?|weeks?|months?|Tage|Wochen|Monate) (?:old|of age|alt)\b|"
+        r"\b(?:born|built|founded|established|geboren|gebaut|gegründet)\b[^.;\n]{0,30}\b(?:1\d|20)\d\d\b|"
+        r"\b(?:1\d|20)\d\d (?:geboren|gebaut|gegründet)\b"
     ),
     "<speed>": _measured(
         r"km/h|m/s|mph|knots?|kn|(?:kilomet(?:re|er)s|miles|met(?:re|er)s) (?:an|per|a) (?:hour|second)|"
@@ -225,7 +227,9 @@ version: <version>
 """
 
 
-DURATION = "<duration>"
+AGE, DURATION = "<age>", "<duration>"
+AGES = frozenset(terms("age born built alter geboren gebaut baujahr jahrgang"))
+"""The terms that tell that a number or year in a row, item or field is an age: "born: 2014"."""
 TIMES = frozenset(terms(" ".join(name for name, unit in UNITS.items() if unit.dimension == "time" and len(name) > 2)))
 """The terms of units of time, which tell that a bare number is a duration: "Delivery (weeks)"."""
 

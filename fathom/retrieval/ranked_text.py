@@ -20,7 +20,7 @@ from fathom.facts.periods import Moment, days_in, in_periods, period_of_cells
 from fathom.facts.ranges import Case, cases_of, cases_sought, in_range
 from fathom.retrieval.asked import QuestionTerms
 from fathom.retrieval.excerpts import Excerpt, ReadText, first_cell
-from fathom.retrieval.expansion import DURATION, TIMES, is_quantity, states
+from fathom.retrieval.expansion import AGE, AGES, DURATION, TIMES, is_quantity, states
 from fathom.retrieval.kinds import has_kind
 from fathom.retrieval.ranking import Passage, count_in
 from fathom.text.blocks import is_signature
@@ -233,19 +233,20 @@ class RankedText:
 
         That is the paragraph, or the row or item, and all above it; of code, or beside a bare number, only the line. A
         number without the unit that is asked for counts nothing else ("three questions" are no people), and is a
-        duration only where a unit of time stands above it, or in the name of its field.
+        duration only where a unit of time stands above it, or in the name of its field, and an age where one is named.
         """
         sought, parsed = self.sought(asked), self.text.parsed
+        quantities = asked.quantities & {AGE} or asked.quantities  # a year alone tells no age
         above = [excerpt.lead, *(range(n, n + 1) for n in excerpt.headings)]
         for n in excerpt.own:
             kind, text = parsed.kinds[n], parsed.sentence(n).text
-            undated = facts_of(text).undated
+            undated = text if AGE in asked.quantities else facts_of(text).undated  # but one of birth does
             line = [excerpt.own if kind == "prose" else range(n, n + 1), *(() if kind == "code" else above)]
             if not has_kind(asked.kind, undated, asked.wording):
                 continue
-            if asked.quantities and not any(states(each, undated) for each in asked.quantities):
-                said = {term for own in line for each in own for term in parsed.terms(each)}
-                if not self._states_bare(text, asked, listed=kind in ("item", "table"), in_time=bool(said & TIMES)):
+            if quantities and not any(states(each, undated) for each in quantities):
+                near = {term for own in line for each in own for term in parsed.terms(each)}
+                if not self._states_bare(text, asked, near, listed=kind in ("item", "table")):
                     continue
                 line = [range(n, n + 1)] if kind == "prose" else line
             held = _held_in(line, sought)
@@ -254,12 +255,16 @@ class RankedText:
                 held |= {term: 1.0 for term in titled if len(line) > 1 or term != asked.attribute}
             yield held
 
-    def _states_bare(self, text: str, asked: QuestionTerms, *, listed: bool, in_time: bool) -> bool:
-        """Whether a sentence has a number without a unit that may be the quantity that is asked for."""
+    def _states_bare(self, text: str, asked: QuestionTerms, near: Collection[str], *, listed: bool) -> bool:
+        """Whether a sentence has a number without a unit that may be the quantity that is asked for.
+
+        `near` are its terms, and the terms of what stands above it.
+        """
         if DURATION in asked.quantities:
-            return in_time and any(
-                not each.unit and TIMES.issuperset(each.counted[-1:]) for each in facts_of(text).numbers
-            )
+            counted = (each.counted[-1:] for each in facts_of(text).numbers if not each.unit)
+            return not TIMES.isdisjoint(near) and any(map(TIMES.issuperset, counted))
+        if AGE in asked.quantities and (listed or AGES.isdisjoint(near)):
+            return not AGES.isdisjoint(near)
         said = facts_of(without_code(text))
         bare = (each for each in said.numbers if not (each.unit or each.counted))
         return any(listed or _VALUE_OF.search(said.text[: each.start]) for each in bare)
