@@ -198,7 +198,7 @@ def test_everybody_can_use_every_view(browser: Browser, served: Served, client: 
                 page.set_viewport_size({"width": width, "height": DESKTOP[1]})
                 assert page.evaluate("document.documentElement.scrollWidth") <= width, view
             page.evaluate(f"document.querySelectorAll('{REPEATED}').forEach((part) => part.remove())")
-            # All rules on a phone, where most is in the way; the other scheme changes colours alone, in one style sheet.
+            # All rules on a phone, where most is in the way; the other scheme changes colours, of all pages at once.
             dark = [("dark", {"runOnly": ["color-contrast"]})] if view in ("/", "/docs", waits, finished) else []
             for scheme, rules in (("light", {}), *dark):
                 page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
