@@ -41,7 +41,7 @@ from fathom.llm.client import ModelBackend
 from fathom.storage.store import ArtifactStore
 from fathom.tools.fetch.render import PROGRAMS
 from tests.forking import COMMANDS, RUNS, Fork, Forks, forking
-from tests.stubs import Stubs, serving
+from tests.stubs import Settings, Stubs, serving
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -161,11 +161,20 @@ def quiet_port() -> int:
 
 @pytest.fixture
 def stubs() -> Iterator[Stubs]:
-    """A scripted model and search, empty of requests; `stubs.settings` may be changed at any time."""
-    with serving() as running:
+    """A scripted model and search, empty of requests; `stubs.settings` may be changed at any time.
+
+    Runs are short: each step makes one search, and finds two pages, which are read, noted, cited in claims and checked.
+    """
+    with serving(Settings(breadth=1, results=2)) as running:
         for state in (services.circuit_of, services.pulse_of, services.spacing_of):
             state.cache_clear()  # a service of an earlier test may have had the same port
         yield running
+
+
+@pytest.fixture
+def wide(stubs: Stubs) -> None:
+    """Two searches in each step, each with all the pages that are asked for: for what needs several of them."""
+    stubs.settings.breadth, stubs.settings.results = 2, 0
 
 
 def new_ledger() -> Ledger:

@@ -131,7 +131,7 @@ def test_notes_without_quotations_give_a_cited_answer_too(summary: str) -> None:
 SMALL: dict[str, Any] = {"mode": "answer", "profile": "quick", "report": {"judge": "always"}}
 
 
-@pytest.mark.usefixtures("home")
+@pytest.mark.usefixtures("home", "wide")
 @pytest.mark.parametrize(("stated", "told"), [(0.9, 0.5), (0.3, 0.3)])
 async def test_a_confidence_is_told_as_far_as_the_evidence_goes(
     providers: Stubs, tmp_path: Path, stated: float, told: float

@@ -146,6 +146,7 @@ async def test_a_fact_that_is_not_found_is_looked_for_once_more(providers: Stubs
 
 
 async def test_a_survey_and_an_unknown_judgement_take_what_the_profile_gives(providers: Stubs, tmp_path: Path) -> None:
+    providers.settings.steps, providers.settings.breadth = 2, 1
     await investigated(tmp_path / "fixed", effort="fixed")
     fixed = [record.role for record in providers.calls("llm")]
     for said in ({}, {"kind": "survey", "width": "broad"}, {"kind": "a How-To", "width": "wide"}):

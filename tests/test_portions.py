@@ -236,6 +236,7 @@ async def test_the_last_row_of_a_long_page_reaches_the_note(providers: Stubs, tm
     assert {record.status for record in providers.calls("compressor")} == {200}
 
 
+@pytest.mark.usefixtures("wide")
 @pytest.mark.parametrize("page_bytes", [4_000, 20_000])
 async def test_a_model_with_a_small_window_is_asked_several_times(
     providers: Stubs, tmp_path: Path, page_bytes: int
@@ -254,6 +255,7 @@ async def test_a_model_with_a_small_window_is_asked_several_times(
     assert fits == (not any(NARROWED in note["summary"] for note in notes_of(result)))
 
 
+@pytest.mark.usefixtures("wide")
 async def test_with_little_of_the_budget_left_the_best_passages_are_read(providers: Stubs, tmp_path: Path) -> None:
     providers.settings.page_bytes = 20_000
     budget = Budget(max_tokens=3_000_000)
@@ -288,6 +290,7 @@ def test_a_stretch_that_two_excerpts_share_is_shown_once_below_its_headings() ->
     assert said_anew(source(excerpt(1, 2)), [first.text]) is None
 
 
+@pytest.mark.usefixtures("wide")
 async def test_what_several_searches_of_a_step_find_in_one_document_is_shown_once(
     providers: Stubs, tmp_path: Path
 ) -> None:

@@ -54,7 +54,7 @@ QUICK = ["--model", "openai/stub", "--profile", "quick", "--fresh", "--quiet"]
 
 def shrink(stubs: Stubs) -> None:
     """Make a run small: a dozen requests, and each role of a quick run."""
-    stubs.settings.steps, stubs.settings.breadth = 2, 1
+    stubs.settings.steps, stubs.settings.breadth, stubs.settings.results = 2, 1, 2
 
 
 @pytest.fixture
