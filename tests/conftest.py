@@ -83,7 +83,7 @@ _PASSED_ON = (
 
 # A change is judged by what it changes, so the examples are drawn alike each time; `make test-long` draws new ones.
 hypothesis.settings.register_profile("alike", max_examples=50, deadline=None, derandomize=True, database=None)
-hypothesis.settings.register_profile("new", deadline=None)
+hypothesis.settings.register_profile("new", max_examples=300, deadline=None)
 
 
 def pytest_configure(config: pytest.Config) -> None:

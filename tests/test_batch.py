@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fathom.batch.folder import BatchFolder, question_ids, render_index
@@ -103,7 +103,6 @@ def test_a_table_is_divided_as_the_spreadsheet_of_any_country_does(delimiter: st
     assert (question.question, question.settings) == ("Which is it: this, that; or both?", {"profile": "quick"})
 
 
-@settings(max_examples=200)
 @given(text=st.text(max_size=300), kind=st.sampled_from(["txt", "csv", "jsonl"]))
 def test_any_text_is_read_or_refused_and_what_is_read_can_be_written(text: str, kind: Any) -> None:
     try:

@@ -459,7 +459,6 @@ async def test_dots_end_a_table_that_is_cut_but_no_file_for_machines(tmp_path: P
 
 
 @given(title=ANY, said=ANY)
-@settings(max_examples=50, deadline=None)
 def test_any_text_can_be_stored_in_a_workbook(title: str, said: str) -> None:
     load_workbook(BytesIO(render_xlsx(report_of(title, "docs:a.md", markdown=f"| a |\n|---|\n| {said} |"))))
 

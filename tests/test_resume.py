@@ -560,6 +560,7 @@ async def test_a_changed_prompt_repeats_only_its_role(
 
 
 async def test_a_changed_setting_reuses_no_result_that_it_makes_wrong(runs: Runs) -> None:
+    runs.stubs.settings.results = 0  # a search finds as many as are asked for
     await runs.requests("one-key")
     cases: list[tuple[dict[str, Any], set[str], set[str]]] = [
         ({"max_results": 3}, {"search", "compressor"}, {"planner"}),
