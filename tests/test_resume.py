@@ -538,7 +538,7 @@ async def test_what_a_call_does_not_read_repeats_no_call(runs: Runs) -> None:
 @pytest.mark.parametrize("changed", [{"role_models": {"compressor": SMALL}}, {"budget": {"max_tokens": 145_000}}])
 async def test_a_resumed_run_shows_the_compressor_the_same(runs: Runs, changed: dict[str, Any]) -> None:
     """In several requests, and although little of the budget is left when it is resumed."""
-    runs.stubs.settings.page_bytes = 20_000
+    runs.stubs.settings.page_bytes, runs.stubs.settings.results = 20_000, 0
     first = await runs.requests("one-key", **changed)
     assert first["compressor"]
     assert not await runs.requests("one-key", **changed)
