@@ -19,6 +19,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from benchmarks.pipeline import ROOT, environment
+from fathom.flows.server import server_command
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 _DEBIAN = Path("/usr/lib/postgresql")
@@ -207,7 +208,7 @@ class Cluster:
         }
 
     def _start_server(self, number: int, port: int, *, alone: bool) -> None:
-        command = [sys.executable, "-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", str(port)]
+        command = server_command(port)
         self._add(f"server-{number}", [*command, *([] if alone else ["--no-services"])])
         # The second one starts when the first has filled the new database: else one of them fails.
         wait_until(lambda: answers(f"http://127.0.0.1:{port}/api/health"), f"server {number}")

@@ -33,6 +33,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from fathom.flows.server import server_command
+
 ROOT = Path(__file__).parent.parent
 QUERY = "How do tides form on moons with liquid methane seas?"
 
@@ -91,7 +93,7 @@ def environment(home: Path, **extra: str) -> dict[str, str]:
 @contextmanager
 def server(home: Path, port: int) -> Iterator[str]:
     """Run a Prefect server."""
-    command = [sys.executable, "-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", str(port)]
+    command = server_command(port)
     with (home / "server.log").open("wb") as log:
         process = subprocess.Popen(command, env=environment(home), stdout=log, stderr=log)
         try:

@@ -31,6 +31,7 @@ import httpx
 
 from benchmarks.listing import fill
 from benchmarks.timed import free_port
+from fathom.flows.server import server_command
 from fathom.storage.lease import RESULTS
 from fathom.storage.store import ArtifactStore
 from fathom.telemetry.audit_events import AuditType
@@ -178,7 +179,7 @@ def _prefect(folder: Path) -> Iterator[dict[str, str]]:
         "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
         "FATHOM_ARTIFACTS": str(folder / "artifacts"),
     }
-    command = [sys.executable, "-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", str(port)]
+    command = server_command(port)
     process = subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         _until(f"http://127.0.0.1:{port}/api/health", process)

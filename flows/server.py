@@ -14,11 +14,11 @@ import time
 import tomllib
 from base64 import b64encode
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from http.client import HTTPException
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 from urllib.error import HTTPError
 from urllib.parse import urlsplit
 from urllib.request import BaseHandler, HTTPRedirectHandler, OpenerDirector, ProxyHandler, Request, build_opener
@@ -175,7 +175,7 @@ def _start_once(say: Callable[[str], object]) -> ServerInfo:
         preferred = _ports()[0]
         for port in filter(_is_free, range(preferred, preferred + 1000)):
             say(f"Starting a Prefect server on http://127.0.0.1:{port}; the first start takes half a minute ...")
-            if _start(home, port, say):
+            if _start(home, port):
                 break
         if port != preferred:
             (home / "fathom-server.port").write_text(str(port), encoding="ascii")
@@ -192,39 +192,60 @@ def _locked(path: Path) -> Iterator[None]:
         yield
 
 
-def _start(home: Path, port: int, say: Callable[[str], object]) -> bool:
+def _start(home: Path, port: int) -> bool:
     """Start a server; False if another program took the port before the server could.
 
     Raises:
-        ServerUnreachable: the server ended, or did not answer in time.
+        ServerUnreachable: the server ended, or did not answer in time; or one runs already, at an unknown address.
     """
-    pid_file = home / "server.pid"
-    if pid_file.exists() and not _is_server(_pid(pid_file)):
-        pid_file.unlink()  # left by a server that was killed; Prefect would refuse to start another
-    command = [sys.executable, "-m", "prefect", "server", "start", "--background", "--host", "127.0.0.1"]
-    # In its own session: Ctrl-C at the terminal must not reach a server that other commands use. In Prefect's own
-    # folder: the current one may be removed while the server runs.
-    done = subprocess.run(  # noqa: S603 - no part of the command is user input
-        [*command, "--port", str(port)],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PREFECT_HOME": str(home)},
-        cwd=home,
-        start_new_session=True,
-        check=False,
-    )
-    deadline = time.monotonic() + START_SECONDS
-    while done.returncode == 0 and time.monotonic() < deadline and _is_server(_pid(pid_file)):
-        if _answers(_local_url(port), say):
-            return True
-        time.sleep(0.25)
-    if not _is_server(_pid(pid_file)) and not _is_free(port):
-        return False
-    said = " ".join((done.stderr or done.stdout).split())[-300:] if done.returncode else ""
+    pid_file = home / "server.pid"  # read by `prefect server stop`
+    if _is_server(_pid(pid_file)):
+        raise ServerUnreachable(
+            f"A Prefect server (process {_pid(pid_file)}) is running in the background, but does not answer on port "
+            f"{port}.",
+            next_step="set PREFECT_API_URL to its address, or stop it with `prefect server stop`",
+        )
+    with (home / "fathom-server.log").open("w+", encoding="utf-8", errors="replace") as log:
+        process = _in_background(home, port, log)
+        pid_file.write_text(str(process.pid), encoding="ascii")
+        deadline = time.monotonic() + START_SECONDS
+        while time.monotonic() < deadline and process.poll() is None:
+            with suppress(TimeoutError):  # another program may have the port: then the server ends
+                if _is_api(_local_url(port), PROBE_SECONDS):
+                    return True
+            time.sleep(0.25)
+        log.seek(0)
+        said = " ".join(log.read().split())[-300:]
+    if process.poll() is not None:
+        pid_file.unlink()
+        if not _is_free(port):
+            return False
     raise ServerUnreachable(
         f"No Prefect server could be started on port {port}. {said}".strip(),
         next_step="start one with `prefect server start`, and set PREFECT_API_URL if it is not on port 4200",
+    )
+
+
+def server_command(port: int) -> list[str]:
+    """Return the command of a Prefect server on this machine."""
+    start = ["-m", "fathom.flows.prefect_server", "server", "start"]
+    return [sys.executable, *start, "--host", "127.0.0.1", "--port", str(port)]
+
+
+def _in_background(home: Path, port: int, log: TextIO) -> subprocess.Popen[bytes]:
+    """Start the process of a server.
+
+    In its own session: Ctrl-C at the terminal must not reach a server that other commands use. In Prefect's own folder:
+    the current one may be removed while the server runs.
+    """
+    return subprocess.Popen(  # noqa: S603 - no part of the command is user input
+        server_command(port),
+        stdin=subprocess.DEVNULL,
+        stdout=log,
+        stderr=log,
+        env={**os.environ, "PREFECT_HOME": str(home)},
+        cwd=home,
+        start_new_session=True,
     )
 
 

@@ -35,6 +35,7 @@ import pytest
 from fathom.budget.ledger import Ledger
 from fathom.config.environment import Environment
 from fathom.config.groups import Budget, ModelCallSettings
+from fathom.flows.server import server_command
 from fathom.llm import services
 from fathom.llm.base import Completion, ModelCall
 from fathom.llm.client import ModelBackend
@@ -238,7 +239,7 @@ def prefect_server(new_database: Path, tmp_path_factory: pytest.TempPathFactory)
     api_url = env["PREFECT_API_URL"]
     log = tmp_path_factory.mktemp("prefect") / "server.log"
     url = httpx.URL(api_url)
-    command = [sys.executable, "-m", "prefect", "server", "start", "--host", url.host, "--port", str(url.port)]
+    command = server_command(url.port or 0)
     rare = {f"PREFECT_SERVER_SERVICES_{name}_LOOP_SECONDS": "60" for name in _RARELY}
     with log.open("wb") as output:
         process = subprocess.Popen(

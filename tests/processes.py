@@ -15,6 +15,7 @@ from typing import Any
 
 import httpx
 
+from fathom.flows.server import server_command
 from tests.conftest import ROOT, base_env, is_own
 from tests.forking import Fork
 from tests.stubs import Record, Stubs
@@ -162,7 +163,7 @@ class OwnServer:
     def start(self) -> None:
         """Start it and wait until it answers."""
         self._folder.mkdir(exist_ok=True)
-        command = [sys.executable, "-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", str(self._port)]
+        command = server_command(self._port)
         with (self._folder / "server.log").open("ab") as log:
             self._process = subprocess.Popen(
                 command, env={**base_env(), **self.env}, stdout=log, stderr=log, start_new_session=True

@@ -71,8 +71,8 @@ ENVIRONMENT = {
 }
 """The modules that may touch the process environment."""
 
-PINNED = {"sqlalchemy", "prefect-redis", "python-multipart"}
-"""Declared for others, which import them: Prefect, by a setting in the case of Redis, and Starlette."""
+PINNED = {"prefect-redis", "python-multipart"}
+"""Declared for others, which import them: Prefect, by a setting, and Starlette."""
 
 MAX_LINES = 500
 MAX_FUNCTION_LINES, MAX_PARAMETERS = 60, 8
