@@ -42,7 +42,7 @@ from fathom.llm.client import ModelBackend
 from fathom.storage.store import ArtifactStore
 from fathom.tools.fetch.render import PROGRAMS
 from tests.forking import COMMANDS, RUNS, Fork, Forks, forking
-from tests.stubs import Stubs, serving
+from tests.stubs import Settings, Stubs, serving
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -74,6 +74,8 @@ _THIRD_PARTY_WARNINGS = (
     # Prefect's client that asks for the server's default result storage is never closed.
     r"ignore:unclosed <socket.*raddr=\('127\.0\.0\.1', 2\d{4}\)>:ResourceWarning",
 )
+_RARELY = ("LATE_RUNS", "PAUSE_EXPIRATIONS", "CLEANUP_RECONCILER", "FOREMAN", "CANCELLATION_CLEANUP")
+"""What Prefect's server looks after every few seconds and no test waits for: a third of what an idle server costs."""
 _PASSED_ON = (
     *("PATH", "LANG", "LC_ALL", "TMPDIR", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "SSL_CERT_FILE"),
     "PYTHONDONTWRITEBYTECODE",
@@ -81,8 +83,8 @@ _PASSED_ON = (
 
 
 # A change is judged by what it changes, so the examples are drawn alike each time; `make test-long` draws new ones.
-hypothesis.settings.register_profile("alike", deadline=None, derandomize=True, database=None)
-hypothesis.settings.register_profile("new", deadline=None)
+hypothesis.settings.register_profile("alike", max_examples=50, deadline=None, derandomize=True, database=None)
+hypothesis.settings.register_profile("new", max_examples=300, deadline=None)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -160,11 +162,20 @@ def quiet_port() -> int:
 
 @pytest.fixture
 def stubs() -> Iterator[Stubs]:
-    """A scripted model and search, empty of requests; `stubs.settings` may be changed at any time."""
-    with serving() as running:
+    """A scripted model and search, empty of requests; `stubs.settings` may be changed at any time.
+
+    Runs are short: each step makes one search, and finds two pages, which are read, noted, cited in claims and checked.
+    """
+    with serving(Settings(breadth=1, results=2)) as running:
         for state in (services.circuit_of, services.pulse_of, services.spacing_of):
             state.cache_clear()  # a service of an earlier test may have had the same port
         yield running
+
+
+@pytest.fixture
+def wide(stubs: Stubs) -> None:
+    """Two searches in each step, each with all the pages that are asked for: for what needs several of them."""
+    stubs.settings.breadth, stubs.settings.results = 2, 0
 
 
 def new_ledger() -> Ledger:
@@ -229,8 +240,11 @@ def prefect_server(new_database: Path, tmp_path_factory: pytest.TempPathFactory)
     log = tmp_path_factory.mktemp("prefect") / "server.log"
     url = httpx.URL(api_url)
     command = server_command(url.port or 0)
+    rare = {f"PREFECT_SERVER_SERVICES_{name}_LOOP_SECONDS": "60" for name in _RARELY}
     with log.open("wb") as output:
-        process = subprocess.Popen(command, stdout=output, stderr=output, env=base_env() | env, start_new_session=True)
+        process = subprocess.Popen(
+            command, stdout=output, stderr=output, env=base_env() | env | rare, start_new_session=True
+        )
     try:
         _wait_until_healthy(f"{api_url}/health", process, log)
         yield PrefectServer(api_url, env, log)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fathom.config.groups import RoleModel
@@ -101,7 +101,6 @@ def test_a_cut_runs_along_clauses_and_leaves_no_limitation_out() -> None:
     assert limited.endswith("…")
 
 
-@settings(max_examples=150, deadline=None)
 @given(
     st.sampled_from(["Who did it?", "When is it?", "How many?", "Why?", "x y", "量子计算是什么？"]),
     st.lists(
@@ -131,7 +130,7 @@ def test_notes_without_quotations_give_a_cited_answer_too(summary: str) -> None:
 SMALL: dict[str, Any] = {"mode": "answer", "profile": "quick", "report": {"judge": "always"}}
 
 
-@pytest.mark.usefixtures("home")
+@pytest.mark.usefixtures("home", "wide")
 @pytest.mark.parametrize(("stated", "told"), [(0.9, 0.5), (0.3, 0.3)])
 async def test_a_confidence_is_told_as_far_as_the_evidence_goes(
     providers: Stubs, tmp_path: Path, stated: float, told: float

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fathom.batch.folder import BatchFolder, question_ids, render_index
@@ -103,7 +103,6 @@ def test_a_table_is_divided_as_the_spreadsheet_of_any_country_does(delimiter: st
     assert (question.question, question.settings) == ("Which is it: this, that; or both?", {"profile": "quick"})
 
 
-@settings(max_examples=200)
 @given(text=st.text(max_size=300), kind=st.sampled_from(["txt", "csv", "jsonl"]))
 def test_any_text_is_read_or_refused_and_what_is_read_can_be_written(text: str, kind: Any) -> None:
     try:
@@ -236,18 +235,18 @@ def test_a_question_that_failed_is_asked_again_as_the_command_says_now(
 ) -> None:
     stubs.settings.faults["planner"] = ["401*"]
     file = tmp_path / "questions.txt"
-    file.write_text("What is known about tides?\nWhat is known about glaciers?\n")
+    file.write_text("What is known about tides?\n")
     command = ["batch", str(file), "--run-key", "again", "--profile", "quick", "--set", "fresh=true", "--quiet"]
     capped = ["--model", "openai/stub", "--max-calls", "60"]
     failed = fathom_cli([*command, *capped], env)
     assert failed.returncode == 1
     rows = [json.loads(line) for line in Path(failed.stdout.strip()).read_text().splitlines()]
-    assert [row["status"] for row in rows] == ["failed", "failed"]
+    assert [row["status"] for row in rows] == ["failed"]
     assert all("ModelRejected" in row["reason"] or "answered 401" in row["reason"] for row in rows), rows
     done = fathom_cli([*command, "--model", "extractive"], env)
     assert done.returncode == 0, done.stderr
     rows = [json.loads(line) for line in Path(done.stdout.strip()).read_text().splitlines()]
-    assert [(row["status"], row["llm_calls"]) for row in rows] == [("complete", 0), ("complete", 0)]
+    assert [(row["status"], row["llm_calls"]) for row in rows] == [("complete", 0)]
     with Path(done.stdout.strip()).with_suffix(".csv").open(encoding="utf-8-sig", newline="") as file_of_rows:
         table = [*csv.DictReader(file_of_rows)]
     assert [row["answer"] for row in table] == [row["answer"] for row in rows]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -19,7 +17,6 @@ from benchmarks.scoring import __main__ as scoring
 from benchmarks.scoring import reports
 from benchmarks.world import __main__ as world
 from fathom.models.run import BatchResult, RowStatus
-from fathom.storage.store import RUNS
 from tests.conftest import base_env
 
 Ended = Callable[..., object]
@@ -119,17 +116,3 @@ def test_a_closed_pipe_ends_a_command_quietly() -> None:
         process.stdout.close()
         said = process.stderr.read()
     assert (process.returncode, said) == (1, b"")
-
-
-def test_ctrl_c_asks_no_further_question_of_the_world(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "benchmarks.world", "--kind", "fact,number,list,howto", "--out", str(tmp_path)]
-    with subprocess.Popen(
-        command, env=base_env(), stderr=subprocess.PIPE, text=True, start_new_session=True
-    ) as process:
-        assert process.stderr and process.stderr.readline().startswith("  1 ")
-        os.killpg(process.pid, signal.SIGINT)
-        said = process.stderr.read()
-    assert process.returncode == 130 and "to continue, run the same command" in said
-    known = len((tmp_path / "results.jsonl").read_text().splitlines())
-    begun = len(list((tmp_path / "artifacts" / RUNS).iterdir()))
-    assert begun <= known + 4, "those that two processes had begun, and one more each"

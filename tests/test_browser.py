@@ -44,7 +44,7 @@ def test_anyone_can_read_it(browser: Browser, file: Path) -> None:
     assert found.violations_count == 0, found.generate_report()
 
 
-def test_a_citation_opens_its_evidence_by_keyboard(browser: Browser, file: Path) -> None:
+def test_a_citation_opens_its_evidence_and_a_source_s_number_leads_out(browser: Browser, file: Path) -> None:
     page = opened(browser, file)
     citation = page.locator("#answer a.cite").first
     card = page.locator("#card")
@@ -58,6 +58,9 @@ def test_a_citation_opens_its_evidence_by_keyboard(browser: Browser, file: Path)
         page.keyboard.press("Escape")
         assert not card.is_visible()
         assert page.evaluate("document.activeElement.className") == "cite"
+    citation.click()
+    page.locator("#card a[href='#source-1']").first.click()
+    assert not card.is_visible() and page.url.endswith("#source-1")
 
 
 def test_only_what_cites_a_source_is_shown_and_marked(browser: Browser, file: Path) -> None:
@@ -103,14 +106,6 @@ def test_a_quotation_of_a_table_s_rows_shows_the_table(browser: Browser, tmp_pat
     assert "East | 2 <b> / West | 3" in str(page.locator(".paper tbody tr").first.text_content())
     found = Axe().run(page, "#card")
     assert found.violations_count == 0, found.generate_report()
-
-
-def test_a_source_s_number_leads_out_of_the_card(browser: Browser, file: Path) -> None:
-    page = opened(browser, file)
-    page.locator("#answer a.cite").first.click()
-    page.locator("#card a[href='#source-1']").first.click()
-    assert not page.locator("#card").is_visible()
-    assert page.url.endswith("#source-1")
 
 
 def test_links_to_a_claim_and_a_section_are_copied(browser: Browser, file: Path) -> None:

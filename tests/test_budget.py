@@ -145,15 +145,12 @@ def counted(stubs: Stubs) -> Decimal:
 
 
 @pytest.mark.usefixtures("home")
-@pytest.mark.parametrize("execution", ["sequential", "parallel"])
-async def test_a_run_with_a_cap_of_five_cents_reports_and_stays_below(
-    providers: Stubs, tmp_path: Path, execution: str
-) -> None:
-    undisturbed = await priced(tmp_path / "whole", Budget(max_usd=5), execution=execution)
+async def test_a_run_with_a_cap_of_five_cents_reports_and_stays_below(providers: Stubs, tmp_path: Path) -> None:
+    undisturbed = await priced(tmp_path / "whole", Budget(max_usd=5), execution="parallel")
     assert undisturbed.status is Ending.complete
     assert counted(providers) > Decimal(str(CAP)), "without a cap it takes more"
     providers.requests.clear()
-    result = await priced(tmp_path / "capped", Budget(max_usd=CAP), execution=execution)
+    result = await priced(tmp_path / "capped", Budget(max_usd=CAP), execution="parallel")
     assert result.status is Ending.degraded
     assert "E1001" in result.reason
     assert "[1]" in Path(result.report or "").read_text()
@@ -163,7 +160,7 @@ async def test_a_run_with_a_cap_of_five_cents_reports_and_stays_below(
     assert result.metrics.account.calls == len(providers.calls("llm"))
 
 
-@pytest.mark.usefixtures("home")
+@pytest.mark.usefixtures("home", "wide")
 async def test_a_cheaper_model_and_fewer_sources_come_before_less_scope(providers: Stubs, tmp_path: Path) -> None:
     providers.settings.steps, providers.settings.follow_ups = 4, 0
     # Research may make 11 requests. The plan and the notes of three steps make 9, 82 % of them.

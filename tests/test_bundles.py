@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fathom.changes.comparing import ComparedRun, compare
@@ -351,7 +351,6 @@ async def test_too_many_files(bundle: bytes, tmp_path: Path, monkeypatch: pytest
         await imported(bundle, tmp_path)
 
 
-@settings(max_examples=150)
 @given(seed=st.integers(0, 2**32), cut=st.booleans())
 def test_any_damage_is_found_or_harmless(
     bundle: bytes, tmp_path_factory: pytest.TempPathFactory, seed: int, *, cut: bool

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fathom.models import SourceText
@@ -111,7 +111,6 @@ def paths(text: str) -> dict[str, list[str]]:
     }
 
 
-@settings(max_examples=60, deadline=None)
 @given(_SECTIONS, st.lists(st.integers(0, 40), min_size=1, max_size=4), st.integers(250, 900))
 def test_what_is_shown_of_a_text_stands_below_its_headings(
     sections: list[tuple[int, int]], best: list[int], room: int

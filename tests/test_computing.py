@@ -262,30 +262,21 @@ async def _asked(root: Path, question: str, *names: str) -> RunResult:
 
 COMPUTED = """
 prices | Which tent is cheaper, the Vale 3 or the Ridge 2? | €249 (Ridge 2) is €80 less than €329 (Vale 3).
-prices | is the vale 3 heavier than the ridge 2 | 3.4 kg (vale 3) is 1.3 kg more than 2.1 kg (ridge 2).
 prices | Of the larger tents, which is lightest? | the lowest of the 3 values of “Weight” is 1.2 kg (Summit 1).
-prices | Which tent costs the most? | the highest of the 3 values of “Price” is €410 (Summit 1).
 tariffs | Which is cheaper for a large boat, Harbour or Mooring? | 210 (Harbour) is 50 less than 260 (Mooring).
 releases | How many releases of Kettle were there in 2025? | 2 of the 3 rows have “2025”: 1.2; 1.3.
 releases | What is the latest version of Kettle? | the latest of the 3 values of “Date” is 2025-06-30 (1.3).
 staff | who has been here longer, Mira Holt or Jon Feld? | 2018 (Jon Feld) is 3 years earlier than 2021 (Mira Holt).
-staff | how many coaches are there on the staff? | 2 of the 3 rows have “coaches”: Jon Feld; Ola Brandt.
 tariffs | How much more expensive is Mooring than Harbour for a large boat? | \
 260 (Mooring) is 50 more than 210 (Harbour).
 boats | How much lighter is the Otter Mini than the Otter? | 249 kg (Otter Mini) is 646 kg less than 895 kg (Otter).
-releases | how many versions came out in 2024? | 1 of the 3 rows has “2024”: 1.1.
-staff | Who joined most recently? | the latest of the 3 values of “Joined” is 2023 (Ola Brandt).
 staff | Who has been with us the longest? | the earliest of the 3 values of “Joined” is 2018 (Jon Feld).
 staff | Which coach works the most hours? | \
 the highest of the 2 values of “Hours a week” where rows have “coach” is 20 (Jon Feld).
 staff | how many people can swim | 2 of the 3 rows have “Swims: yes”: Mira Holt; Ola Brandt.
-staff | how many of them cannot swim | 1 of the 3 rows has “Swims: no”: Jon Feld.
 staff | How many of them work more than 10 hours? | 2 of the 3 rows have “Hours a week > 10”: Jon Feld; Ola Brandt.
 staff | who joined before 2021 | 1 of the 3 rows has “Joined < 2021”: Jon Feld.
-prices | Which tents cost less than €350? | 2 of the 3 rows have “Price < €350”: Ridge 2; Vale 3.
-prices | which tents weigh at least 2.1 kg | 2 of the 3 rows have “Weight ≥ 2.1 kg”: Ridge 2; Vale 3.
 staff | How many of our people are not coaches? | 1 of the 3 rows does not have “coaches”: Mira Holt.
-staff | How many people other than coaches are there? | 1 of the 3 rows does not have “coaches”: Mira Holt.
 staff | Which person who can swim joined first? | \
 the earliest of the 2 values of “Joined” where rows have “Swims: yes” is 2021 (Mira Holt).
 courses | Which beginner course of at least two days is the cheapest? | \
@@ -295,7 +286,6 @@ network | Which takes longer to deliver, the outdoor access point or the firewal
 14 (firewall) is 2 more than 12 (Access point outdoor).
 network | Which access point is cheaper? | \
 the lowest of the 2 values of “Price” where rows have “access point” is €145 (Access point indoor).
-network | Which item has the longest delivery time? | the highest of the 4 values of “Delivery days” is 14 (Firewall).
 network | What is the most expensive thing that Norlan supplies? | \
 the highest of the 2 values of “Price” where rows have “Norlan” is €1290 (Firewall).
 team | How many people work in the Engineering team? | 2 of the 4 rows have “Team: Engineering”: Bea; Ravi.
@@ -309,15 +299,9 @@ rechnungen | Summe der offenen Rechnungen | \
 the sum of the 2 values of “Betrag” where rows have “Status: offen” is 2.580,50 €.
 velos | Quel est le vélo le moins cher ? | the lowest of the 3 values of “Prix par jour” is 15 € (Lumière).
 velos | Qui est plus cher, le Rapide ou le Montagne ? | 28 € (Montagne) is 4 € more than 24 € (Rapide).
-offices | Which office is the newest? | the latest of the 3 values of “office opened” is 2021 (Hamar).
 offices | What is the total rent of all offices? | the sum of the 3 values of “Rent crowns” is 78,500 crowns.
 changes | What is the latest release of Pelican? | the latest of the 3 values of “Released” is 2025-02-11 (2.0.1).
-changes | How many releases of Pelican were there in 2025? | 2 of the 3 rows have “2025”: 2.0.1; 2.0.0.
 prices | Which is the cheapest? | the lowest of the 3 values of “Price” is €249 (Ridge 2).
-prices | What is the most expensive one? | the highest of the 3 values of “Price” is €410 (Summit 1).
-prices | Welches ist das leichteste? | the lowest of the 3 values of “Weight” is 1.2 kg (Summit 1).
-prices | Which ones cost more than €300? | 2 of the 3 rows have “Price > €300”: Vale 3; Summit 1.
-releases | Which is the newest? | the latest of the 3 values of “Date” is 2025-06-30 (1.3).
 velos | Lequel est le moins cher ? | the lowest of the 3 values of “Prix par jour” is 15 € (Lumière).
 parts | What's the dearest thing on the list of spare parts? | \
 the highest of the 60 values of “Price EUR” is 90.50 (P-26 valve DC).

@@ -3,7 +3,7 @@
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fathom.contradictions.finding import Said, find_contradictions
@@ -246,14 +246,12 @@ def test_a_number_of_hundreds_of_digits_is_no_amount() -> None:
 
 
 @given(st.text(max_size=300), st.text(max_size=300))
-@settings(max_examples=100, deadline=None)
 def test_any_text_is_read_and_nothing_contradicts_itself(a: str, b: str) -> None:
     find_contradictions([Said(a, ("S00000a",)), Said(b, ("S00000b",))])
     assert find_contradictions([Said(a, ("S00000a",)), Said(a, ("S00000b",))]) == []
 
 
 @given(st.integers(min_value=1, max_value=10**7), st.sampled_from(["cars", "km", "euros", "%", "million people"]))
-@settings(max_examples=50, deadline=None)
 def test_a_figure_lies_within_what_rounding_leaves_open(number: int, unit: str) -> None:
     (figure,) = figures_of(facts_of(f"The Aurora holds {number:,} {unit}."))
     size = {"km": 1000.0, "million people": 1e6}.get(unit, 1.0)

@@ -14,7 +14,7 @@ import docx
 import pytest
 from docutils.parsers.rst import states
 from docx.shared import Pt
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from reportlab.pdfgen.canvas import Canvas
@@ -684,7 +684,6 @@ def test_the_date_of_a_document(name: str, text: str, date: str) -> None:
 CELLS = st.text(st.sampled_from("ab \\|`*_\n\t-:<&[]"), max_size=12)
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.lists(st.lists(CELLS, min_size=1, max_size=4), min_size=1, max_size=5))
 def test_a_table_is_one_whatever_its_cells_hold(rows: list[list[str]]) -> None:
     rows = [["head" for _ in rows[0]], *rows]
@@ -705,7 +704,6 @@ def _cells(line: str) -> list[str]:
     return [part.strip() for part in re.split(r"(?<!\\)\|", line)[1:-1]]
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.text(st.sampled_from("ab `~\n#-|"), min_size=1, max_size=40))
 def test_code_is_verbatim_whatever_it_holds(code: str) -> None:
     written = fence(code)

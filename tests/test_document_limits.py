@@ -136,11 +136,10 @@ def notes(tmp_path: Path) -> Path:
 
 
 @pytest.mark.usefixtures("home", "providers")
-@pytest.mark.parametrize("model", ["openai/stub", "extractive"])
 async def test_files_that_were_not_read_are_in_the_report_and_in_its_replay(
-    model: str, notes: Path, tmp_path: Path, fathom_cli: FathomCLI
+    notes: Path, tmp_path: Path, fathom_cli: FathomCLI
 ) -> None:
-    result = await kept(tmp_path / "store", model=model, docs=[str(notes)], tools=["documents"], profile="quick")
+    result = await kept(tmp_path / "store", docs=[str(notes)], tools=["documents"], profile="quick")
     damaged, long = result.warnings
     assert (
         damaged.startswith("docs:notes/broken00.pdf, ") and "broken19.pdf, and 4 more files: it is a damaged" in damaged

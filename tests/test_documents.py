@@ -11,7 +11,7 @@ from pathlib import Path
 
 import docx
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pypdf import PdfReader, PdfWriter
 from reportlab.pdfgen.canvas import Canvas
@@ -376,7 +376,6 @@ def test_in_a_large_corpus_common_words_still_count() -> None:
 paragraphs = st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=60), max_size=8).map("\n\n".join)
 
 
-@settings(max_examples=50, deadline=None)
 @given(
     st.lists(st.builds(DocumentSection, paragraphs, st.sampled_from(["", "Heading"]), st.just(2)), max_size=4),
     st.text(),

@@ -113,6 +113,7 @@ def test_what_the_user_set_stays_and_no_judgement_changes_nothing() -> None:
     assert scope_of(settings(effort="fixed"), Kind.fact, Width.narrow).settings == settings(effort="fixed")
 
 
+@pytest.mark.usefixtures("wide")
 async def test_a_simple_fact_takes_one_step_and_three_model_calls(providers: Stubs, tmp_path: Path) -> None:
     providers.settings.judged = {"kind": "fact", "width": "narrow"}
     result = await investigated(tmp_path)
@@ -146,6 +147,7 @@ async def test_a_fact_that_is_not_found_is_looked_for_once_more(providers: Stubs
 
 
 async def test_a_survey_and_an_unknown_judgement_take_what_the_profile_gives(providers: Stubs, tmp_path: Path) -> None:
+    providers.settings.steps, providers.settings.breadth = 2, 2
     await investigated(tmp_path / "fixed", effort="fixed")
     fixed = [record.role for record in providers.calls("llm")]
     for said in ({}, {"kind": "survey", "width": "broad"}, {"kind": "a How-To", "width": "wide"}):

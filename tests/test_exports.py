@@ -101,9 +101,8 @@ def test_a_word_document_has_the_report_s_structure() -> None:
     assert all(text.startswith(f"[{n}]\t{s.title}") for n, (text, s) in enumerate(zip(listed, sources, strict=True), 1))
 
 
-@pytest.mark.parametrize("language", ["", "de"])
-def test_a_report_is_never_read_as_a_document(language: str) -> None:
-    report = sample_report().model_copy(update={"language": language})
+def test_a_report_is_never_read_as_a_document() -> None:
+    report = sample_report().model_copy(update={"language": "de"})
     files = {
         "report.md": render_markdown(report).encode(),
         "report.html": render_html(report).encode(),
@@ -151,7 +150,7 @@ def test_lists_count_anew_and_names_keep_their_underscores() -> None:
     assert links(document)[1] == ["https://example.org/x", "https://example.org/p.png"]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(title=ANY, markdown=ANY, url=ADDRESSES | ANY)
 @example("a\x00b\x1b\ufffe\u202e\ud800", "&#x202e;&#0;<script>x</script>\n\n=cmd|'/c'!A0\n\n|a|b|\n|-|-|\n|c|", "x")
 @example("t", "[a](javascript:x) [b](file:///etc/passwd) <https://example.org/{}> ![i](//h/p)", "http://[")
@@ -460,7 +459,6 @@ async def test_dots_end_a_table_that_is_cut_but_no_file_for_machines(tmp_path: P
 
 
 @given(title=ANY, said=ANY)
-@settings(max_examples=50, deadline=None)
 def test_any_text_can_be_stored_in_a_workbook(title: str, said: str) -> None:
     load_workbook(BytesIO(render_xlsx(report_of(title, "docs:a.md", markdown=f"| a |\n|---|\n| {said} |"))))
 

@@ -10,7 +10,7 @@ from pydoc_data.topics import topics
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fathom.config.groups import EXTRACTIVE, RoleModel
@@ -177,7 +177,6 @@ async def test_planner_follows_the_documents_headings() -> None:
     assert len(plan.steps) <= 4
 
 
-@settings(max_examples=150, deadline=None)
 @given(
     st.text(min_size=1, max_size=60).filter(str.strip)
     | st.lists(
@@ -302,7 +301,6 @@ async def test_what_tells_the_asker_s_own_case_puts_nothing_off_the_topic(asked:
     assert (await ask(COMPRESSOR, request)).is_useful is is_useful
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.lists(
         st.lists(

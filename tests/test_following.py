@@ -390,7 +390,7 @@ async def test_a_page_that_had_nothing_is_not_read_again_for_a_follow_up(provide
     assert not any("shared.example" in said(record, "user") for record in providers.calls("compressor"))
 
 
-@pytest.mark.usefixtures("home", "prefect_server")
+@pytest.mark.usefixtures("home", "prefect_server", "wide")
 async def test_only_a_page_that_has_more_for_a_follow_up_is_noted_again(providers: Stubs, tmp_path: Path) -> None:
     providers.settings.steps, providers.settings.breadth, providers.settings.page_bytes = 1, 2, 1_500
     text = "FACT-0a1b2c3d: the first study of tides on moons liquid causes figures counted 41 cases in 2021."

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fathom.evidence.claims import claims_of, comparable
@@ -258,7 +258,6 @@ PIECES = st.sampled_from(
 )
 
 
-@settings(max_examples=300)
 @given(st.lists(PIECES, max_size=40))
 def test_whatever_is_written_is_read(pieces: list[str]) -> None:
     found = report_of("".join(pieces), "report")

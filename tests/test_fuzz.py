@@ -63,7 +63,7 @@ from fathom.tools.fetch.web import Page
 from tests.conftest import FathomCLI
 from tests.test_parsing import answered
 
-FUZZ = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+FUZZ = settings(suppress_health_check=[HealthCheck.too_slow])
 
 # -- what comes in ------------------------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fathom.models import Claim, Quote, Report, ReportSection, Source, Verdict
@@ -194,7 +194,6 @@ HOSTILE = st.one_of(
 )
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(HOSTILE, min_size=7, max_size=7))
 def test_whatever_a_report_holds_it_can_neither_run_nor_load_anything(texts: list[str]) -> None:
     title, query, heading, body, source_title, quoted, warning = texts

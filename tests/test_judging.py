@@ -754,7 +754,7 @@ async def test_a_run_without_a_model_is_refused_where_one_must_judge(home: Path,
     assert "--model" in str(refused.value.next_step)
 
 
-@pytest.mark.parametrize("fault", ["broken_json*", "refusal*", "empty*", "500*"])
+@pytest.mark.parametrize("fault", ["broken_json*", "500*"])
 async def test_a_judge_that_fails_leaves_the_claims_unchecked_and_the_run_degraded(
     providers: Stubs, tmp_path: Path, fault: str
 ) -> None:

@@ -12,20 +12,24 @@ from tests.server import Served
 from tests.test_page import opened
 
 MOST_STOPS = 60
-UNSEEN = """() => {
+STOP = """wanted => {
   const one = document.activeElement, style = getComputedStyle(one), box = one.getBoundingClientRect();
   const outlined = style.outlineStyle !== "none" && parseFloat(style.outlineWidth) > 0;
   const inside = box.bottom > 0 && box.top < innerHeight && box.right > 0 && box.left < innerWidth;
-  return ["IFRAME", "BODY"].includes(one.tagName) || (outlined && inside) ? "" : one.outerHTML.slice(0, 200);
+  const seen = ["IFRAME", "BODY"].includes(one.tagName) || (outlined && inside);
+  return [one === wanted, seen ? "" : one.outerHTML.slice(0, 200)];
 }"""
+"""Whether the focus is on an element, and what has it if it cannot be seen."""
 
 
 def reach(page: Page, wanted: Locator) -> None:
     """Press Tab until an element has the focus."""
+    element = wanted.first.element_handle()
     for _ in range(MOST_STOPS):
         page.keyboard.press("Tab")
-        assert not page.evaluate(UNSEEN)
-        if wanted.count() and wanted.first.evaluate("one => one === document.activeElement"):
+        reached, unseen = page.evaluate(STOP, element)
+        assert not unseen
+        if reached:
             return
     pytest.fail(f"Tab does not reach {wanted}")
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fathom.config.environment import Environment
@@ -579,7 +579,6 @@ def test_a_model_that_nobody_has_is_refused_with_what_to_write() -> None:
     assert "openai/" in refused.value.next_step
 
 
-@settings(max_examples=60)
 @given(
     characters=st.integers(0, 200_000),
     texts=st.integers(1, 8),

@@ -65,6 +65,7 @@ async def test_raw_output_reaches_the_compressor_alone_and_pages_may_grow(provid
         assert sum(large[role]) <= 1.25 * sum(small[role]), f"{role}: notes of several requests are a little longer"
 
 
+@pytest.mark.usefixtures("wide")
 @pytest.mark.parametrize("suggests", [True, False], ids=["planner's queries", "researcher's calls"])
 async def test_quick_is_the_core_specification_to_the_letter(providers: Stubs, tmp_path: Path, suggests: bool) -> None:
     providers.settings.suggests, providers.settings.noise = suggests, "effects"  # the second step finds little

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fathom.budget.ledger import Cost
@@ -56,7 +56,6 @@ def lines_of(text: str) -> list[str]:
     return [line for line in text.split("\n") if line.strip()]
 
 
-@settings(max_examples=200, deadline=None)
 @given(_BLOCKS.map("\n\n".join), st.integers(80, 400))
 def test_parts_hold_every_line_in_order_within_the_limit(text: str, limit: int) -> None:
     parts = portions(source(text), limit)
@@ -86,7 +85,6 @@ def test_cutting_a_page_calls_few_functions_for_a_sentence() -> None:
     assert calls < 90 * len(split_sentences(read.text))  # 67; 123, if all were looked for
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.text(alphabet=st.sampled_from("aB .\n#-|`~1:"), max_size=600), st.integers(100, 200))
 def test_parts_of_any_text_hold_all_of_it(text: str, limit: int) -> None:
     parts = portions(source(text * 4), limit)
@@ -94,7 +92,6 @@ def test_parts_of_any_text_hold_all_of_it(text: str, limit: int) -> None:
     assert all(letter in rest for letter in text * 4 if letter.strip())
 
 
-@settings(max_examples=200, deadline=None)
 @given(_BLOCKS.map("\n\n".join), st.integers(300, 600))
 def test_no_part_cuts_what_belongs_together(text: str, limit: int) -> None:
     for part in portions(source(text), limit):
@@ -169,7 +166,6 @@ def is_beside(heading: str, line: str) -> bool:
     return 0 < level <= len(heading) - len(heading.lstrip("#"))
 
 
-@settings(max_examples=100, deadline=None)
 @given(_BLOCKS.map("\n\n".join), st.integers(300, 1_000))
 def test_narrowing_keeps_items_rows_and_fences_whole(text: str, room: int) -> None:
     front = "---\ntitle: Harbours\ndate: 2024-05-01\n---\n\n# Harbours\n\n"
@@ -236,6 +232,7 @@ async def test_the_last_row_of_a_long_page_reaches_the_note(providers: Stubs, tm
     assert {record.status for record in providers.calls("compressor")} == {200}
 
 
+@pytest.mark.usefixtures("wide")
 @pytest.mark.parametrize("page_bytes", [4_000, 20_000])
 async def test_a_model_with_a_small_window_is_asked_several_times(
     providers: Stubs, tmp_path: Path, page_bytes: int
@@ -254,6 +251,7 @@ async def test_a_model_with_a_small_window_is_asked_several_times(
     assert fits == (not any(NARROWED in note["summary"] for note in notes_of(result)))
 
 
+@pytest.mark.usefixtures("wide")
 async def test_with_little_of_the_budget_left_the_best_passages_are_read(providers: Stubs, tmp_path: Path) -> None:
     providers.settings.page_bytes = 20_000
     budget = Budget(max_tokens=3_000_000)
@@ -288,6 +286,7 @@ def test_a_stretch_that_two_excerpts_share_is_shown_once_below_its_headings() ->
     assert said_anew(source(excerpt(1, 2)), [first.text]) is None
 
 
+@pytest.mark.usefixtures("wide")
 async def test_what_several_searches_of_a_step_find_in_one_document_is_shown_once(
     providers: Stubs, tmp_path: Path
 ) -> None:
@@ -314,7 +313,6 @@ async def test_what_several_searches_of_a_step_find_in_one_document_is_shown_onc
     )
 
 
-@settings(max_examples=150, deadline=None)
 @given(_BLOCKS.map("\n\n".join), _BLOCKS.map("\n\n".join), _BLOCKS.map("\n\n".join))
 def test_of_any_two_excerpts_every_line_is_shown(before: str, both: str, after: str) -> None:
     one, other = f"{before}\n\n{both}", f"{both}\n\n{after}"

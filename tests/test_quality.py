@@ -186,7 +186,6 @@ def test_a_site_is_what_one_party_publishes(host: str, site: str) -> None:
 
 
 @given(st.text(max_size=80))
-@settings(max_examples=100, deadline=None)
 def test_any_address_has_a_rating(url: str) -> None:
     assert 0 <= rate(web(url)).authority <= 1
     assert host_of(f"https://{url}") == host_of(f"HTTPS://{url}")
@@ -196,7 +195,6 @@ def test_any_address_has_a_rating(url: str) -> None:
 
 
 @given(st.dates(min_value=date(1970, 1, 2), max_value=TODAY))
-@settings(max_examples=60, deadline=None)
 def test_a_date_is_read_however_it_is_written(day: date) -> None:
     for written in (
         day.isoformat(),
@@ -236,7 +234,6 @@ def test_dates_of_vendors(text: str, found: date | None) -> None:
 
 
 @given(st.text(max_size=60))
-@settings(max_examples=100, deadline=None)
 def test_no_text_breaks_the_reading_of_dates(text: str) -> None:
     assert (parse_date(text, TODAY) or TODAY) <= TODAY + timedelta(days=1)
 

@@ -83,7 +83,7 @@ async def test_a_run_that_did_not_ask_for_a_window_is_replayed_without_one(provi
     assert {file.state for file in files} == {"same"}
 
 
-@pytest.mark.usefixtures("home")
+@pytest.mark.usefixtures("home", "wide")
 @pytest.mark.parametrize("window", [0, 6_000])
 async def test_what_models_were_sent_and_answered_is_kept_and_hashed(
     providers: Stubs, tmp_path: Path, window: int

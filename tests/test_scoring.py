@@ -295,7 +295,6 @@ PIECES = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=60)
 @given(st.lists(PIECES, max_size=40), st.text(max_size=40))
 def test_shares_are_shares_whatever_is_written(pieces: list[str], other: str) -> None:
     scores = scored(" ".join([*pieces, other]))

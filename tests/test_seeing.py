@@ -247,6 +247,7 @@ def _follow_the_design(scraped: dict[tuple[str, ...], float], result: RunResult,
     assert scraped["research_sufficiency_score_bucket", "5.0"] < scraped["research_sufficiency_score_bucket", "10.0"]
 
 
+@pytest.mark.usefixtures("wide")
 async def test_the_metrics_of_a_store_and_of_prefect(
     providers: Stubs, scraped: tuple[CountingStore, str], pool: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -15,7 +15,7 @@ import boto3
 import fsspec
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fathom.errors import InvalidInput, RunBusy, StoreError
@@ -204,7 +204,6 @@ outputs = st.builds(
 )
 
 
-@settings(max_examples=50)
 @given(outputs)
 def test_nothing_of_a_structured_output_is_lost(output: ToolOutput) -> None:
     async def there_and_back() -> ToolOutput:

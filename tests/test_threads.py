@@ -37,7 +37,9 @@ async def test_a_question_and_its_follow_ups_are_one_conversation(served: Served
     async with httpx.AsyncClient(base_url=served.url, timeout=120, headers=HTML) as client:
         first = await asked(client, "How does Python determine the metaclass of a class?")
         second = await asked(client, "What is the metaclass given, and what namespace?", first)
-        other = await asked(client, "What is a metaclass keyword argument?")
+        given = {"question": "What is a metaclass keyword argument?", "settings": {"profile": "quick"}}
+        other = str((await client.post("/api/v1/runs", json=given)).json()["id"])
+        assert (await client.delete(f"/api/v1/runs/{other}")).status_code == 204  # its question is enough
         last = await asked(client, "Which does a data descriptor override?", first)
 
         listed = {found[1]: found[0] for found in LINE.finditer((await client.get("/runs?text=metaclass")).text)}

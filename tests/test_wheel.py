@@ -89,14 +89,31 @@ def test_the_wheel_holds_every_file_and_nothing_else(wheel: Path) -> None:
     assert {"fathom/py.typed", "fathom/prompts/planner.md", "fathom/prefect.yaml"} <= content
 
 
-def test_a_question_is_researched_from_a_shell_and_from_python(
-    installed: Path, env: dict[str, str], folder: Path
-) -> None:
+def test_a_question_is_researched_and_its_report_served(installed: Path, env: dict[str, str], folder: Path) -> None:
     told = json.loads(
         ran(installed / "fathom", "research", QUESTION, "--profile", "quick", "--json", env=env, folder=folder)
     )
     assert told["status"] == "complete"
     assert (folder / "artifacts") in Path(told["artifacts"]).parents
+    port = quiet_port()
+    serving = subprocess.Popen(
+        [installed / "fathom", "serve", "--port", str(port)], env=env, cwd=folder, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        assert serving.stderr
+        assert any("Fathom serves on" in line for line in serving.stderr)
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=120) as client:
+            page = client.get("/", headers={"Accept": "text/html"}).raise_for_status().text
+            for file in re.findall(r'"(/static/[^"]+)"', page):
+                client.get(file).raise_for_status()
+            ended = client.get("/api/v1/runs", params={"state": "complete"}).raise_for_status().json()["runs"]
+        assert told["run_id"] in [run["id"] for run in ended]
+    finally:
+        serving.terminate()
+        serving.communicate(timeout=60)
+
+
+def test_python_researches_a_question(installed: Path, env: dict[str, str], folder: Path) -> None:
     code = (
         "import fathom; from fathom import Fathom, ResearchSettings, research_simple; print(fathom.__file__); "
         f"print(research_simple({QUESTION!r}, ResearchSettings(profile='quick')))"
@@ -123,24 +140,3 @@ def test_deployments_are_registered_and_their_runs_taken(
         ran(*(installed / "fathom", "worker", "--pool", "from-wheel", "--idle-seconds", "3"), env=env, folder=folder)
         ended = client.get(f"/flow_runs/{run['id']}").json()
     assert ended["state_type"] == "COMPLETED", ended["state"]
-
-
-def test_a_server_answers_and_a_batch_ends(installed: Path, env: dict[str, str], folder: Path) -> None:
-    (folder / "questions.csv").write_text(f"question\n{QUESTION}\n", encoding="utf-8")
-    ran(installed / "fathom", "batch", "questions.csv", "--profile", "quick", "--json", env=env, folder=folder)
-    port = quiet_port()
-    serving = subprocess.Popen(
-        [installed / "fathom", "serve", "--port", str(port)], env=env, cwd=folder, stderr=subprocess.PIPE, text=True
-    )
-    try:
-        assert serving.stderr
-        assert any("Fathom serves on" in line for line in serving.stderr)
-        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=120) as client:
-            page = client.get("/", headers={"Accept": "text/html"}).raise_for_status().text
-            for file in re.findall(r'"(/static/[^"]+)"', page):
-                client.get(file).raise_for_status()
-            ended = client.get("/api/v1/runs", params={"state": "complete"}).raise_for_status().json()["runs"]
-        assert QUESTION in [run["question"] for run in ended]
-    finally:
-        serving.terminate()
-        serving.communicate(timeout=60)
