@@ -31,8 +31,8 @@ AT_ONCE = {"correction": 3}
 TYPED = tuple(role for role in REQUESTS if role != "section")
 """Roles that answer in JSON; a section is prose."""
 
-SOME = ("compressor", "section")
-"""Roles of both kinds: one that answers in JSON, and one in prose.
+SOME = ("planner", "section")
+"""Roles of both kinds: the first, which answers in JSON, and one that answers in prose.
 
 What a service does for good is told by the client, whoever asks; `500 always` shows what each role does without one.
 """
@@ -105,7 +105,7 @@ FAULTS = [
     Fault("broken JSON once", ["broken_json"], "complete", extra=1, roles=TYPED),
     Fault("broken JSON always", ["broken_json*"], "degraded", factor=2, invalid=True, roles=TYPED),
     Fault("truncated once", ["truncated"], "complete", extra=1),
-    Fault("truncated always", ["truncated*"], "degraded", factor=2, invalid=True, roles=tuple(WRITTEN)),
+    Fault("truncated always", ["truncated*"], "degraded", factor=2, invalid=True),
     Fault("JSON instead of prose once", ["json_prose"], "complete", extra=1, roles=("section",)),
     Fault("JSON instead of prose always", ["json_prose*"], "degraded", factor=2, invalid=True, roles=("section",)),
     Fault("repeats itself once", ["repeats"], "complete", extra=1),
@@ -113,7 +113,7 @@ FAULTS = [
     Fault("thinks without end once", ["thinks_without_end"], "complete", extra=1),
     Fault("empty once", ["empty"], "complete", extra=1),
     Fault("empty always", ["empty*"], "degraded", factor=2, invalid=True, roles=tuple(WRITTEN)),
-    Fault("refused", ["refusal*"], "degraded", roles=tuple(WRITTEN)),
+    Fault("refused", ["refusal*"], "degraded"),
     Fault("blocked by the safety filter", ["content_policy*"], "degraded", roles=tuple(WRITTEN)),
     Fault("no usage figures", ["no_usage*"], "complete"),
     Fault("no choices once", ["no_choices"], "complete", extra=1, waits=2),
@@ -158,7 +158,7 @@ FAULTS = [
         extra=1,
         alone=True,
     ),
-    Fault("context limit always", ["context_limit*"], "degraded", factor=5, roles=tuple(WRITTEN)),
+    Fault("context limit always", ["context_limit*"], "degraded", factor=5),
     Fault(
         "a window smaller than the material", ["ok*"], "complete", factor=4, context_window=1_200, roles=tuple(WRITTEN)
     ),

@@ -11,8 +11,8 @@ import pytest
 from simulator.machine import missing
 from tests.conftest import ROOT, base_env
 
-SEEDS = 75
-EVERY = max(1, 54 // int(os.environ.get("KILLS", "6")))  # change of a run; each one in `make test-long`
+SEEDS = 150
+EVERY = max(1, 36 // int(os.environ.get("KILLS", "6")))  # change of a run; each one in `make test-long`
 
 pytestmark = pytest.mark.skipif(bool(missing()), reason=f"this Python has no {', '.join(missing())}")
 

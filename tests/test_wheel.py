@@ -113,7 +113,9 @@ def test_a_question_is_researched_and_its_report_served(installed: Path, env: di
         serving.communicate(timeout=60)
 
 
-def test_python_researches_a_question(installed: Path, env: dict[str, str], folder: Path) -> None:
+def test_a_batch_and_python_research_a_question(installed: Path, env: dict[str, str], folder: Path) -> None:
+    (folder / "questions.csv").write_text(f"question\n{QUESTION}\n", encoding="utf-8")
+    ran(installed / "fathom", "batch", "questions.csv", "--profile", "quick", "--json", env=env, folder=folder)
     code = (
         "import fathom; from fathom import Fathom, ResearchSettings, research_simple; print(fathom.__file__); "
         f"print(research_simple({QUESTION!r}, ResearchSettings(profile='quick')))"
