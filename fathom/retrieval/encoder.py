@@ -134,7 +134,7 @@ class Encoder:
         import numpy as np
 
         ids = [coded.ids for coded in self._tokenizer.encode_batch(list(texts))]
-        ends = np.cumsum([0, *map(len, ids)])
+        ends: Array = np.cumsum([0, *map(len, ids)])
         above = self._part("embeddings.")
         states = above["word_embeddings.weight"][np.concatenate(ids)] + above["token_type_embeddings.weight"][0]
         states += above["position_embeddings.weight"][np.concatenate([np.arange(len(each)) for each in ids])]
@@ -188,6 +188,6 @@ def _read_weights(path: Path) -> dict[str, Array]:
         first, last = told["data_offsets"]
         if told["dtype"] in _TYPES:
             kind = np.dtype(_TYPES[told["dtype"]])
-            numbers = np.frombuffer(data, kind, (last - first) // kind.itemsize, start + first)
+            numbers: Array = np.frombuffer(data, kind, (last - first) // kind.itemsize, start + first)
             weights[name.removeprefix("bert.")] = numbers.reshape(told["shape"]).astype(np.float32, copy=False)
     return weights
