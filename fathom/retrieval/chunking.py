@@ -166,9 +166,12 @@ class _Reading:
         for number, after in pairwise((*numbers, self._number)):
             start, stop = self._starts[number], self._blocks[number].end
             if stop - start <= LONGEST_AGAIN:
-                beside = "\n" if self._text.count("\n", stop, self._starts[after]) == 1 else "\n\n"
-                said += self._text[start:stop] + (beside if after == number + 1 else GAP)
+                said += self._text[start:stop] + (self._between(number) if after == number + 1 else GAP)
         return said
+
+    def _between(self, number: int) -> str:
+        """Return the end of a line, or an empty line, as it stands behind a block."""
+        return "\n" if self._text.count("\n", self._blocks[number].end, self._starts[number + 1]) == 1 else "\n\n"
 
     def _is_next(self, block: Block) -> bool:
         return self._before is not None and self._text.count("\n", self._before.end, block.start) == 1

@@ -10,6 +10,7 @@ import re
 import textwrap
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from itertools import groupby
 from typing import NamedTuple
 
 from fathom.text.blocks import Kind, open_fence
@@ -146,12 +147,21 @@ class ReadText:
         found = (unit.kind == "item" and _PATH.match(self._sentence(unit.own[0]).text) for unit in self.units)
         return [one["path"] if one else "" for one in found]
 
+    @cached_property
+    def _ends_of_groups(self) -> Sequence[int]:
+        """For each unit, the number of the first unit behind it that belongs to another group."""
+        ends: list[int] = []
+        for group, own in groupby(self.units, key=lambda unit: unit.group):
+            size = len([*own])
+            ends += [len(ends) + size] * size
+        return ends
+
     def _end_of_announced(self, number: int) -> int:
         """Return where that which a sentence or item announces or contains ends."""
         unit, stop = self.units[number], number + 1
         if unit.kind not in ("prose", "item"):
             return stop
-        behind = next((n for n in range(stop, len(self.units)) if self.units[n].group != unit.group), stop)
+        behind = self._ends_of_groups[number]
         if behind < len(self.units) and self.units[behind].lead == unit.own:
             stop = behind
         while stop < len(self.units) and self.units[stop].lead.start >= unit.own.start and self.units[stop].lead:
