@@ -151,7 +151,7 @@ class ReadText:
     def _ends_of_groups(self) -> Sequence[int]:
         """For each unit, the number of the first unit behind it that belongs to another group."""
         ends: list[int] = []
-        for group, own in groupby(self.units, key=lambda unit: unit.group):
+        for _, own in groupby(self.units, key=lambda unit: unit.group):
             size = len([*own])
             ends += [len(ends) + size] * size
         return ends
