@@ -308,8 +308,9 @@ def show_changed(changes: Changes, most: int = _FEW, indent: str = "") -> None:
     for change in changes.changes[:most]:
         _show_change(change, indent)
     if more := len(changes.changes[most:]):
-        which = f"fathom diff {changes.before.run_id[:8]} {changes.after.run_id[:8]}"
-        row(indent, (f"and {counted(more, 'more change')}: {which}", "dim"))
+        digits = digits_of(ids := [changes.before.run_id, changes.after.run_id])
+        which = " ".join(run_id[:digits] for run_id in ids)
+        row(indent, (f"and {counted(more, 'more change')}: fathom diff {which}", "dim"))
 
 
 def _show_change(change: Change, indent: str) -> None:
