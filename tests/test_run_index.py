@@ -154,6 +154,18 @@ def test_a_list_that_is_cut_says_so(fathom_cli: FathomCLI, tmp_path: Path) -> No
     assert "Question 0?" in whole and "older runs" not in whole
 
 
+def test_a_listed_id_names_one_run(fathom_cli: FathomCLI, tmp_path: Path) -> None:
+    """Prefect's scheduler makes the next runs at once, with ids that begin with the time."""
+    store, ids = ArtifactStore(str(tmp_path)), ("01a2229a-0137-7ff8-91ce", "01a2229a-0137-783e-af81")
+    for run_id in ids:
+        asyncio.run(RunFolder.claim(store, run_id, run_id, run_id, {"query": run_id, "started": "2026-01-01T00:00:00"}))
+    listed = fathom_cli(["runs", "--artifacts", str(tmp_path)]).stdout.splitlines()[1:]
+    shown = {row.split()[0]: row.split()[-1] for row in listed}
+    assert set(shown.values()) == set(ids)
+    for name, run_id in shown.items():
+        assert asyncio.run(find(store, name)).run_id == run_id
+
+
 async def test_a_store_that_cannot_be_written_is_read(tmp_path: Path) -> None:
     store = ArtifactStore(str(tmp_path))
     await many(store)

@@ -349,7 +349,7 @@ def _vendors(registry: Registry, environment: Environment) -> Iterator[Condition
             yield Condition(name, "ok", f"{' and '.join(vendor.variables)} is set{named}")
         else:
             yield Condition(name, "off", f"set {vendor.setup}")
-    yield Condition("litellm:NAME", "off", "; ".join(other.setup for other in others))
+    yield Condition("litellm:NAME", "off", f"set {'; '.join(other.setup for other in others)}")
 
 
 def _browser(environment: Environment) -> Condition:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -31,6 +32,11 @@ def output(data: T, screen: Callable[[T], object], *, as_json: bool) -> None:
         typer.echo(to_json(data, indent=2).decode())
     else:
         screen(data)
+
+
+def digits_of(ids: Collection[str]) -> int:
+    """Return how many first digits tell runs apart, at least 8: ids that a schedule makes at once begin alike."""
+    return next(length for length in count(8) if len({run_id[:length] for run_id in ids}) == len(set(ids)))
 
 
 def printable(text: str) -> str:

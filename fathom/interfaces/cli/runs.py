@@ -13,7 +13,17 @@ from rich.text import Text
 
 from fathom.config.environment import Environment, artifact_root
 from fathom.interfaces.cli.options import Json, Open, Root, Run, known_runs, store_of
-from fathom.interfaces.cli.printing import MARKS, line, one_line, open_page, output, printable, row, show_summary
+from fathom.interfaces.cli.printing import (
+    MARKS,
+    digits_of,
+    line,
+    one_line,
+    open_page,
+    output,
+    printable,
+    row,
+    show_summary,
+)
 from fathom.text.plain import counted, size
 
 if TYPE_CHECKING:
@@ -79,22 +89,23 @@ def _show_rows(found: Sequence[RunRow], *, more: bool, artifacts: str | None) ->
         return
     console = Console(highlight=False)
     states = [_state(run) for run in found]
-    width = max(map(len, states))
+    width, digits = max(map(len, states)), digits_of([run.run_id for run in found])
     sizes = [size(run.bytes) for run in found if run.bytes is not None]
     wide = max((len(text) for text in ("size", *sizes)), default=0)
     column = f"{'size':>{wide}}  " if sizes else ""
-    console.print(Text(f"{'run':8}  {'started (UTC)':16}  {'state':{width}}  {column}query", style="bold"))
+    console.print(Text(f"{'run':{digits}}  {'started (UTC)':16}  {'state':{width}}  {column}query", style="bold"))
     for run, state in zip(found, states, strict=True):
         started = run.started[:16].replace("T", " ")
         column = f"{size(run.bytes):>{wide}}  " if run.bytes is not None else ""
-        cells = Text(f"{one_line(run.run_id[:8]):8}  {started:16}  {state:{width}}  {column}{one_line(run.query)}")
+        shown = f"{one_line(run.run_id[:digits]):{digits}}  {started:16}  {state:{width}}"
+        cells = Text(f"{shown}  {column}{one_line(run.query)}")
         if run.parent:
             cells.append(f"  (follows {one_line(run.parent[:8])})", style="dim")
         overflow: Literal["ellipsis", "ignore"] = "ellipsis" if console.is_terminal else "ignore"
         console.print(cells, no_wrap=True, overflow=overflow, soft_wrap=not console.is_terminal)
     if more:
         line((f"There are older runs: fathom runs --limit {min(MOST_LISTED, 2 * len(found))}", "dim"))
-    stores = {run.elsewhere: [one.run_id[:8] for one in found if one.elsewhere == run.elsewhere] for run in found}
+    stores = {run.elsewhere: [one.run_id[:digits] for one in found if one.elsewhere == run.elsewhere] for run in found}
     stores.pop("", None)
     if stores:
         line(("\nStored elsewhere; where fathom show RUN does not find one, add --artifacts FOLDER:", "dim"))
@@ -297,8 +308,9 @@ def show_changed(changes: Changes, most: int = _FEW, indent: str = "") -> None:
     for change in changes.changes[:most]:
         _show_change(change, indent)
     if more := len(changes.changes[most:]):
-        which = f"fathom diff {changes.before.run_id[:8]} {changes.after.run_id[:8]}"
-        row(indent, (f"and {counted(more, 'more change')}: {which}", "dim"))
+        digits = digits_of(ids := [changes.before.run_id, changes.after.run_id])
+        which = " ".join(run_id[:digits] for run_id in ids)
+        row(indent, (f"and {counted(more, 'more change')}: fathom diff {which}", "dim"))
 
 
 def _show_change(change: Change, indent: str) -> None:

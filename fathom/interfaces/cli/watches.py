@@ -10,7 +10,7 @@ import typer
 
 from fathom.errors import InvalidInput
 from fathom.interfaces.cli.options import Group, Json, Quiet, Root, SettingsCommand, given_options, store_of
-from fathom.interfaces.cli.printing import line, one_line, only_searched, output, row
+from fathom.interfaces.cli.printing import digits_of, line, one_line, only_searched, output, row
 from fathom.interfaces.cli.runs import show_changed
 
 if TYPE_CHECKING:
@@ -240,10 +240,10 @@ def _entry(run: StoredRun, result: RunResult | None, comparison: Changes | None)
 
 
 def _show_history(entries: Sequence[dict[str, Any]]) -> None:
+    digits = digits_of([entry["run_id"] for entry in entries])
     for entry in entries:
-        head = (
-            f"{entry['run_id'][:8]}  {entry['started'][:16].replace('T', ' ')}  {entry['ending'].replace('_', ' ')}  "
-        )
+        run, started = entry["run_id"][:digits], entry["started"][:16].replace("T", " ")
+        head = f"{run}  {started}  {entry['ending'].replace('_', ' ')}  "
         row((head, "dim"), entry["changes"] or "not compared")
         if entry["comparison"]:
             show_changed(entry["comparison"], indent="  ")
