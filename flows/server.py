@@ -217,7 +217,7 @@ def _start(home: Path, port: int) -> bool:
         log.seek(0)
         said = " ".join(log.read().split())[-300:]
     if process.poll() is not None:
-        pid_file.unlink()
+        pid_file.unlink(missing_ok=True)
         if not _is_free(port):
             return False
     raise ServerUnreachable(

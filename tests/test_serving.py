@@ -283,7 +283,7 @@ def test_a_killed_server_loses_no_event_and_repeats_no_run(
     said = second.communicate(timeout=120)[1]
     assert second.returncode == 0, said
     idle.stop()
-    workers = {int(pid) for pid in re.findall(r"Process (\d+) waits for a run", told + said)}
+    workers = {int(pid) for pid in re.findall(r"Worker process (\d+) is ready for a run", told + said)}
     assert workers
     until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in workers))
 

@@ -190,7 +190,7 @@ def worker(
             from fathom.flows import deep_research  # noqa: F401 - so that the first run need not wait for it
 
         attach(worker, sys.stdin.fileno())
-        _say_of_worker(f"Process {os.getpid()} waits for a run.")  # how many run at once, the server has said
+        _say_of_worker(f"Worker process {os.getpid()} is ready for a run.")  # how many run at once, the server has said
     else:
         _say_of_worker(f"{worker.name} takes up to {counted(limit, 'run')} at once from the pool {pool!r}.")
     serve_until_stopped(worker)
