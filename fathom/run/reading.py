@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import cached_property
 from operator import not_
 from typing import NamedTuple
 
@@ -108,14 +109,22 @@ class Reading:
 
     def _reader(self, text: Source) -> tuple[str, str]:
         """Return the step that reads a text, and the key of what it reads: the whole text of an excerpt, if found."""
-        whole = (
-            (step_id, key)
-            for step_id in self._steps
-            for key, one in self._found[step_id].items()
-            if one.full and one.source_id == text.source_id and not text.full
-        )
-        same = ((step_id, text.key) for step_id in self._steps if text.key in self._found[step_id])
-        return next(whole, None) or next(same)
+        first, whole = self._first
+        return first[text.key] if text.full else whole.get(text.source_id, first[text.key])
+
+    @cached_property
+    def _first(self) -> tuple[Mapping[str, tuple[str, str]], Mapping[str, tuple[str, str]]]:
+        """The first step that has found each text, by its key, and each source's whole text, by the source's id.
+
+        Known once every step has told what it has found.
+        """
+        first, whole = dict[str, tuple[str, str]](), dict[str, tuple[str, str]]()
+        for step_id in self._steps:
+            for key, text in self._found[step_id].items():
+                first.setdefault(key, (step_id, key))
+                if text.full:
+                    whole.setdefault(text.source_id, (step_id, key))
+        return first, whole
 
 
 class Useless(NamedTuple):
