@@ -70,7 +70,7 @@ MOST_TEXT = 8_000  # characters of a section in the audit log
 def load(*, by_model: bool) -> None:
     """Load what a report is made with, once for this process: tables, a parser and templates, 0.2 seconds."""
     for spec in (COMPRESSOR, CRITIC, OUTLINE, SECTION) if by_model else ():
-        prepare(spec.name)
+        prepare(spec)
     same_terms("")
     site_of("")
     inline_html("")

@@ -212,11 +212,8 @@ def supporting(sentence: str, source_ids: Collection[str], asked: Iterable[Excha
     for one in asked:
         shown = one.request.passages
         for claim, opinion in _opinions(one):
-            passages = [
-                shown[number][1]
-                for number in opinion.passages
-                if not source_ids or shown[number][0].source_id in source_ids
-            ]
+            named = (shown[number] for number in opinion.passages)
+            passages = [passage for source, passage in named if _may_rest_on(source, source_ids)]
             if opinion.verdict is Verdict.supported and passages:
                 said.append((set(query_terms(claim.sentence)), passages))
     left, room, found = set(query_terms(sentence)), ROOM_A_CLAIM_AGAIN * share_of(sentence), list[ShownPassage]()
@@ -330,11 +327,12 @@ def _doubted(request: JudgeRequest, claim: JudgedClaim, opinion: Opinion) -> dic
 
 def _own(request: JudgeRequest, claim: JudgedClaim) -> list[ShownPassage]:
     """Return the shown passages of a claim's sources; all of them for a claim that cites nothing."""
-    return [passage for source, passage in request.passages.values() if _may_rest_on(source, claim)]
+    return [passage for source, passage in request.passages.values() if _may_rest_on(source, claim.source_ids)]
 
 
-def _may_rest_on(source: ShownSource, claim: JudgedClaim) -> bool:
-    return not claim.source_ids or source.source_id in claim.source_ids
+def _may_rest_on(source: ShownSource, source_ids: Collection[str]) -> bool:
+    """Whether a claim that cites some sources may rest on a source; one that cites nothing may rest on any."""
+    return not source_ids or source.source_id in source_ids
 
 
 def _unfounded(request: JudgeRequest, claim: JudgedClaim, opinion: Opinion) -> list[str]:
@@ -344,7 +342,7 @@ def _unfounded(request: JudgeRequest, claim: JudgedClaim, opinion: Opinion) -> l
     about = (
         " ".join([source.title, source.published, *source.fields.values()])
         for source in request.sources
-        if _may_rest_on(source, claim)
+        if _may_rest_on(source, claim.source_ids)
     )
     own = _own(request, claim)
     headings = (passage.headings for passage in own)

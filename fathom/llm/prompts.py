@@ -18,13 +18,13 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any, NotRequired, TypedDict
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
 from fathom.config.groups import StructuredOutput
 from fathom.llm.base import CutOff, ModelCall, SentMessage
 from fathom.llm.dialects import Dialect
 from fathom.roles import SPECS, Text
-from fathom.roles.base import Remembering
+from fathom.roles.base import Remembering, RoleSpec
 from fathom.sources.corroboration import query_of
 from fathom.text.tokens import count_tokens
 from fathom.text.urls import file_of, host_of
@@ -85,10 +85,10 @@ def _files(name: str) -> Iterator[bytes]:
         yield from _files(other)
 
 
-def prepare(name: str) -> None:
+def prepare(spec: RoleSpec[Any, Any]) -> None:
     """Parse a role's prompt and make the schema of its answer, once for this process: 5 ms."""
-    _environment().get_template(f"{name}.md")
-    SPECS[name].answer.new_schema()
+    _template(spec)
+    spec.answer.new_schema()
 
 
 def instructions(call: ModelCall) -> str:
@@ -113,8 +113,12 @@ def _descriptions(schema: Any) -> Iterator[str]:
             yield from _descriptions(item)
 
 
+def _template(spec: RoleSpec[Any, Any]) -> Template:
+    return _environment().get_template(f"{spec.name}.md")
+
+
 def _block(call: ModelCall, name: str) -> str:
-    template = _environment().get_template(f"{call.spec.name}.md")
+    template = _template(call.spec)
     if name not in template.blocks:
         return ""
     return "".join(template.blocks[name](template.new_context(dict(call.request)))).strip()

@@ -89,7 +89,7 @@ class _Reading:
         before, self._closed = self._closed, False
         if self._items and (block.kind == "item" or indent > self._items[0][0]):
             self._read_in_list(start, block, indent)
-        elif self._before and self._before.kind in _ROWS and block.kind in _ROWS and self._is_next(block):
+        elif self._before and self._before.kind in _ROWS and block.kind in _ROWS and self._is_next(self._number):
             self._read_row(start, block)
         else:
             self._read_apart(start, block, closed=before)
@@ -155,7 +155,7 @@ class _Reading:
             start,
             block.end,
             in_group=announced or code,
-            in_unit=headed or (code and self._is_next(block)),
+            in_unit=headed or (code and self._is_next(self._number)),
             needs=lead,
             opening=self._again(lead) if announced else "",
         )
@@ -166,15 +166,13 @@ class _Reading:
         for number, after in pairwise((*numbers, self._number)):
             start, stop = self._starts[number], self._blocks[number].end
             if stop - start <= LONGEST_AGAIN:
-                said += self._text[start:stop] + (self._between(number) if after == number + 1 else GAP)
+                beside = "\n" if self._is_next(after) else "\n\n"
+                said += self._text[start:stop] + (beside if after == number + 1 else GAP)
         return said
 
-    def _between(self, number: int) -> str:
-        """Return the end of a line, or an empty line, as it stands behind a block."""
-        return "\n" if self._text.count("\n", self._blocks[number].end, self._starts[number + 1]) == 1 else "\n\n"
-
-    def _is_next(self, block: Block) -> bool:
-        return self._before is not None and self._text.count("\n", self._before.end, block.start) == 1
+    def _is_next(self, number: int) -> bool:
+        """Whether a block stands on the line below the block before it."""
+        return self._text.count("\n", self._blocks[number - 1].end, self._blocks[number].start) == 1
 
     def _add(
         self,
